@@ -162,15 +162,12 @@ def _table(summaries: Sequence[ExerciseSummary]) -> list[str]:
 
 
 def _grade_mutants(course: Course, names: list[str], devices: Devices, seed: int) -> int:
-    from grader.grading.mutation import Survivor, grade_mutants
+    from grader.grading.mutation import grade_mutants
     from grader.machine import resolve_devices
-
-    def report(survivor: Survivor) -> None:
-        typer.echo(str(survivor))
 
     score = grade_mutants(
         course,
-        report,
+        typer.echo,
         progress=lambda text: typer.echo(text, err=True),
         devices=resolve_devices(devices),
         only=names,

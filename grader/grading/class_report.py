@@ -46,15 +46,18 @@ def report_class(
 
     def counted_and_noted() -> Iterator[Row]:
         """The rows of the run, one at a time: those of a class need not fit in memory."""
-        faults: dict[str, list[str]] = {}
+        faults: dict[str, list[str]] = {}  # of the course: all submissions that meet one share a note
         for row in book.results(run):
             looks = to_look_at(row)
             tally.add(row.result)
             unmarked.add(row)
             counts.update(graded=1, untimed=row.untimed, to_look_at=bool(looks))
             _note(row, looks, notes)
-            for fault in _faults_of_checks(row.result):
-                faults.setdefault(fault, []).append(row.result.submission)
+            for exercise in row.result.exercises:
+                for check in exercise.checks:
+                    if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
+                        fault = f"{exercise.name}: check {check.name} ended in an error: {check.message}"
+                        faults.setdefault(fault, []).append(row.result.submission)
             yield row
         for fault, names in faults.items():
             who = names[0] if len(names) == 1 else counted(len(names), "submission")
@@ -107,14 +110,6 @@ def _note(row: Row, looks: Sequence[str], notes: NoteList) -> None:
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(row.final, row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")
-
-
-def _faults_of_checks(result: SubmissionResult) -> Iterator[str]:
-    """The checks that ended in an error: a fault of the course, so all submissions that met it share one note."""
-    for exercise in result.exercises:
-        for check in exercise.checks:
-            if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
-                yield f"{exercise.name}: check {check.name} ended in an error: {check.message}"
 
 
 def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,10 +14,7 @@ from grader.course import Course, Exercise, Misconception, Topic, misconceptions
 from grader.course.stubs import programs
 from grader.errors import CourseError
 from grader.grading.changed_replies import ChangedRuns, try_changes
-from grader.grading.local_workers import LocalWorkers, solution_of
-from grader.grading.protocol import WorkerOptions
 from grader.grading.written_examples import Untrue, untrue_examples
-from grader.judge.marks import NotRun, place_of
 from grader.pictures import Picture
 from grader.results import CheckResult
 
@@ -25,43 +22,6 @@ if TYPE_CHECKING:
     from grader.judge.check import Check
     from grader.judge.judge import Judge
     from grader.judge.topic_desk import TopicDesk
-
-_HASH_SEED: Final = 1
-
-
-class SecondRun:
-    """The course's solutions, graded once more by a worker process: a result that differs then depends on chance.
-
-    The worker has another process number and another order of sets than the process that verifies. It also finds checks
-    at which a judge would end or not come to an end, before they are run in a process that nothing could end. It begins
-    at once and goes on beside the caller; use it in a ``with`` statement, which ends its worker.
-    """
-
-    def __init__(self, course: Course, options: WorkerOptions) -> None:
-        self._workers = LocalWorkers(course, options, hash_seed=_HASH_SEED)
-        self._graded = self._workers.submit(solution_of(course))
-
-    def __enter__(self) -> SecondRun:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._workers.stop()
-        self._workers.close()
-
-    @cached_property
-    def results(self) -> dict[tuple[str, str], CheckResult]:
-        """The result of each check, by full name of the exercise and name of the check; waits until they are there."""
-        exercises = self._graded.result().result.exercises
-        return {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
-
-    def marks(self) -> tuple[NotRun, ...]:
-        """The checks at which the judge ended or did not come to an end."""
-        return tuple(
-            NotRun(place_of(exercise, name), check.cause)
-            for (exercise, name), check in self.results.items()
-            if check.cause and check.cause.kind == "grader_fault" and check.cause.check_line
-            if not check.cause.exception_type
-        )
 
 
 class GradedFile(msgspec.Struct, frozen=True):
@@ -115,21 +75,28 @@ class ExerciseSummary(msgspec.Struct, frozen=True):
     thin: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+SecondResults = Mapping[tuple[str, str], CheckResult]
+"""The results of the course's solutions in another process, by full name of the exercise and name of the check."""
+
+
 class TopicEvidence:
     """The files of one topic and their results, which the promises are decided by. Each is graded once, when needed.
+
+    Args:
+        second_results: None if there was no second run, because the author wants it quick.
 
     Raises:
         CourseError: (its attributes) a file cannot be read or imported.
     """
 
-    def __init__(self, course: Course, topic: Topic, judge: Judge, second_run: SecondRun | None) -> None:
+    def __init__(self, course: Course, topic: Topic, judge: Judge, second_results: SecondResults | None) -> None:
         self.course = course
         self.topic = topic
         self.stub = course.exercises_dir / f"{topic.name}.py"
         self.solution = course.solution_file(topic.name)
         self.check_file = course.check_file(topic.name)
         self.judge = judge
-        self.second_run = second_run
+        self.second_results = second_results
 
     @cached_property
     def graded_solution(self) -> GradedFile:

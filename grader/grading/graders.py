@@ -58,7 +58,27 @@ class GradingStopped(Exception):
     """The graders were stopped while this submission was being graded; there is no result. Remedy: grade it again."""
 
 
-class Graders(ABC):
+class WorkersInContext(ABC):
+    """Processes that grade; its ``with`` statement ends them."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            self.stop()
+        self.close()
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Abandons the grading, at once and without waiting; a signal handler may call it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends all processes and waits until they are gone."""
+
+
+class Graders(WorkersInContext):
     """Grades submissions; use it in a ``with`` statement, which ends its processes.
 
     Attributes:
@@ -70,14 +90,6 @@ class Graders(ABC):
         self._course = course
         self._options = options
         self._arrived: SimpleQueue[Any] = SimpleQueue()  # of futures; a signal handler may put None into it
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        if kind is not None:
-            self.stop()
-        self.close()
 
     def use_seed(self, seed: int) -> None:
         """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
@@ -132,13 +144,8 @@ class Graders(ABC):
         """The result of a future that is done; None if the submission is to be graded again alone, and was not yet."""
 
     def stop(self) -> None:
-        """Abandons the grading, at once and without waiting; a signal handler may call it."""
         self._arrived.put(None)  # First: a submission that meets `stopped` has no result.
         self.stopped = True
-
-    @abstractmethod
-    def close(self) -> None:
-        """Ends all processes."""
 
     def _failed(
         self, name: str, reason: str, exercises: Sequence[str] = (), kind: CauseKind = "grader_fault"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -41,20 +40,6 @@ class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    mutant: tuple[Equivalent, ...] = ()
-
-
-class Survivor(msgspec.Struct, frozen=True):
-    """A mutant that passes every check of its exercise."""
-
-    file: Path
-    mutant: Mutant
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.mutant.line}: {self.mutant.definition}: no check fails {self.mutant.change}"
-
-
 @dataclass
 class Score:
     """How many mutants there are, of which kind.
@@ -83,16 +68,10 @@ class Score:
         judged = self.caught + self.survived
         return self.caught / judged if judged else 1.0
 
-    def add(self, definition: str, is_caught: bool) -> None:
-        """Counts a mutant that is not equivalent."""
-        caught, judged = self.definitions.get(definition, (0, 0))
-        self.definitions[definition] = (caught + is_caught, judged + 1)
-        self.survived += not is_caught
-
 
 def grade_mutants(
     course: Course,
-    report: Callable[[Survivor], None],
+    report: Callable[[str], None],
     *,
     progress: Callable[[str], None] = lambda text: None,
     devices: Devices = "simulated",
@@ -102,7 +81,7 @@ def grade_mutants(
     """Grades every mutant of the solutions until a check does not pass.
 
     Args:
-        report: called with each survivor that is not written down.
+        report: called with a line for each mutant that no check fails, and that is not written down.
         progress: called with a line about the current topic or exercise.
         devices: the kind of devices for checks that want GPUs.
         only: names of topics and exercises; empty means the whole course.
@@ -128,15 +107,17 @@ def grade_mutants(
                 if number % 25 == 0:
                     progress(f"{topic.name}: mutant {number} of {len(mutants)}")
                 definition = f"{topic.name}.{mutant.definition}"
-                is_caught = _is_caught(judge, topic, exercises, mutant.text)
-                equivalent = known.get((definition, mutant.source_line, mutant.change))
-                if equivalent is not None and not is_caught:
+                caught, judged = score.definitions.get(definition, (0, 0))
+                if _is_caught(judge, topic, exercises, mutant.text):
+                    caught, judged = caught + 1, judged + 1
+                elif equivalent := known.get((definition, mutant.source_line, mutant.change)):
                     score.equivalent.add(equivalent)
-                    score.definitions.setdefault(definition, (0, 0))
-                    continue
-                score.add(definition, is_caught)
-                if not is_caught:
-                    report(Survivor(course.solution_file(topic.name), mutant))
+                else:
+                    judged += 1
+                    score.survived += 1
+                    place = f"{course.solution_file(topic.name)}:{mutant.line}: {mutant.definition}"
+                    report(f"{place}: no check fails {mutant.change}")
+                score.definitions[definition] = (caught, judged)
         for one in known.values():
             is_tried = not only or one.definition in chosen or one.definition.partition(".")[0] in complete
             if one.line and is_tried and one not in score.equivalent:
@@ -160,10 +141,10 @@ def equivalents_of(course: Course) -> dict[Key, Equivalent]:
     if not file.is_file():
         return {}
     try:
-        found = msgspec.toml.decode(file.read_bytes(), type=_File)
+        found = msgspec.toml.decode(file.read_bytes(), type=dict[Literal["mutant"], tuple[Equivalent, ...]])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CourseError(file, None, str(error)) from error
-    return {(one.definition, one.line, one.change): one for one in found.mutant}
+    return {(one.definition, one.line, one.change): one for one in found.get("mutant", ())}
 
 
 def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[tuple[Mutant, list[Exercise]]]:

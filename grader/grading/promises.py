@@ -147,7 +147,7 @@ def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
 
 def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:
     """A second run of the solution, in another process and with another order of sets, gives the same results."""
-    second = evidence.second_run.results if evidence.second_run else {}
+    second = evidence.second_results or {}
     for exercise, result in evidence.graded_solution.results:
         other = second.get((exercise.full_name, result.name), result)
         if other.verdict != "blocked" and (other.verdict, other.message) != (result.verdict, result.message):
@@ -202,7 +202,7 @@ def pictures_can_be_drawn(evidence: TopicEvidence) -> Iterator[Defect]:
         problem = picture.problem
         try:
             print_picture(picture, Console(file=io.StringIO(), width=80))
-            if evidence.second_run:  # else the author wants it quick, and matplotlib is slow
+            if evidence.second_results is not None:  # else the author wants it quick, and matplotlib is slow
                 figure_of(picture)
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"

@@ -5,23 +5,28 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from grader.course import Course
 from grader.errors import CourseError
-from grader.grading.evidence import ExerciseSummary, SecondRun, TopicEvidence
+from grader.grading.evidence import ExerciseSummary, SecondResults, TopicEvidence
+from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.promises import PROMISES, Defect, Promise
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import course_option
 from grader.grading.worker import host_for_author
+from grader.judge.marks import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
+
+_HASH_SEED: Final = 1
+"""Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
 
 
 def verify_course(
@@ -75,9 +80,11 @@ def verify_course(
         gc.freeze()
         gc.enable()
         summaries: list[ExerciseSummary] = []
-        with judge.checks.leaving_out(second_run.marks() if second_run else ()), limit.ticking():
+        exercises = second.result().result.exercises if second else ()
+        results = {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
+        with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
             for topic in topics:
-                evidence = TopicEvidence(course, topic, judge, second_run)
+                evidence = TopicEvidence(course, topic, judge, results if second else None)
                 for defect in _defects(evidence, progress):
                     report(defect)
                 summaries += evidence.summaries()
@@ -88,13 +95,24 @@ def verify_course(
         with (
             host_for_author(course, topics, devices) as host,
             # After the host was forked: this starts threads.
-            contextlib.nullcontext() if is_quick else SecondRun(course, options) as second_run,
+            contextlib.nullcontext() if is_quick else LocalWorkers(course, options, hash_seed=_HASH_SEED) as workers,
         ):
+            second = workers.submit(solution_of(course)) if workers else None
             from grader.judge.judge import with_judge
 
             return with_judge(course, host, verify, exercises=chosen, seed=seed, limit=limit)
     finally:
         gc.enable()
+
+
+def _not_to_run(results: SecondResults) -> tuple[NotRun, ...]:
+    """The checks at which a judge ended or did not come to an end, which nothing could end in this process."""
+    return tuple(
+        NotRun(place_of(exercise, name), check.cause)
+        for (exercise, name), check in results.items()
+        if check.cause and check.cause.kind == "grader_fault" and check.cause.check_line
+        if not check.cause.exception_type
+    )
 
 
 def _defects(evidence: TopicEvidence, progress: Callable[[str], None]) -> Iterator[Defect]:

@@ -9,13 +9,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from grader.course import Course
-from grader.grading.graders import Graded, GradingStopped
+from grader.grading.graders import Graded, GradingStopped, WorkersInContext
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, worker_options
@@ -100,7 +99,7 @@ def _each_once(values: Iterable[Iterable[_Item]]) -> tuple[_Item, ...]:
     return tuple(dict.fromkeys(item for value in values for item in value))
 
 
-class StudentWorkers:
+class StudentWorkers(WorkersInContext):
     """The workers for a student's submissions, which start at once; use it in a ``with`` statement, which ends them.
 
     Args:
@@ -115,14 +114,6 @@ class StudentWorkers:
             options = replace(options, exercises=part)
             self._pools[part] = LocalWorkers(course, options, first=first or Worker())
             first = None
-
-    def __enter__(self) -> "StudentWorkers":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        if kind is not None:
-            self.stop()
-        self.close()
 
     def grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Grades one submission; the result is the same as if it had been graded as a whole.

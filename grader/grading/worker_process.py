@@ -70,6 +70,23 @@ class WorkerFailed(Exception):
         return [(file, int(line)) for file, line in found]
 
 
+@dataclass
+class _Progress:
+    """How far a worker is with a submission.
+
+    Attributes:
+        place: the worker's place; None before it has begun.
+        signs_of_life: how many there were.
+        why_ended: why the worker was ended; empty if it was not.
+        is_overrun: whether that was because it took too much of its own time for one step.
+    """
+
+    place: Place | None = None
+    signs_of_life: int = 0
+    why_ended: str = ""
+    is_overrun: bool = False
+
+
 class Watcher(Protocol):
     """Gets news of a submission while it is graded."""
 
@@ -146,24 +163,30 @@ class Worker:
         Raises:
             WorkerFailed: also when no reply came in time.
         """
-        with _Supervisor(self.process, self._judge_seconds, timeout, self._lines) as supervisor:
-            try:
-                send(self._stdin, Work(submission, tuple(marks), tuple(exercises)))
-                reply = self._reply(supervisor, watcher)
-                problem = "it closed its output"
-            except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as error:
-                reply, problem = None, f"{type(error).__name__}: {error}"
+        progress = _Progress()
+        over = threading.Event()
+        watching = threading.Thread(target=self._supervise, args=(progress, timeout, over), daemon=True)
+        watching.start()
+        try:
+            send(self._stdin, Work(submission, tuple(marks), tuple(exercises)))
+            reply = self._reply(progress, watcher)
+            problem = "it closed its output"
+        except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as error:
+            reply, problem = None, f"{type(error).__name__}: {error}"
+        finally:
+            over.set()
+            watching.join()
         if reply is None:
             self.end()
             code = self.process.returncode
             end = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-            how = f"{supervisor.reason or problem} ({end})"
+            how = f"{progress.why_ended or problem} ({end})"
             raise WorkerFailed(
                 f"the grader's worker process died: {how}",
                 f"the judge ended: {how}",
-                supervisor.place,
+                progress.place,
                 list(self._lines),
-                self._judge_seconds if supervisor.is_overrun else 0.0,
+                self._judge_seconds if progress.is_overrun else 0.0,
             )
         if isinstance(reply, Fault):  # If it has a place, no check is at fault: nothing of it runs in the warm host.
             place = reply.place and msgspec.structs.replace(reply.place, check="")
@@ -173,20 +196,55 @@ class Worker:
         self.endless = reply.endless
         return reply.result
 
-    def _reply(self, supervisor: _Supervisor, watcher: Watcher | None) -> Done | Fault | None:
+    def _reply(self, progress: _Progress, watcher: Watcher | None) -> Done | Fault | None:
         """The worker's answer, after its signs of life; None if its output has ended."""
         while True:
             message: FromWorker | None = receive(self._stdout, FromWorker)
             if message is None or isinstance(message, Done | Fault):
                 return message
-            supervisor.signs_of_life += 1
+            progress.signs_of_life += 1
             match message:
                 case AtPlace(place):
-                    supervisor.place = place
+                    progress.place = place
                     if watcher is not None:
                         watcher.began(place)
                 case ExerciseDone(exercise) if watcher is not None:
                     watcher.known(exercise)
+
+    def _supervise(self, progress: _Progress, timeout: float, over: threading.Event) -> None:
+        """Ends the worker if it is stuck: without a sign of life for the judge's time, or too slow with all of it."""
+        until = time.monotonic() + timeout
+        seen = -1
+        heard = before = slept = 0.0
+        while not over.wait(_LOOK_SECONDS):
+            now, (sleeps, worked, _) = time.monotonic(), process_tree.activity(self.process.pid)
+            if now > until:
+                progress.why_ended = f"no answer in {timeout:g} s"
+            elif progress.place is not None and seen != progress.signs_of_life:
+                seen, heard, before, slept = progress.signs_of_life, now, worked, 0.0
+            elif progress.place is not None:
+                slept = slept + _LOOK_SECONDS if sleeps else 0.0
+                if worked:
+                    is_stuck = worked - before > self._judge_seconds or slept > BLOCKED_FACTOR * self._judge_seconds
+                else:
+                    is_stuck = now - heard > _UNKNOWN_FACTOR * self._judge_seconds
+                if is_stuck:
+                    progress.is_overrun = True
+                    progress.why_ended = "it did not end, and could not be interrupted"
+            if progress.why_ended:
+                self._kill_after_dump(over)
+                return
+
+    def _kill_after_dump(self, over: threading.Event) -> None:
+        """Ends the process, after it has written where it is."""
+        written = len(self._lines)
+        with contextlib.suppress(OSError):
+            if STACK_SIGNAL is not None:
+                os.kill(self.process.pid, STACK_SIGNAL)
+                until = time.monotonic() + _DUMP_SECONDS
+                while len(self._lines) <= written and time.monotonic() < until and not over.wait(0.05):
+                    pass
+            self.process.kill()
 
     def close_input(self) -> None:
         """Asks the worker to end."""
@@ -218,74 +276,3 @@ class Worker:
         self._listener.join()
         self._stdout.close()
         self._stderr.close()
-
-
-class _Supervisor:
-    """Watches a worker for one submission, and ends it if it is stuck; use it in a ``with`` statement.
-
-    Args:
-        seconds: the judge's limit: processor time without a sign of life.
-        timeout: wall-clock seconds for all of the submission.
-        lines: those that the worker has written to its stderr.
-
-    Attributes:
-        place: the worker's place; None before it has begun.
-        signs_of_life: how many there were.
-        reason: why the worker was ended; empty if it was not.
-        is_overrun: whether that was because it took too much of its own time for one step.
-    """
-
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float, timeout: float, lines: Sequence[str]) -> None:
-        self.place: Place | None = None
-        self.signs_of_life = 0
-        self.reason = ""
-        self.is_overrun = False
-        self._process = process
-        self._seconds = seconds
-        self._timeout = timeout
-        self._lines = lines
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True, name="supervisor")
-
-    def __enter__(self) -> _Supervisor:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        until = time.monotonic() + self._timeout
-        written = len(self._lines)
-        seen = -1
-        heard = before = slept = 0.0
-        while not self._over.wait(_LOOK_SECONDS):
-            now, (sleeps, worked, _) = time.monotonic(), process_tree.activity(self._process.pid)
-            if now > until:
-                self._end(f"no answer in {self._timeout:g} s", written)
-                return
-            if self.place is None:
-                continue
-            if seen != self.signs_of_life:
-                seen, heard, before, slept = self.signs_of_life, now, worked, 0.0
-                continue
-            slept = slept + _LOOK_SECONDS if sleeps else 0.0
-            if worked:
-                self.is_overrun = worked - before > self._seconds or slept > BLOCKED_FACTOR * self._seconds
-            else:
-                self.is_overrun = now - heard > _UNKNOWN_FACTOR * self._seconds
-            if self.is_overrun:
-                self._end("it did not end, and could not be interrupted", written)
-                return
-
-    def _end(self, reason: str, written: int) -> None:
-        """Ends the worker, after it has written where it is."""
-        self.reason = reason
-        with contextlib.suppress(OSError):
-            if STACK_SIGNAL is not None:
-                os.kill(self._process.pid, STACK_SIGNAL)
-                until = time.monotonic() + _DUMP_SECONDS
-                while len(self._lines) <= written and time.monotonic() < until and not self._over.wait(0.05):
-                    pass
-            self._process.kill()
