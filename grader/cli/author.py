@@ -162,7 +162,7 @@ def _table(summaries: Sequence[ExerciseSummary]) -> list[str]:
 
 
 def _grade_mutants(course: Course, names: list[str], devices: Devices, seed: int) -> int:
-    from grader.grading.mutation import grade_mutants
+    from grader.grading.verify import grade_mutants
     from grader.machine import resolve_devices
 
     score = grade_mutants(

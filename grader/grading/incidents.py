@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from grader.course import Course, checks_of
 from grader.errors import CourseError
 from grader.grading.worker_process import WorkerFailed
@@ -24,18 +22,6 @@ _WHOLE_TOPICS_FROM: Final = 4
 """From so many ends on, all of a topic is given up at once: every end costs a start of the judge."""
 
 
-class Incident(msgspec.Struct, frozen=True):
-    """One end of a worker: its place then, and the cause that the check gets if it is at fault.
-
-    Attributes:
-        overran: how much of the judge's time the check had taken when the worker was ended for it (s); else 0.
-    """
-
-    place: Place
-    cause: Cause
-    overran: float = 0.0
-
-
 class Incidents:
     """The ends of workers at one submission.
 
@@ -44,51 +30,58 @@ class Incidents:
         search: adds such checks of an exercise (full name) to these.
     """
 
-    def __init__(self, faulty: Mapping[Place, NotRun], search: Callable[[str], None]) -> None:
+    def __init__(self, course: Course, faulty: Mapping[Place, NotRun], search: Callable[[str], None]) -> None:
+        self._course = course
         self._faulty = faulty
         self._search = search
-        self._incidents: list[Incident] = []
+        self._incidents: list[tuple[NotRun, float]] = []
+        self._count = 0
         self._retried = 0
 
-    def add(self, incident: Incident) -> bool:
+    def add(self, failure: WorkerFailed) -> bool:
         """Takes note of an end; whether it is worth while to grade the submission again."""
-        if not (incident.place.check or self._retried or self._incidents):
+        self._count += 1
+        mark = mark_on_end(self._course, failure)
+        if mark is None:
+            return self._count == 1 and not failure.is_final
+        if not (mark.place.check or self._retried or self._incidents):
             self._retried = 1  # Not in a check: perhaps the system ended it, so nothing is given up yet.
             return True
-        if not incident.place.topic:
+        if not mark.place.topic:
             return False
-        self._incidents.append(incident)
-        if incident.overran or len(self._incidents) + self._retried > 1:
-            for exercise in dict.fromkeys(one.place.exercise for one in self._incidents if one.place.exercise):
+        overran = failure.overran if mark.place.check else 0.0
+        self._incidents.append((mark, overran))
+        if overran or len(self._incidents) + self._retried > 1:
+            for exercise in dict.fromkeys(one.place.exercise for one, _ in self._incidents if one.place.exercise):
                 self._search(exercise)
         return True
 
     def marks(self) -> list[NotRun]:
         """The places that are not run when the submission is graded again."""
-        own = [one for one in self._incidents if one.place not in self._faulty]
+        own = [(mark, overran) for mark, overran in self._incidents if mark.place not in self._faulty]
         is_first = len(own) + self._retried <= 1
         marks = list(self._faulty.values())
-        for number, one in enumerate(own, 1 + self._retried):
-            if one.overran and number < _WHOLE_TOPICS_FROM:
-                marks.append(NotRun(one.place, kept_busy(one.overran)))
+        for number, (mark, overran) in enumerate(own, 1 + self._retried):
+            if overran and number < _WHOLE_TOPICS_FROM:
+                marks.append(NotRun(mark.place, kept_busy(overran)))
             elif is_first:
-                marks.append(NotRun(one.place, one.cause))
+                marks.append(mark)
             else:
-                place = Place(one.place.topic, one.place.exercise if number < _WHOLE_TOPICS_FROM else "")
+                place = Place(mark.place.topic, mark.place.exercise if number < _WHOLE_TOPICS_FROM else "")
                 reason = "the grader's own process ended more than once while it graded this; your instructor is told"
                 marks.append(NotRun(place, Cause(kind="judge_ended", reason=reason)))
         return marks
 
 
-def incident_of(course: Course, failure: WorkerFailed) -> Incident | None:
-    """The incident that a worker's end is; None if no place is at fault."""
+def mark_on_end(course: Course, failure: WorkerFailed) -> NotRun | None:
+    """The place where a worker ended, with its cause if it is at fault; None if no place is."""
     place = failure.place
     if place is None:
         return None
     line = _check_line(course, place, failure.stack) if place.check else None
     if failure.overran and place.check:
-        return Incident(place, endless(failure.overran, line), failure.overran)
-    return Incident(place, Cause(kind="grader_fault", reason=failure.cause, check_line=line))
+        return NotRun(place, endless(failure.overran, line))
+    return NotRun(place, Cause(kind="grader_fault", reason=failure.cause, check_line=line))
 
 
 def _check_line(course: Course, place: Place, stack: list[tuple[str, int]]) -> Frame | None:

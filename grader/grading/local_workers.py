@@ -16,7 +16,7 @@ from typing import Final
 from grader.border.failures import MEMORY_SHORT
 from grader.course import Course
 from grader.grading.graders import Graded, Graders, GradingStopped
-from grader.grading.incidents import Incidents, incident_of
+from grader.grading.incidents import Incidents, mark_on_end
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Watcher, Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
@@ -29,8 +29,6 @@ _EXTRA_SECONDS: Final = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
 _MOST_GROWTH: Final = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
-_FIRST_FAILURES: Final = 3
-"""After this many failures without any result, a failing submission is not tried a second time."""
 
 
 def solution_of(course: Course) -> Submission:
@@ -62,8 +60,6 @@ class LocalWorkers(Graders):
         self._faulty: dict[Place, NotRun] = {}  # checks that end a worker, or do not end, on the solution too
         self._searched: set[str] = set()  # exercises of which all such checks are known
         self._searching = threading.Lock()
-        self._graded_one = False
-        self._failures = 0
         if first is not None:
             self._idle.append(self._begin(first))
 
@@ -152,7 +148,7 @@ class LocalWorkers(Graders):
         self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str], faults: list[str]
     ) -> SubmissionResult:
         """The result of a worker; the grader's own failures meanwhile are added to `faults`."""
-        incidents = Incidents(self._faulty, self._search)
+        incidents = Incidents(self._course, self._faulty, self._search)
         while True:
             kills = memory_kills()
             worker = self._worker()
@@ -165,15 +161,9 @@ class LocalWorkers(Graders):
                     raise GradingStopped from None
                 if memory_kills() > kills:
                     return self._failed(submission.name, MEMORY_SHORT, exercises, "memory_short")
-                incident = incident_of(self._course, failure)
-                # Several submissions and no result, as when a course's checks cannot be imported, or twice no place.
-                has_never_worked = not self._graded_one and self._failures >= _FIRST_FAILURES
-                is_hopeless = has_never_worked or (incident is None and len(faults) > 1)
-                if is_hopeless or (incident is not None and not incidents.add(incident)):
-                    self._failures += 1
+                if not incidents.add(failure):
                     return self._failed(submission.name, failure.reason, exercises)
             else:
-                self._graded_one = True
                 self._faulty.update((mark.place, mark) for mark in worker.endless)
                 if worker.grown > _MOST_GROWTH:
                     self._discard(worker)
@@ -194,11 +184,11 @@ class LocalWorkers(Graders):
                     worker.grade(solution_of(self._course), self._reply_timeout, marks, exercises=[exercise])
                     is_over = True
                 except WorkerFailed as failure:
-                    incident = incident_of(self._course, failure)
-                    if incident is None or not incident.place.check or incident.place in self._faulty:
+                    mark = mark_on_end(self._course, failure)
+                    if mark is None or not mark.place.check or mark.place in self._faulty:
                         is_over = True
                     else:
-                        self._faulty[incident.place] = NotRun(incident.place, incident.cause)
+                        self._faulty[mark.place] = mark
                 finally:
                     self._discard(worker)
 

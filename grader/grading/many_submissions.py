@@ -8,16 +8,18 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from grader.course import Course, content_hash, pictured
 from grader.course.due import LatePolicy
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row, gradebook_in, row_of
+from grader.gradebook import Gradebook, gradebook_in, row_of
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders
@@ -26,10 +28,8 @@ from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
-    policy_of,
     require_sandbox,
     selection_of,
-    together,
     topics_of,
     worker_options,
 )
@@ -56,7 +56,7 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
         UserError: no such names or submissions, or an unusable gradebook, roster or cluster.
     """
     options = worker_options(course, settings, settings.names)
-    policy_of(course.late, together({}, class_settings.late))  # refused before anything is read
+    class_settings.late.after({}).policy(course.late)  # refused before anything is read
     with Reader() as reader:
         roster = None if class_settings.roster is None else Roster.read(class_settings.roster)
         sources = _find(course, class_settings, roster)
@@ -111,11 +111,12 @@ def _graders(course: Course, settings: ClassSettings, options: WorkerOptions) ->
 def _late_of(course: Course, settings: ClassSettings, book: Gradebook) -> LatePolicy:
     """The cost of late work. Options of the command line are kept for later runs, unless this one is a trial."""
     kept = book.late_given()
-    given = together(kept, settings.late)
-    policy = policy_of(course.late, given)
+    options = settings.late.after(kept)
+    policy = options.policy(course.late)
+    given = to_builtins(options)
     if given != kept and not settings.trial:
         book.keep_late(given)
-    if not settings.late.are_said and policy != course.late:
+    if not to_builtins(settings.late) and policy != course.late:
         print_note(f"late work as in earlier runs: {policy} (--due none: nothing is late; --due course: course.toml)")
     return policy
 
@@ -138,48 +139,47 @@ def _start_run(
     )
 
 
+@dataclass(frozen=True)
 class _ClassRun:
     """A run over a class, which has begun."""
 
-    def __init__(
-        self, course: Course, options: WorkerOptions, graders: Graders, book: Gradebook, run: int, again: bool
-    ) -> None:
-        self._course = course
-        self._graders = graders
-        self._book = book
-        self._run = run
-        self._again = again
-        self._same = (content_hash(course), options.seed, selection_of(options))
+    course: Course
+    options: WorkerOptions
+    graders: Graders
+    book: Gradebook
+    run: int
+    is_again: bool
 
     def grade_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
-        with _calling_on_interrupt(self._graders.stop), progress(len(sources)) as advance:
-            for graded in self._graders.grade_all(self._new(map(reader.read, sources), advance)):
-                self._book.record(self._run, graded.result, graded.digest, graded.seconds)
+        with _calling_on_interrupt(self.graders.stop), progress(len(sources)) as advance:
+            for graded in self.graders.grade_all(self._new(map(reader.read, sources), advance)):
+                self.book.record(self.run, graded.result, graded.digest, graded.seconds)
                 if graded.fault:
                     failed = "failed" if graded.was_read else "failed to read it"
                     print_note(f"{graded.result.submission}: the grader itself {failed}: {graded.fault}")
                 advance()
-            return self._graders.stopped
+            return self.graders.stopped
 
     def _new(
         self, found: Iterable[Submission | Unreadable], advance: Callable[[], None]
     ) -> Iterator[Submission | Unreadable]:
         """The submissions without a result that can be reused; takes that of the others, and calls `advance`."""
+        course_hash = content_hash(self.course)
         for submission in found:
-            if self._graders.stopped:
+            if self.graders.stopped:
                 return
             if isinstance(submission, Unreadable):
                 yield submission
                 continue
-            granted = self._book.granted(self._course.name, submission.name, submission.arrival.student)
+            granted = self.book.granted(self.course.name, submission.name, submission.arrival.student)
             submission = replace(submission, granted=granted)
             work = digest(submission)
-            self._book.record_arrival(self._run, submission, work)
-            same = (submission.name, work, *self._same)
-            earlier = None if self._again else self._book.lookup(*same)
-            is_reused = earlier is not None and still_holds(earlier, submission, self._course)
-            if is_reused and self._book.lookup(*same, reuse_in=self._run) is not None:
+            self.book.record_arrival(self.run, submission, work)
+            same = (submission.name, work, course_hash, self.options.seed, selection_of(self.options))
+            earlier = None if self.is_again else self.book.lookup(*same)
+            is_reused = earlier is not None and still_holds(earlier, submission, self.course)
+            if is_reused and self.book.lookup(*same, reuse_in=self.run) is not None:
                 advance()
             else:
                 yield submission
@@ -245,7 +245,9 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
         require_sandbox(1, no_sandbox=False)
         settings = GradingSettings(names=tuple(names), seed=book.keep_seed(), pictures=pictured(course))
         options = worker_options(course, settings, settings.names)
-        submission = _kept(book, course, row, files)
+        notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in row.notes)
+        granted = book.granted(course.name, row.result.submission, row.arrival.student)
+        submission = Submission(row.result.submission, files, notes, row.arrival, row.result.unread, granted)
         with LocalWorkers(course, options) as workers:
             graded = workers.grade(submission)
         if graded.fault:
@@ -268,11 +270,3 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
         book.finish_run(run)
         after = row_of(list(book.results()), student)
         yield f"{row.result.submission}: {marks(row)} before, {marks(after)} now (run {run})"
-
-
-def _kept(book: Gradebook, course: Course, row: Row, files: dict[str, bytes]) -> Submission:
-    """The work as it was handed in."""
-    name, person = row.result.submission, row.arrival.student
-    notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in row.notes)
-    granted = book.granted(course.name, name, person)
-    return Submission(name, files, notes, row.arrival, row.result.unread, granted)

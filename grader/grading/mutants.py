@@ -1,13 +1,19 @@
 """Makes mutants of a solution: the same module with one operator, constant, call or argument changed.
 
-A check that no mutant fails, or a mutant that no check fails, says something about the checks. Runs nothing.
+A check that no mutant fails, or a mutant that no check fails, says something about the checks. A mutant that does the
+same as the solution is written down, with the reason, in `EQUIVALENTS` beside the solutions. Runs nothing.
 """
 
 import ast
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
+
+from grader.course import Course
+from grader.errors import CourseError
+
+EQUIVALENTS: Final = "equivalent_mutants.toml"
 
 _LONGEST: Final = 60
 """Characters of a piece of source in a line about a mutant."""
@@ -172,3 +178,36 @@ def _short(old: str, new: str) -> tuple[str, str]:
     cut = [("…" if start else "") + text[start:] for text in (old, new)]
     first, second = (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in cut)
     return first, second
+
+
+class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A mutant that does the same as the solution, or is as right.
+
+    Attributes:
+        definition: the function or class, after its topic: ``tensor_ops.gram``.
+        line: the line of the solution that is changed, without its indentation; empty for a change of all values that
+            come back, which the checks of the exercise need not notice.
+        change: as `grader verify`, with or without `--mutants`, prints it.
+        reason: why no check can tell.
+    """
+
+    definition: str
+    line: str
+    change: str
+    reason: str
+
+
+def equivalents_of(course: Course) -> dict[tuple[str, str, str], Equivalent]:
+    """The mutants that are written down as equivalent, by definition, line and change.
+
+    Raises:
+        CourseError: it cannot be read.
+    """
+    file = course.solutions_dir / EQUIVALENTS
+    if not file.is_file():
+        return {}
+    try:
+        found = msgspec.toml.decode(file.read_bytes(), type=dict[Literal["mutant"], tuple[Equivalent, ...]])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CourseError(file, None, str(error)) from error
+    return {(one.definition, one.line, one.change): one for one in found.get("mutant", ())}

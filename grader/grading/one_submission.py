@@ -3,16 +3,15 @@
 Makes no verdict: every verdict comes from a worker.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from grader.course import Course
+from grader.course.home import Home, LastCheck
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.graders import Graded
 from grader.grading.settings import GradingSettings, topics_of, worker_options
@@ -22,12 +21,12 @@ from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
+from grader.reports.check_report import CheckReport
 from grader.reports.notes import print_note
+from grader.reports.places import Places, next_lines, state_of
+from grader.reports.progress import Spinner, spinning
+from grader.reports.terminal import make_console
 from grader.results import ExerciseResult
-
-if TYPE_CHECKING:
-    from grader.reports.check_report import CheckReport
-    from grader.reports.progress import Spinner
 
 _BREAKPOINT: Final = re.compile(rb"^([ \t]*)breakpoint\(\)[ \t]*(?=\r?$|#)", re.MULTILINE)
 
@@ -75,9 +74,6 @@ def check_one(
         else:
             graded = _grade_and_show(workers, course, path, submission, every_failure, every_check)
     # Keeps in the student's folder how far they are, if `grader init` made that folder.
-    from grader.course.home import Home, LastCheck
-    from grader.reports.places import state_of
-
     home = Home.find(path if path.is_dir() else path.parent)
     if home is not None:
         home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in graded.result.exercises})
@@ -88,12 +84,6 @@ def _grade_and_show(
     workers: StudentWorkers, course: Course, path: Path, submission: Submission, every_failure: bool, every_check: bool
 ) -> Graded:
     """Grades a submission, and prints each exercise as it is known."""
-    # Imported only now: the worker imports torch meanwhile.
-    from grader.reports.check_report import CheckReport
-    from grader.reports.places import Places, next_lines
-    from grader.reports.progress import spinning
-    from grader.reports.terminal import make_console
-
     console = make_console()
     with spinning(console, "starting (importing torch)") as spinner:
         places = Places(path, submission.files)

@@ -18,7 +18,7 @@ from grader.course.comparisons import swapped_comparisons
 from grader.course.stubs import stub_of
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import TopicEvidence
-from grader.grading.mutation import equivalents_of
+from grader.grading.mutants import equivalents_of
 from grader.judge.advice import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.picture_svg import figure_of

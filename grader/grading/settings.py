@@ -20,7 +20,7 @@ NONE, COURSE = "none", "course"
 FILE_TIME, KNOWN = "file-time", "known"
 
 
-class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The options about late work; None if an option was not given.
 
     Attributes:
@@ -39,10 +39,35 @@ class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     until: str | None = None
     by: str | None = None
 
-    @property
-    def are_said(self) -> bool:
-        """Whether any is."""
-        return self != LateOptions()
+    def after(self, kept: Mapping[str, Any]) -> "LateOptions":
+        """The options from now on, to be kept for later runs: these, then those of earlier runs."""
+        if self.due == COURSE:
+            return msgspec.structs.replace(self, due=None)
+        return msgspec.convert({**kept, **msgspec.to_builtins(self)}, LateOptions)
+
+    def policy(self, course: LatePolicy) -> LatePolicy:
+        """The course's policy, except for these options.
+
+        Raises:
+            UserError: a date or a number that is not valid.
+        """
+        try:
+            policy = LatePolicy(
+                due=_time(self.due, course.due),
+                per_day=course.per_day if self.per_day is None else read_penalty(self.per_day),
+                grace_minutes=course.grace_minutes if self.grace is None else read_minutes(self.grace),
+                cap=course.cap if self.cap is None else read_fraction(self.cap),
+                until=_time(self.until, course.until),
+                by_file_time=course.by_file_time if self.by is None else self.by == FILE_TIME,
+            )
+            if self.by not in (None, KNOWN, FILE_TIME):
+                raise ValueError(f"{self.by!r} is neither {KNOWN} nor {FILE_TIME}")
+            if policy.due and policy.until and policy.until < policy.due:
+                raise ValueError("the last date is before the due date")
+        except ValueError as problem:
+            example = "--due 2026-10-31T23:59 --late-penalty 0.1"
+            raise UserError(f"late work: {problem}", fix=f"for example: {example}") from None
+        return policy
 
 
 class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,11 +136,6 @@ def topics_of(course: Course) -> Topics:
     )
 
 
-def course_option(course: Course) -> str | None:
-    """The course as a worker's options name it: another machine may have the shipped course in another place."""
-    return None if course.is_shipped else str(course.root)
-
-
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:
     """The options of workers that grade the exercises in `names` and those that they need; no names mean all.
 
@@ -125,7 +145,7 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     """
     exercises = course.with_needs(course.select(names)) if names else ()
     return WorkerOptions(
-        course=course_option(course),
+        course=None if course.is_shipped else str(course.root),  # another machine may have that in another place
         exercises=exercises,
         seed=settings.seed or 0,
         limits=settings.limits,
@@ -158,40 +178,6 @@ def require_sandbox(count: int, *, no_sandbox: bool) -> bool:
             fix="grade on Linux; or, if you would run all of this code yourself, add --no-sandbox",
         )
     return False
-
-
-def together(kept: Mapping[str, Any], said: LateOptions) -> dict[str, Any]:
-    """The options from now on, to be kept for later runs: the given ones, then those that were kept before."""
-    given = msgspec.to_builtins(said)
-    if said.due == COURSE:
-        del given["due"]
-        return dict(given)
-    return {**{key: kept[key] for key in LateOptions.__struct_fields__ if key in kept}, **given}
-
-
-def policy_of(course: LatePolicy, given: Mapping[str, Any]) -> LatePolicy:
-    """The course's policy, except for the given options.
-
-    Raises:
-        UserError: a date or a number that is not valid.
-    """
-    options = msgspec.convert(dict(given), LateOptions)
-    try:
-        policy = LatePolicy(
-            due=_time(options.due, course.due),
-            per_day=course.per_day if options.per_day is None else read_penalty(options.per_day),
-            grace_minutes=course.grace_minutes if options.grace is None else read_minutes(options.grace),
-            cap=course.cap if options.cap is None else read_fraction(options.cap),
-            until=_time(options.until, course.until),
-            by_file_time=course.by_file_time if options.by is None else options.by == FILE_TIME,
-        )
-        if options.by not in (None, KNOWN, FILE_TIME):
-            raise ValueError(f"{options.by!r} is neither {KNOWN} nor {FILE_TIME}")
-        if policy.due and policy.until and policy.until < policy.due:
-            raise ValueError("the last date is before the due date")
-    except ValueError as problem:
-        raise UserError(f"late work: {problem}", fix="for example: --due 2026-10-31T23:59 --late-penalty 0.1") from None
-    return policy
 
 
 def _time(text: str | None, otherwise: Any) -> Any:

@@ -22,13 +22,10 @@ _LEFT_OUT: Final = frozenset({"__pycache__", ".git", ".pytest_cache", ".hypothes
 _SLOW: Final = (
     "_pytest.helpconfig",  # pytest's own plugins, which it imports when it starts
     "_pytest.skipping",
-    "hypothesis",
     "plotext",
-    "pytest",
     "grader.cli.author",
     "grader.grading.verify",
     "grader.judge.judge",
-    "grader.student.engine",
     "grader.student.host",
     "grader.testkit.observation",
     "grader.testkit.probes",

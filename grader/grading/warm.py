@@ -34,12 +34,6 @@ _IDLE: Final = 1.0
 """Idle cores that a second worker is started for: on a busy machine it would only be slower."""
 
 
-def parts_for_now(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The exercises in two parts if a second worker is a gain on this machine now, else in one."""
-    has_room = idle_cores() >= _IDLE and workers_in_memory() > 1
-    return halves(course, exercises) if has_room else (course.with_needs(exercises),)
-
-
 def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The exercises in two parts that end at about the same time and need nothing of each other.
 
@@ -110,7 +104,8 @@ class StudentWorkers(WorkersInContext):
         self._course = course
         self._order = course.with_needs(options.exercises)
         self._pools: dict[tuple[str, ...], LocalWorkers] = {}
-        for part in parts_for_now(course, options.exercises):
+        is_gain = idle_cores() >= _IDLE and workers_in_memory() > 1
+        for part in halves(course, options.exercises) if is_gain else (self._order,):
             options = replace(options, exercises=part)
             self._pools[part] = LocalWorkers(course, options, first=first or Worker())
             first = None
@@ -138,7 +133,7 @@ class StudentWorkers(WorkersInContext):
             if graded.memory_was_short and len(asked) > 1:
                 for pool in asked:
                     pool.end_idle()
-                alone = [pool.submit(submission, watcher, names).result() for pool, names in asked.items()]
+                alone = [pool.grade(submission, watcher, names) for pool, names in asked.items()]
                 graded = join(alone, self._order)
         except CancelledError:
             raise GradingStopped from None

@@ -51,6 +51,7 @@ class WorkerFailed(Exception):
         place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
         words: the last lines of its stderr.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
+        is_final: whether another worker would fail as well, such as when the checks cannot be imported.
     """
 
     reason: str
@@ -58,6 +59,7 @@ class WorkerFailed(Exception):
     place: Place | None
     words: Sequence[str] = ()
     overran: float = 0.0
+    is_final: bool = False
 
     def __str__(self) -> str:
         text = "".join(f"\n  {line}" for line in self.words[-_LAST_WORDS:])
@@ -134,7 +136,7 @@ class Worker:
         self._listener.start()
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError), self._stderr:
             for line in iter(lambda: self._stderr.readline(4096), b""):
                 self._lines.append(line.decode("utf-8", "replace").rstrip())
 
@@ -190,7 +192,7 @@ class Worker:
             )
         if isinstance(reply, Fault):  # If it has a place, no check is at fault: nothing of it runs in the warm host.
             place = reply.place and msgspec.structs.replace(reply.place, check="")
-            raise WorkerFailed(reply.fault, "the warm host ended", place)
+            raise WorkerFailed(reply.fault, "the warm host ended", place, is_final=place is None)
         self._first_resident = self._first_resident or reply.resident
         self.grown = reply.resident - self._first_resident
         self.endless = reply.endless
@@ -259,20 +261,11 @@ class Worker:
             if not self._ends_soon():
                 self.process.kill()
                 self._ends_soon()
-        self._listener.join(_ENDING_SECONDS)
-        if self._listener.is_alive():  # a warm host that is still loading modules ends a little later
-            threading.Thread(target=self._close_streams, daemon=True, name="worker-streams").start()
-        else:
-            self._close_streams()
+        self._listener.join(_ENDING_SECONDS)  # a warm host that is still loading modules ends a little later
+        self._stdout.close()
 
     def _ends_soon(self) -> bool:
         """Waits up to three seconds; whether the process has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_ENDING_SECONDS)
         return self.process.returncode is not None
-
-    def _close_streams(self) -> None:
-        """Closes the streams as soon as nobody writes: until then a reading thread may hold the lock."""
-        self._listener.join()
-        self._stdout.close()
-        self._stderr.close()

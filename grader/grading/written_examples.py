@@ -12,8 +12,7 @@ import ast
 import doctest
 import itertools
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
     from grader.judge.topic_desk import TopicDesk
 
 _GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
-_WORKERS: Final = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
-_VARIABLE: Final = re.compile(r"([A-Z_]+)=(.*)")
+_COMMAND: Final = re.compile(
+    r"\$ +(?P<env>(?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](?P<workers>\d+) +(?P<file>\S+)"
+)
 _PARSER: Final = doctest.DocTestParser()
 _CHECKER: Final = doctest.OutputChecker()
 
@@ -124,26 +124,18 @@ def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
             continue
         below = itertools.takewhile(str.strip, (line[indent:] for line in lines[number + 1 :]))
         wanted = "".join(f"{line}\n" for line in below)
-        printed = _output_of(desk, shlex.split(command)[1:])
-        if printed is None:
+        found = _COMMAND.fullmatch(command.strip())
+        if found is None:
             message = f"`{docstring.name}`: `{command.strip()}` is not `[NAME=VALUE] torchrun --nproc-per-node=N FILE`"
             return Untrue(docstring.line + number, message)
+        env = dict(word.split("=", 1) for word in found["env"].split())
+        channel = desk.channel()
+        order = launch.Order(found["file"], int(found["workers"]), ranks.LAUNCH_SECONDS, env, "")
+        with world.exclusive(channel):
+            outcome = launch.launch(channel, order)
+        printed = "".join(outcome.prints) if outcome.exit_code == 0 else outcome.shown()
         if printed != wanted:
             return Untrue(docstring.line + number, _message(docstring.name, command.strip(), printed, wanted))
-    return None
-
-
-def _output_of(desk: TopicDesk, words: Sequence[str]) -> str | None:
-    """The output of all workers of a script under torchrun, in order of rank; None if the command is another one."""
-    first = next((number for number, word in enumerate(words) if not _VARIABLE.fullmatch(word)), len(words))
-    match words[first:]:
-        case ["torchrun", workers, script] if found := _WORKERS.fullmatch(workers):
-            env = dict(word.split("=", 1) for word in words[:first])
-            channel = desk.channel()
-            order = launch.Order(script, int(found[1]), ranks.LAUNCH_SECONDS, env, "")
-            with world.exclusive(channel):
-                outcome = launch.launch(channel, order)
-            return "".join(outcome.prints) if outcome.exit_code == 0 else outcome.shown()
     return None
 
 
