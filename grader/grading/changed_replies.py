@@ -5,13 +5,10 @@ no process and takes milliseconds. A check that starts ranks, or whose replies a
 out: `grader verify --mutants` tells of those.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import msgspec
 import torch
 
 from grader.border import wire
@@ -20,10 +17,8 @@ from grader.border.failures import SubmissionCrashed
 from grader.border.messages import FORGET, RUN_OF_RANKS, Digest, Exchange, Reply, Request, Returned
 from grader.border.wire import Tree
 from grader.judge.check import Check
+from grader.judge.collected import CollectedChecks
 from grader.judge.desk import Desk, RunOn
-
-if TYPE_CHECKING:
-    from grader.judge.collected import CollectedChecks
 
 Change = Callable[[Any], Any]
 
@@ -61,16 +56,8 @@ CHANGES: Final[dict[str, Change]] = {
 """What can stand in the place of each tensor and number in a reply, by its name."""
 
 
-class ChangedRuns(msgspec.Struct, frozen=True):
-    """The runs of a check on changed replies.
-
-    Attributes:
-        tried: the changes that change anything in the replies.
-        passed: those of them with which the check passes.
-    """
-
-    tried: frozenset[str]
-    passed: frozenset[str]
+ChangedRuns = dict[str, bool]
+"""Whether a check passes, by the change of the replies; without changes that change nothing in them."""
 
 
 def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange], kit: str) -> ChangedRuns | None:
@@ -82,18 +69,15 @@ def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange
     """
     if any(isinstance(one.reply, Digest) or _request(one).operation == RUN_OF_RANKS for one in record):
         return None
-    tried, passed = set(), set()
+    passes: ChangedRuns = {}
     for name, change in CHANGES.items():
         replay = _Replay(record, change)
         result, _ = checks.run(check, _ReplayDesk(replay, kit))
-        if not replay.has_changed:
-            if result.verdict != "passed":
-                return None  # it needs more than the replies
-            continue
-        tried.add(name)
-        if result.verdict == "passed":
-            passed.add(name)
-    return ChangedRuns(frozenset(tried), frozenset(passed))
+        if replay.has_changed:
+            passes[name] = result.verdict == "passed"
+        elif result.verdict != "passed":
+            return None  # it needs more than the replies
+    return passes
 
 
 def _request(exchange: Exchange) -> Request:

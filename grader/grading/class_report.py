@@ -42,6 +42,7 @@ def report_class(
         for row in book.results():
             if row.run == run and (less := worth_less(row)):
                 notes.add(f"{row.result.submission}: {less}", urgent=True)
+            counts["written"] += 1
             yield row.result
 
     def counted_and_noted() -> Iterator[Row]:
@@ -64,10 +65,9 @@ def report_class(
             notes.add(f"{who}: {fault}", urgent=True)
 
     file = settings.out / "results.jsonl"
-    written = 0
     if not settings.trial:
         try:
-            written = write_jsonl(latest(), file)
+            write_jsonl(latest(), file)
         except OSError as problem:
             raise UserError(f"{file}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
     show_class(counted_and_noted(), make_console())
@@ -89,7 +89,7 @@ def report_class(
         compare = f"grader diff RUN {run} --out {settings.out}"
         print(f"run {run} was a trial: no report or export shows it; compare it: {compare}")
     else:
-        earlier = written - counts["graded"]
+        earlier = counts["written"] - counts["graded"]
         more = f" (with {counted(earlier, 'student')} of earlier runs)" if earlier > 0 else ""
         print(f"results:   {file}{more}")
     return tally.code
@@ -112,19 +112,10 @@ def _note(row: Row, looks: Sequence[str], notes: NoteList) -> None:
         notes.add(f"{name}: {row.late}; {marks}")
 
 
-def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> int:
-    """Writes a line of JSON for each result, in one step, and returns the number of lines.
+def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> None:
+    """Writes a line of JSON for each result, in one step.
 
     Raises:
         OSError: it cannot be written.
     """
-    lines = 0
-
-    def encoded() -> Iterator[bytes]:
-        nonlocal lines
-        for result in results:
-            lines += 1
-            yield to_json(result) + b"\n"
-
-    write_atomically(path, encoded())
-    return lines
+    write_atomically(path, (to_json(result) + b"\n" for result in results))

@@ -1,12 +1,9 @@
 """Grades the modules of a topic as submissions: solution, stub and each misconception. `verify` reads the results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,13 +12,11 @@ from grader.course.stubs import programs
 from grader.errors import CourseError
 from grader.grading.changed_replies import ChangedRuns, try_changes
 from grader.grading.written_examples import Untrue, untrue_examples
+from grader.judge.check import Check
+from grader.judge.judge import Judge
+from grader.judge.topic_desk import TopicDesk
 from grader.pictures import Picture
 from grader.results import CheckResult
-
-if TYPE_CHECKING:
-    from grader.judge.check import Check
-    from grader.judge.judge import Judge
-    from grader.judge.topic_desk import TopicDesk
 
 
 class GradedFile(msgspec.Struct, frozen=True):
@@ -130,7 +125,8 @@ class TopicEvidence:
             runs = (
                 (check, run) for (exercise, check), run in solution.changed_runs.items() if exercise == name and run
             )
-            thin = tuple((check, tuple(sorted(run.passed))) for check, run in runs if run.passed)
+            passed = ((check, tuple(sorted(change for change in run if run[change]))) for check, run in runs)
+            thin = tuple((check, changes) for check, changes in passed if changes)
             checks = sum(exercise.full_name == name for exercise, _ in solution.results)
             found.append(ExerciseSummary(name, checks, wrong.count(name), solution.seconds.get(name, 0.0), thin))
         return found

@@ -1,34 +1,45 @@
-"""The pool of warm workers on this machine: it hands each submission to a free one.
+"""The pool of warm workers on this machine: it hands each submission to a free one, and replaces one that failed.
 
-A worker that failed or has grown is replaced; `incidents.py` decides about the submission that it failed at. Every
-submission gets a result. No submitted code runs here, and the only verdict that is made here is that the grader failed.
+Every submission gets a result. No submitted code runs here, and the only verdict that is made here is that the grader
+failed, or that a check is at fault:
+
+If a check did not end and its worker was ended for it, the check is run on the solution: if it does not end there
+either, it is an ``error`` for everybody, else the submission has failed it.
+
+If a worker ended by itself, the check at hand is at fault the first time: it is an ``error``, and costs no points. A
+submission at which workers end again gets no points for what they did then, unless the solution ends them as well. The
+rest is graded.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Final
 
 from grader.border.failures import MEMORY_SHORT
-from grader.course import Course
+from grader.course import Course, checks_of
+from grader.errors import CourseError
 from grader.grading.graders import Graded, Graders, GradingStopped
-from grader.grading.incidents import Incidents, mark_on_end
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Watcher, Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import NotRun, Place
+from grader.judge.marks import NotRun, Place, endless, kept_busy
 from grader.machine import memory_kills
-from grader.results import SubmissionResult
+from grader.results import Cause, Frame, SubmissionResult
 from grader.sandbox.clock import CAP
 
 _EXTRA_SECONDS: Final = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
 _MOST_GROWTH: Final = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
+_WHOLE_TOPICS_FROM: Final = 4
+"""From so many ends of workers on, all of a topic is given up at once: every end costs a start of the judge."""
 
 
 def solution_of(course: Course) -> Submission:
@@ -148,10 +159,12 @@ class LocalWorkers(Graders):
         self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str], faults: list[str]
     ) -> SubmissionResult:
         """The result of a worker; the grader's own failures meanwhile are added to `faults`."""
-        incidents = Incidents(self._course, self._faulty, self._search)
+        incidents = _Incidents(self._course, self._faulty, self._search)
         while True:
             kills = memory_kills()
-            worker = self._worker()
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            worker = idle or self._begin(Worker(self._hash_seed))
             try:
                 result = worker.grade(submission, self._reply_timeout, incidents.marks(), watcher, exercises)
             except WorkerFailed as failure:
@@ -175,28 +188,22 @@ class LocalWorkers(Graders):
     def _search(self, exercise: str) -> None:
         """Finds the checks of an exercise that end a worker on the course's own solution too, by grading that."""
         with self._searching:
-            is_over = exercise in self._searched
-            self._searched.add(exercise)
-            while not is_over:
-                worker = self._begin(Worker())
-                try:
-                    marks = list(self._faulty.values())
-                    worker.grade(solution_of(self._course), self._reply_timeout, marks, exercises=[exercise])
-                    is_over = True
-                except WorkerFailed as failure:
-                    mark = mark_on_end(self._course, failure)
-                    if mark is None or not mark.place.check or mark.place in self._faulty:
-                        is_over = True
-                    else:
-                        self._faulty[mark.place] = mark
-                finally:
-                    self._discard(worker)
+            if exercise not in self._searched:
+                self._searched.add(exercise)
+                while (mark := self._end_on_solution(exercise)) and mark.place.check and mark.place not in self._faulty:
+                    self._faulty[mark.place] = mark
 
-    def _worker(self) -> Worker:
-        """A worker that nothing else uses."""
-        with self._lock:
-            worker = self._idle.pop() if self._idle else None
-        return worker or self._begin(Worker(self._hash_seed))
+    def _end_on_solution(self, exercise: str) -> NotRun | None:
+        """The check at which a new worker ends on an exercise of the solution."""
+        worker = self._begin(Worker())
+        marks = list(self._faulty.values())
+        try:
+            worker.grade(solution_of(self._course), self._reply_timeout, marks, exercises=[exercise])
+        except WorkerFailed as failure:
+            return _mark_on_end(self._course, failure)
+        finally:
+            self._discard(worker)
+        return None
 
     def _begin(self, worker: Worker) -> Worker:
         """Sends the options to a worker that is starting, and keeps it to be ended.
@@ -205,16 +212,83 @@ class LocalWorkers(Graders):
             GradingStopped: `stop` or `close` was called meanwhile.
         """
         with self._lock:
-            stopped = self.stopped
-            if not stopped:
+            if not self.stopped:
                 self._workers.add(worker)
-        if stopped:
-            worker.end()
-            raise GradingStopped
-        worker.configure(self._options)
-        return worker
+                worker.configure(self._options)
+                return worker
+        worker.end()
+        raise GradingStopped
 
     def _discard(self, worker: Worker) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.end()
+
+
+class _Incidents:
+    """The ends of workers at one submission: which checks are not run again, and their cause.
+
+    Args:
+        faulty: checks that end a worker whatever the submission is, by place: they are not run.
+        search: adds such checks of an exercise (full name) to these.
+    """
+
+    def __init__(self, course: Course, faulty: Mapping[Place, NotRun], search: Callable[[str], None]) -> None:
+        self._course = course
+        self._faulty = faulty
+        self._search = search
+        self._incidents: list[tuple[NotRun, float]] = []
+        self._count = 0
+        self._retried = 0
+
+    def add(self, failure: WorkerFailed) -> bool:
+        """Takes note of an end; whether it is worth while to grade the submission again."""
+        self._count += 1
+        mark = _mark_on_end(self._course, failure)
+        if mark is None:
+            return self._count == 1 and not failure.is_final
+        if not (mark.place.check or self._retried or self._incidents):
+            self._retried = 1  # Not in a check: perhaps the system ended it, so nothing is given up yet.
+            return True
+        if not mark.place.topic:
+            return False
+        overran = failure.overran if mark.place.check else 0.0
+        self._incidents.append((mark, overran))
+        if overran or len(self._incidents) + self._retried > 1:
+            for exercise in dict.fromkeys(one.place.exercise for one, _ in self._incidents if one.place.exercise):
+                self._search(exercise)
+        return True
+
+    def marks(self) -> list[NotRun]:
+        """The places that are not run when the submission is graded again."""
+        own = [(mark, overran) for mark, overran in self._incidents if mark.place not in self._faulty]
+        is_first = len(own) + self._retried <= 1
+        marks = list(self._faulty.values())
+        for number, (mark, overran) in enumerate(own, 1 + self._retried):
+            if overran and number < _WHOLE_TOPICS_FROM:
+                marks.append(NotRun(mark.place, kept_busy(overran)))
+            elif is_first:
+                marks.append(mark)
+            else:
+                place = Place(mark.place.topic, mark.place.exercise if number < _WHOLE_TOPICS_FROM else "")
+                reason = "the grader's own process ended more than once while it graded this; your instructor is told"
+                marks.append(NotRun(place, Cause(kind="judge_ended", reason=reason)))
+        return marks
+
+
+def _mark_on_end(course: Course, failure: WorkerFailed) -> NotRun | None:
+    """The place where a worker ended, with its cause if it is at fault; None if no place is."""
+    place = failure.place
+    if place is None:
+        return None
+    line = None
+    if place.check:
+        file = course.check_file(place.topic)
+        lines = [line for name, line in failure.stack if Path(name) == file]
+        with contextlib.suppress(CourseError):  # The check's line that was running, else its first one.
+            function = f"test_{place.check.partition('[')[0]}"
+            lines += [one.line for one in checks_of(course, place.topic) if one.function == function]
+        line = Frame(file.name, lines[0]) if lines else None
+    if failure.overran and place.check:
+        return NotRun(place, endless(failure.overran, line))
+    return NotRun(place, Cause(kind="grader_fault", reason=failure.cause, check_line=line))

@@ -3,13 +3,11 @@
 So do the mutants of its solutions: if no check fails one, that is a hole in the checks, or the mutant is as right.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -21,13 +19,11 @@ from grader.grading.mutants import Equivalent, Mutant, equivalents_of, mutants_o
 from grader.grading.promises import PROMISES, Defect, Promise
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker import host_for_author
+from grader.judge.judge import Judge, with_judge
 from grader.judge.marks import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
-
-if TYPE_CHECKING:
-    from grader.judge.judge import Judge
 
 _HASH_SEED: Final = 1
 """Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
@@ -88,19 +84,13 @@ def verify_course(
                 summaries += evidence.summaries()
         return summaries
 
-    gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
-    try:
-        with (
-            host_for_author(course, topics, devices) as host,
-            # After the host was forked: this starts threads.
-            contextlib.nullcontext() if is_quick else LocalWorkers(course, options, hash_seed=_HASH_SEED) as workers,
-        ):
-            second = workers.submit(solution_of(course)) if workers else None
-            from grader.judge.judge import with_judge
-
-            return with_judge(course, host, verify, exercises=chosen, seed=seed, limit=limit)
-    finally:
-        gc.enable()
+    with (
+        host_for_author(course, topics, devices) as host,
+        # After the host was forked: this starts threads.
+        contextlib.nullcontext() if is_quick else LocalWorkers(course, options, hash_seed=_HASH_SEED) as workers,
+    ):
+        second = workers.submit(solution_of(course)) if workers else None
+        return with_judge(course, host, verify, exercises=chosen, seed=seed, limit=limit)
 
 
 def _not_to_run(results: SecondResults) -> tuple[NotRun, ...]:
@@ -186,8 +176,6 @@ def grade_mutants(
         CourseError: the file about equivalent mutants cannot be read, or a solution does not pass its checks.
         UserError: the checks cannot be collected.
     """
-    from grader.judge.judge import with_judge
-
     known = equivalents_of(course)
     chosen = course.select(only)
     topics = [topic for topic in course.topics if any(one.full_name in chosen for one in topic.exercises)]

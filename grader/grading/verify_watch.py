@@ -25,7 +25,6 @@ _SLOW: Final = (
     "plotext",
     "grader.cli.author",
     "grader.grading.verify",
-    "grader.judge.judge",
     "grader.student.host",
     "grader.testkit.observation",
     "grader.testkit.probes",

@@ -58,82 +58,73 @@ def main() -> int:
 
     sender = Sender(answers)
     try:
-        return _Server(requests, sender, make_host(options.limits), options).run()
+        return _serve(requests, sender, make_host(options.limits), options)
     except UserError as error:  # nothing can be graded
         while receive(requests, Work) is not None:
             sender.send(Fault(str(error)))
         return 3
 
 
-class _Server:
-    """Grades the submissions that arrive, one after the other, and reports on each while it is graded."""
+def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptions) -> int:
+    """Grades the submissions that arrive, one after the other, and reports on each meanwhile; the exit code."""
+    from grader.course import Course
+    from grader.errors import UserError
 
-    def __init__(self, requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptions) -> None:
-        self._requests = requests
-        self._sender = sender
-        self._host = host
-        self._options = options
-        self._limit = TimeLimit(options.judge_seconds, sender.send_alive)
-        self._place = Place("")
+    # The main process has loaded the course whole; here its files are read when they are needed.
+    course = Course.load(Path(options.course) if options.course else None, complete=False)
+    # The modules that the graded topics want to be loaded before their submissions run.
+    preload = course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
+    host.prepare(hidden_paths(course), preload, options.devices, course.kit)
+    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
+    from grader.student.endings import HostGone
 
-    def run(self) -> int:
-        """Prepares the host and the judge, and serves; the worker's exit code."""
-        from grader.course import Course
+    # The reference solution runs in this process: on the same devices, with the same modules.
+    if options.devices != "simulated":
+        from grader.testkit import devices
 
-        # The main process has loaded the course whole; here its files are read when they are needed.
-        options = self._options
-        course = Course.load(Path(options.course) if options.course else None, complete=False)
-        # The modules that the graded topics want to be loaded before their submissions run.
-        preload = course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
-        self._host.prepare(hidden_paths(course), preload, options.devices, course.kit)
-        from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
+        devices.choose(options.devices)
+    for module in preload:
+        with contextlib.suppress(ImportError):  # the host says so
+            importlib.import_module(module)
+    limit = TimeLimit(options.judge_seconds, sender.send_alive)
+    place = Place("")
 
-        # The reference solution runs in this process: on the same devices, with the same modules.
-        if options.devices != "simulated":
-            from grader.testkit import devices
+    def began(now: Place) -> None:
+        nonlocal place
+        place = now
+        sender.send(AtPlace(place))
 
-            devices.choose(options.devices)
-        for module in preload:
-            with contextlib.suppress(ImportError):  # the host says so
-                importlib.import_module(module)
-        return with_judge(
-            course,
-            self._host,
-            self._serve,
-            exercises=options.exercises,
-            seed=options.seed,
-            names_misconceptions=options.misconceptions,
-            pictured=options.pictures,
-            limit=self._limit,
-            began=self._began,
-        )
+    def known(result: ExerciseResult) -> None:
+        sender.send(ExerciseDone(result))
 
-    def _serve(self, judge: Judge) -> int:
-        from grader.errors import UserError
-        from grader.student.endings import HostGone
-
+    def serve(judge: Judge) -> int:
         gc.freeze()
         gc.enable()
         _limit_memory()
-        while (work := receive(self._requests, Work)) is not None:
+        while (work := receive(requests, Work)) is not None:
             try:
-                with self._limit.ticking():
-                    result = judge.grade(work.submission, work.exercises, marks=work.marks, known=self._known)
-                self._sender.send(Done(result, _resident_bytes(), judge.checks.not_to_run()))
+                with limit.ticking():
+                    result = judge.grade(work.submission, work.exercises, marks=work.marks, known=known)
+                sender.send(Done(result, _resident_bytes(), judge.checks.not_to_run()))
             except UserError as error:  # a fault of the course that shows only while grading
-                self._sender.send(Fault(str(error)))
+                sender.send(Fault(str(error)))
             except HostGone as error:
-                self._sender.send(Fault(f"the warm host has ended: {error}", self._place))
+                sender.send(Fault(f"the warm host has ended: {error}", place))
                 return 3
-        self._host.close()
+        host.close()
         return 0
 
-    def _began(self, place: Place) -> None:
-        self._place = place
-        self._sender.send(AtPlace(place))
-
-    def _known(self, result: ExerciseResult) -> None:
-        self._sender.send(ExerciseDone(result))
+    return with_judge(
+        course,
+        host,
+        serve,
+        exercises=options.exercises,
+        seed=options.seed,
+        names_misconceptions=options.misconceptions,
+        pictured=options.pictures,
+        limit=limit,
+        began=began,
+    )
 
 
 @contextlib.contextmanager

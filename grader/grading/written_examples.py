@@ -6,14 +6,12 @@ line such as "Example (with 2 GPUs):" run on that many simulated ones. The state
 output is compared here.
 """
 
-from __future__ import annotations
-
 import ast
 import doctest
 import itertools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import pytest
@@ -21,12 +19,10 @@ import pytest
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.course import Course, Topic
 from grader.course.source import parse
+from grader.judge.topic_desk import TopicDesk
 from grader.testkit import ranks
 from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
-
-if TYPE_CHECKING:
-    from grader.judge.topic_desk import TopicDesk
 
 _GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
 _COMMAND: Final = re.compile(
