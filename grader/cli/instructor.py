@@ -97,9 +97,8 @@ def grade(
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
     from grader.course import Course, pictured
-    from grader.grading.late_options import LateOptions
     from grader.grading.many_submissions import grade_class
-    from grader.grading.settings import ClassSettings, GradingSettings
+    from grader.grading.settings import ClassSettings, GradingSettings, LateOptions
     from grader.machine import cores, workers_in_memory
     from grader.reports.notes import print_note
 
@@ -189,7 +188,7 @@ def regrade(
 ) -> None:
     """Grade one student's kept work again: shows what changes, and asks before it counts."""
     from grader.course import Course
-    from grader.grading.regrade import regrade as again
+    from grader.grading.many_submissions import regrade as again
 
     def agreed() -> bool:
         return yes or (sys.stdin.isatty() and typer.confirm("does this count from now on?"))

@@ -83,9 +83,8 @@ def _with_pictures(course: Course, name: str | None) -> list[str]:
 
 
 def _graded(worker: Worker, course: Course, place: Path, wanted: list[str], devices: Devices) -> list[ExerciseResult]:
-    from grader.grading.for_students import graded_for_students
-    from grader.grading.local_workers import LocalWorkers
     from grader.grading.settings import GradingSettings, topics_of, worker_options
+    from grader.grading.warm import StudentWorkers
     from grader.intake.find import open_submission
     from grader.reports.progress import spinning
     from grader.reports.terminal import make_console
@@ -95,9 +94,9 @@ def _graded(worker: Worker, course: Course, place: Path, wanted: list[str], devi
     options = worker_options(course, settings, wanted)
     with (
         spinning(make_console(stderr=True), "checking, and making the pictures"),
-        LocalWorkers(course, options, first=worker) as workers,
+        StudentWorkers(course, options, worker) as workers,
     ):
-        graded = graded_for_students(workers.grade(submission, exercises=wanted))
+        graded = workers.grade(submission, exercises=wanted)
     return [one for one in graded.result.exercises if one.name in wanted]
 
 

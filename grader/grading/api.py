@@ -13,13 +13,10 @@ import msgspec
 
 from grader.course import Course
 from grader.gradebook.book import MAX_SEED
-from grader.grading.graders import unread
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.sandbox_needed import require_sandbox
-from grader.grading.settings import GradingSettings, topics_of, worker_options
+from grader.grading.settings import GradingSettings, require_sandbox, topics_of, worker_options
 from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
-from grader.intake.submission import Submission, Unreadable
 from grader.machine import Devices, cores
 from grader.reports.feedback import worst
 from grader.results import SubmissionResult
@@ -136,24 +133,10 @@ def grade(
     sources = find_submissions([Path(path) for path in paths], topics_of(loaded))
     require_sandbox(len(sources), no_sandbox=no_sandbox)
     with Reader() as reader, LocalWorkers(loaded, options, jobs or cores()) as workers:
-        found = (reader.read(source) for source in sources)
-        unreadable: list[Unreadable] = []
-        graded = list(workers.grade_all(_readable(found, unreadable)))
-    graded += [unread(loaded, options, one) for one in unreadable]
-    graded.sort(key=lambda one: one.result.submission)
+        graded = sorted(workers.grade_all(map(reader.read, sources)), key=lambda one: one.result.submission)
     return Results(
         submissions=tuple(one.result for one in graded),
         seed=chosen,
         notes={one.result.submission: one.notes for one in graded if one.notes},
-        faults={one.result.submission: one.fault for one in graded if one.fault}
-        | {one.name: one.reason for one in unreadable},
+        faults={one.result.submission: one.fault for one in graded if one.fault},
     )
-
-
-def _readable(found: Iterable[Submission | Unreadable], others: list[Unreadable]) -> Iterator[Submission]:
-    """The submissions that could be read; adds the others to a list."""
-    for one in found:
-        if isinstance(one, Unreadable):
-            others.append(one)
-        else:
-            yield one

@@ -5,12 +5,10 @@ no process and takes milliseconds. A check that starts ranks, or whose replies a
 out: `grader verify --mutants` tells of those.
 """
 
-from __future__ import annotations
-
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
-import msgspec
 import torch
 
 from grader.border import wire
@@ -19,11 +17,12 @@ from grader.border.failures import SubmissionCrashed
 from grader.border.messages import FORGET, RUN_OF_RANKS, Digest, Exchange, Reply, Request, Returned
 from grader.border.wire import Tree
 from grader.judge.check import Check, Desk, RunOn
-
-if TYPE_CHECKING:
-    from grader.judge.run import CollectedChecks
+from grader.judge.run import CollectedChecks
 
 Change = Callable[[Any], Any]
+
+
+_OTHER_DTYPE: Final = {torch.float32: torch.float64, torch.float64: torch.float32, torch.int64: torch.int32}
 
 
 def _other_shape(value: Any) -> Any:
@@ -31,55 +30,33 @@ def _other_shape(value: Any) -> Any:
 
 
 def _other_dtype(value: Any) -> Any:
-    match value:
-        case torch.Tensor():
-            return value.to(_OTHER_DTYPE.get(value.dtype, torch.float32))
-        case bool():
-            return value
-        case int():
-            return float(value)
-    return value
+    if isinstance(value, torch.Tensor):
+        return value.to(_OTHER_DTYPE.get(value.dtype, torch.float32))
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _none(value: Any) -> Any:
     return None if isinstance(value, torch.Tensor | bool | int | float) else value
 
 
-def _zeros(value: Any) -> Any:
-    return _filled(value, 0)
-
-
-def _ones(value: Any) -> Any:
-    return _filled(value, 1)
-
-
-def _filled(value: Any, number: int) -> Any:
+def _filled(number: int, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.full_like(value, number)
     return type(value)(number) if isinstance(value, bool | int | float) else value
 
 
-_OTHER_DTYPE: Final = {torch.float32: torch.float64, torch.float64: torch.float32, torch.int64: torch.int32}
 CHANGES: Final[dict[str, Change]] = {
     "another shape": _other_shape,
     "another dtype": _other_dtype,
     "None": _none,
-    "all zeros": _zeros,
-    "all ones": _ones,
+    "all zeros": functools.partial(_filled, 0),
+    "all ones": functools.partial(_filled, 1),
 }
 """What can stand in the place of each tensor and number in a reply, by its name."""
 
 
-class ChangedRuns(msgspec.Struct, frozen=True):
-    """The runs of a check on changed replies.
-
-    Attributes:
-        tried: the changes that change anything in the replies.
-        passed: those of them with which the check passes.
-    """
-
-    tried: frozenset[str]
-    passed: frozenset[str]
+ChangedRuns = dict[str, bool]
+"""Whether a check passes, by the change of the replies; without changes that change nothing in them."""
 
 
 def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange], kit: str) -> ChangedRuns | None:
@@ -89,41 +66,22 @@ def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange
         record: what crossed the border when the solution passed it.
         kit: the name of the course's kit, or empty.
     """
-    if any(isinstance(one.reply, Digest) for one in record):
+    if any(isinstance(one.reply, Digest) or _request(one).operation == RUN_OF_RANKS for one in record):
         return None
-    known = [_known(one) for one in record]
-    if any(one.operation == RUN_OF_RANKS for one in known):
-        return None
-    tried, passed = set(), set()
+    passes: ChangedRuns = {}
     for name, change in CHANGES.items():
-        replay = _Replay(known, change)
+        replay = _Replay(record, change)
         result, _ = checks.run(check, _ReplayDesk(replay, kit))
-        if not replay.has_changed:
-            if result.verdict != "passed":
-                return None  # it needs more than the replies
-            continue
-        tried.add(name)
-        if result.verdict == "passed":
-            passed.add(name)
-    return ChangedRuns(frozenset(tried), frozenset(passed))
+        if replay.has_changed:
+            passes[name] = result.verdict == "passed"
+        elif result.verdict != "passed":
+            return None  # it needs more than the replies
+    return passes
 
 
-class _Known(NamedTuple):
-    """An exchange of a record; ``is_of_submission``: no function of the testkit or the kit made the reply."""
-
-    exchange: Exchange
-    operation: str
-    is_of_submission: bool
-
-
-def _known(exchange: Exchange) -> _Known:
-    request = wire.unpack(exchange.request, Request)
-    return _Known(exchange, request.operation, not any(one[:1] == ["r"] for one in request.args[:1] if one))
-
-
-def _but_for_counts(change: Change) -> Change:
-    """The change of what a probe reports: its booleans and counts are mostly facts that no check needs to look at."""
-    return lambda value: value if isinstance(value, bool | int) else change(value)
+def _request(exchange: Exchange) -> Request:
+    request: Request = wire.unpack(exchange.request, Request)
+    return request
 
 
 class _Handle:
@@ -140,7 +98,7 @@ class _Replay:
         has_changed: whether a reply that it gave is another one than that of the record.
     """
 
-    def __init__(self, record: Sequence[_Known], change: Change) -> None:
+    def __init__(self, record: Sequence[Exchange], change: Change) -> None:
         self.kept: dict[str, object] = {}
         self.has_changed = False
         self._coming = iter(record)
@@ -149,25 +107,27 @@ class _Replay:
     def call(self, request: bytes) -> bytes:
         if request == _FORGET:
             return _OK
-        known = next(self._coming, None)
-        if known is None or known.exchange.request != request:
+        exchange = next(self._coming, None)
+        if exchange is None or exchange.request != request:
             raise SubmissionCrashed("was asked something else: the check has noticed the change")
-        reply = self._changed(known)
-        self.has_changed = self.has_changed or reply != known.exchange.reply
+        reply = self._changed(exchange)
+        self.has_changed = self.has_changed or reply != exchange.reply
         return reply
 
     def call_outside(self, request: bytes) -> bytes:
         return self.call(request)
 
-    def _changed(self, known: _Known) -> bytes:
+    def _changed(self, exchange: Exchange) -> bytes:
         """A reply with every tensor and number in it changed; handles, texts and exceptions stay as they are."""
-        same = known.exchange.reply
-        assert isinstance(same, bytes)
-        reply = wire.unpack(same, Reply)
-        if not isinstance(reply, Returned) or known.operation not in _CHANGED:
-            return same
-        change = self._change if known.is_of_submission else _but_for_counts(self._change)
-        value = _in_all(wire.decode(reply.value, _Handle), change)
+        assert isinstance(exchange.reply, bytes)
+        request, reply = _request(exchange), wire.unpack(exchange.reply, Reply)
+        if not isinstance(reply, Returned) or request.operation not in _CHANGED:
+            return exchange.reply
+        # Booleans and counts in reports of probes, functions of the testkit or the kit, are mostly facts that no check
+        # needs to look at.
+        is_report = any(one[:1] == ["r"] for one in request.args[:1] if one)
+        kept = (_Handle, bool, int) if is_report else (_Handle,)
+        value = _in_all(wire.decode(reply.value, _Handle), self._change, kept)
         return wire.pack(Returned(wire.encode(value, lambda handle: handle.tree)))
 
 
@@ -177,15 +137,13 @@ _CHANGED: Final = ("call", "getattr", "getitem", "next")
 """Operations whose replies are changed: those that give values of the submission."""
 
 
-def _in_all(value: Any, change: Change) -> Any:
+def _in_all(value: Any, change: Change, kept: tuple[type, ...]) -> Any:
     match value:
-        case _Handle():
-            return value
         case list() | tuple():
-            return type(value)(_in_all(one, change) for one in value)
+            return type(value)(_in_all(one, change, kept) for one in value)
         case dict():
-            return {key: _in_all(one, change) for key, one in value.items()}
-    return change(value)
+            return {key: _in_all(one, change, kept) for key, one in value.items()}
+    return value if isinstance(value, kept) else change(value)
 
 
 class _ReplayDesk(Desk):

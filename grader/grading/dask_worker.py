@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -19,9 +20,9 @@ from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
 from grader.machine import cores, versions, workers_in_memory
 
-_SAME_EVERYWHERE = ("torchkata", "torch", "hypothesis")
+_SAME_EVERYWHERE: Final = ("torchkata", "torch", "hypothesis")
 """Packages whose versions must be equal: results depend on them."""
-_UNUSED_SECONDS = 1800.0
+_UNUSED_SECONDS: Final = 1800.0
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,22 +42,17 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
 
 
-class WorkRefused(msgspec.Struct, frozen=True, tag=True):
-    """The worker has other packages or another course than the client; one line says which."""
+class Reply(msgspec.Struct, frozen=True):
+    """The answer about a submission; only one of the attributes is set.
 
-    reason: str
+    Attributes:
+        refused: how the worker's packages or course differ from the client's, in one line.
+        broken: how the grader failed here, for the submission's result.
+    """
 
-
-class WorkDone(msgspec.Struct, frozen=True, tag=True):
-    """A submission's result."""
-
-    graded: Graded
-
-
-class Broken(msgspec.Struct, frozen=True, tag=True):
-    """The grader failed here; the reason is for the submission's result."""
-
-    reason: str
+    graded: Graded | None = None
+    refused: str = ""
+    broken: str = ""
 
 
 class _WorkersByRun:
@@ -64,57 +60,51 @@ class _WorkersByRun:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._workers: dict[str, tuple[LocalWorkers, float]] = {}
+        self._workers: dict[str, LocalWorkers] = {}
+        self._used: dict[str, float] = {}
         self._ended: set[str] = set()
 
     def get(self, settings: RunSettings) -> LocalWorkers:
-        now = time.monotonic()
         with self._lock:
             if settings.run in self._ended:
                 raise GradingStopped
-            unused = [run for run, (_, used) in self._workers.items() if now - used > _UNUSED_SECONDS]
-            old = [self._workers.pop(run)[0] for run in unused if run != settings.run]
-            workers = self._workers[settings.run][0] if settings.run in self._workers else None
-            if workers is None:
+            self._used[settings.run] = now = time.monotonic()
+            for run in [run for run, used in self._used.items() if now - used > _UNUSED_SECONDS]:
+                self._end(run)
+            if settings.run not in self._workers:
                 course = Course.load(settings.options.course and Path(settings.options.course))
-                workers = LocalWorkers(course, settings.options, min(cores(), workers_in_memory()))
-            self._workers[settings.run] = workers, now
-        for one in old:
-            _end(one)
-        return workers
+                self._workers[settings.run] = LocalWorkers(course, settings.options, min(cores(), workers_in_memory()))
+            return self._workers[settings.run]
 
     def end(self, run: str) -> None:
         with self._lock:
             self._ended.add(run)
-            workers, _ = self._workers.pop(run, (None, 0.0))
-        if workers is not None:
-            _end(workers)
+            self._end(run)
 
-
-def _end(workers: LocalWorkers) -> None:
-    workers.stop()
-    workers.close()
+    def _end(self, run: str) -> None:
+        self._used.pop(run, None)
+        if workers := self._workers.pop(run, None):
+            workers.stop()
+            workers.close()
 
 
 _WORKERS = _WorkersByRun()  # Global: Dask's tasks have no other place that lasts as long as the process.
 
 
 def grade(work: bytes, settings: bytes) -> bytes:
-    """Grades one submission (msgpack) and gives back a `WorkRefused`, `Broken` or `WorkDone` (msgpack).
+    """Grades one submission (msgpack) and gives back a `Reply` (msgpack).
 
     Never raises: Dask cannot send every exception back, and then the client would wait without end.
     """
     try:
-        return msgspec.msgpack.encode(_graded(work, msgspec.msgpack.decode(settings, type=RunSettings)))
+        run = msgspec.msgpack.decode(settings, type=RunSettings)
+        if reason := why_unfit(run):
+            reply = Reply(refused=reason)
+        else:
+            reply = Reply(_WORKERS.get(run).grade(msgspec.msgpack.decode(work, type=Submission)))
     except Exception:  # `GradingStopped` too: then the client waits for no reply.
-        return msgspec.msgpack.encode(Broken(traceback.format_exc(limit=-5).rstrip()))
-
-
-def _graded(work: bytes, settings: RunSettings) -> WorkRefused | WorkDone:
-    reason = why_unfit(settings)
-    if reason:
-        return WorkRefused(reason)
-    return WorkDone(_WORKERS.get(settings).grade(msgspec.msgpack.decode(work, type=Submission)))
+        reply = Reply(broken=traceback.format_exc(limit=-5).rstrip())
+    return msgspec.msgpack.encode(reply)
 
 
 async def check(settings: bytes) -> str:

@@ -41,17 +41,16 @@ class Tally:
             self.code = FAULT
             return
         self.missing_layers.update(missing_layers(result))
-        if self._fails(result) and self.code != FAULT:
-            self.code = FAILED
-
-    def _fails(self, result: SubmissionResult) -> bool:
         missing = () if self._skipped_ok else result.left_out
         self.is_incomplete = self.is_incomplete or bool(missing)
         if self._fail_under is None:
-            return bool(missing) or not result.verdicts <= {"passed", "skipped"}
-        most = result.max + sum(exercise.not_assessed for exercise in missing)
-        # A submission of which nothing was assessed fails too: its percentage is not known.
-        return result.max <= 0 or 100 * result.score < self._fail_under * most - 1e-9
+            fails = bool(missing) or not result.verdicts <= {"passed", "skipped"}
+        else:
+            most = result.max + sum(exercise.not_assessed for exercise in missing)
+            # A submission of which nothing was assessed fails too: its percentage is not known.
+            fails = result.max <= 0 or 100 * result.score < self._fail_under * most - 1e-9
+        if fails:
+            self.code = max(self.code, FAILED)
 
 
 def missing_layers(result: SubmissionResult) -> list[str]:

@@ -1,13 +1,18 @@
-"""`Graders`: the one interface of the local worker processes and of a Dask cluster, which both grade many submissions.
+"""`Graders`: what the local worker processes and a Dask cluster, which both grade many submissions, have in common.
 
-Submissions go in, results come out; each implementation decides how many at a time, and on which machines.
+Submissions go in, results come out; each kind decides how many at a time, and on which machines. A submission at which
+memory was short, or a machine died, is graded once more, alone, when all others are done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -17,8 +22,13 @@ from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
 from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Manual, SubmissionResult
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _MAX_REASON: Final = 5_000
 """Characters of a fault that results keep: the last ones, because a traceback ends with the error."""
+REFRESH_SECONDS: Final = 2.0
+"""How long to wait for a result before it is asked again how many submissions may be graded at a time."""
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -26,6 +36,7 @@ class Graded(msgspec.Struct, frozen=True):
 
     Attributes:
         seconds: wall time.
+        was_read: whether the submission could be read; if not, that is a fault of the grader's own.
         fault: how the grader itself failed meanwhile, for its author: it may hold a traceback, and no student sees it.
     """
 
@@ -34,63 +45,126 @@ class Graded(msgspec.Struct, frozen=True):
     seconds: float
     notes: tuple[str, ...] = ()
     fault: str = ""
+    was_read: bool = True
+
+    @property
+    def memory_was_short(self) -> bool:
+        """Whether the system ended a process of it because memory was short."""
+        checks = (check for exercise in self.result.exercises for check in exercise.checks)
+        return any(check.cause is not None and check.cause.kind == "memory_short" for check in checks)
 
 
 class GradingStopped(Exception):
     """The graders were stopped while this submission was being graded; there is no result. Remedy: grade it again."""
 
 
-class Graders(Protocol):
-    """Grades submissions; use it in a ``with`` statement, which ends its processes."""
+class WorkersInContext(ABC):
+    """Processes that grade; its ``with`` statement ends them."""
 
-    stopped: bool
-    """Whether `stop` was called."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            self.stop()
+        self.close()
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Abandons the grading, at once and without waiting; a signal handler may call it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends all processes and waits until they are gone."""
+
+
+class Graders(WorkersInContext):
+    """Grades submissions; use it in a ``with`` statement, which ends its processes.
+
+    Attributes:
+        stopped: whether `stop` was called.
+    """
+
+    def __init__(self, course: Course, options: WorkerOptions) -> None:
+        self.stopped = False
+        self._course = course
+        self._options = options
+        self._arrived: SimpleQueue[Any] = SimpleQueue()  # of futures; a signal handler may put None into it
 
     def use_seed(self, seed: int) -> None:
         """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
+        self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
+    def grade_all(self, submissions: Iterable[Submission | Unreadable]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; takes `submissions` only as fast as they are graded.
 
         Every submission gets a result: if the grader itself fails, its verdicts are ``error``. After `stop`, the
         results that are known already are still yielded, then it ends.
         """
+        left = iter(submissions)
+        waiting: dict[Any, Submission] = {}
+        suspects: deque[Submission] = deque()
+        alone: Submission | None = None
+        while True:
+            if not self.stopped:
+                for one in itertools.islice(left, max(self._limit() - len(waiting), 0)):
+                    if isinstance(one, Unreadable):
+                        result = self._failed(one.name, one.reason)
+                        yield Graded(result, digest(Submission(one.name, {})), 0.0, fault=one.reason, was_read=False)
+                    else:
+                        waiting[self._submit(one, False)] = one
+                if suspects and not waiting:
+                    alone = suspects.popleft()
+                    waiting[self._submit(alone, True)] = alone
+            if not waiting:
+                return
+            try:
+                future = self._arrived.get(timeout=REFRESH_SECONDS)
+            except Empty:
+                continue
+            if future is None:
+                return
+            submission = waiting.pop(future)
+            graded = self._received(future, submission, submission is alone)
+            if graded is None or (graded.memory_was_short and submission is not alone):
+                suspects.append(submission)
+            else:
+                yield graded
+
+    @abstractmethod
+    def _limit(self) -> int:
+        """How many submissions may be graded, or wait for that, at a time."""
+
+    @abstractmethod
+    def _submit(self, submission: Submission, is_alone: bool) -> Any:
+        """Begins to grade a submission, alone or not; a future, which is put into `_arrived` when it is done."""
+
+    @abstractmethod
+    def _received(self, future: Any, submission: Submission, is_alone: bool) -> Graded | None:
+        """The result of a future that is done; None if the submission is to be graded again alone, and was not yet."""
 
     def stop(self) -> None:
-        """Abandons the grading, at once and without waiting; a signal handler may call it."""
+        self._arrived.put(None)  # First: a submission that meets `stopped` has no result.
+        self.stopped = True
 
-    def __enter__(self) -> Graders: ...
+    def _failed(
+        self, name: str, reason: str, exercises: Sequence[str] = (), kind: CauseKind = "grader_fault"
+    ) -> SubmissionResult:
+        """The result of a submission that the grader failed on: every check is an ``error``, nothing is lost by it.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None
-    ) -> None: ...
-
-
-def unread(course: Course, options: WorkerOptions, found: Unreadable) -> Graded:
-    """The result of a submission that could not be read: every check is an ``error``."""
-    result = error_result(course, options, found.name, found.reason)
-    return Graded(result, digest(Submission(found.name, {})), 0.0)
-
-
-def error_result(
-    course: Course, options: WorkerOptions, name: str, reason: str, kind: CauseKind = "grader_fault"
-) -> SubmissionResult:
-    """The result of a submission that the grader failed on: every check is an ``error``, nothing counts against it."""
-    cause = Cause(kind=kind, stage="submission", reason=reason[-_MAX_REASON:])
-    wanted = set(course.select(options.exercises))
-    checks: dict[str, list[CheckResult]] = {}
-    for topic in {exercise.topic for exercise in course.exercises if exercise.full_name in wanted}:
-        for check in checks_of(course, topic):
-            result = explain.result(check.function.removeprefix("test_"), cause)
-            checks.setdefault(check.exercise, []).append(result)
-    exercises = tuple(
-        ExerciseResult(name=name, score=0.0, max=0.0, checks=tuple(checks.get(name, ())))
-        for name in (exercise.full_name for exercise in course.exercises)
-        if name in wanted
-    )
-    to_mark = (one for one in course.manual if one.full_name in wanted)
-    exercises += tuple(
-        ExerciseResult(name=one.full_name, score=0.0, max=0.0, manual=Manual(one.points, one.work_file))
-        for one in to_mark
-    )
-    return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=exercises)
+        Args:
+            exercises: full names of those that were to be graded, with those that they need; empty means all.
+        """
+        cause = Cause(kind=kind, stage="submission", reason=reason[-_MAX_REASON:])
+        wanted = self._course.with_needs(exercises or self._options.exercises)
+        checks: dict[str, list[CheckResult]] = {name: [] for name in wanted}
+        for topic in dict.fromkeys(self._course.exercise(name).topic for name in wanted):
+            for check in checks_of(self._course, topic):
+                if check.exercise in checks:
+                    checks[check.exercise].append(explain.result(check.function.removeprefix("test_"), cause))
+        to_mark = {one.full_name: Manual(one.points, one.work_file) for one in self._course.manual}
+        results = (
+            ExerciseResult(name=one, score=0.0, max=0.0, checks=tuple(checks[one]), manual=to_mark.get(one))
+            for one in wanted
+        )
+        return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=tuple(results))

@@ -1,176 +1,117 @@
-"""The pool of warm workers on this machine: it schedules submissions, or parts of one, for `check` and `grade`.
+"""The pool of warm workers on this machine: it hands each submission to a free one, and replaces one that failed.
 
-A worker that dies or has grown is replaced; `incidents.py` decides about the submission that it died at. Every
-submission gets a result. No submitted code runs here, and the only verdict that is made here is that the grader failed.
+Every submission gets a result. No submitted code runs here, and the only verdict that is made here is that the grader
+failed, or that a check is at fault:
+
+If a check did not end and its worker was ended for it, the check is run on the solution: if it does not end there
+either, it is an ``error`` for everybody, else the submission has failed it.
+
+If a worker ended by itself, the check at hand is at fault the first time: it is an ``error``, and costs no points. A
+submission at which workers end again gets no points for what they did then, unless the solution ends them as well. The
+rest is graded.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from types import TracebackType
-
-import msgspec
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
 
 from grader.border.failures import MEMORY_SHORT
-from grader.course import Course
-from grader.grading.graders import Graded, GradingStopped, error_result
-from grader.grading.incidents import Incidents, faulty_checks, host_incident, incident_of, solution_of
-from grader.grading.parts import InOrder, Parts, join
+from grader.course import Course, checks_of
+from grader.errors import CourseError
+from grader.grading.graders import Graded, Graders, GradingStopped
 from grader.grading.protocol import WorkerOptions
-from grader.grading.worker_process import Watcher, Worker, WorkerDied
+from grader.grading.worker_process import Watcher, Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import NotRun, Place
+from grader.judge.marks import NotRun, Place, endless, kept_busy
 from grader.machine import memory_kills
-from grader.results import Cause, CauseKind, SubmissionResult
+from grader.results import Cause, Frame, SubmissionResult
 from grader.sandbox.clock import CAP
 
-_EXTRA_SECONDS = 120.0
+_EXTRA_SECONDS: Final = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
-_MOST_GROWTH = 256 << 20
+_MOST_GROWTH: Final = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
-_FIRST_FAILURES = 3
-"""After this many failures without any result, a failing submission is not tried a second time."""
+_WHOLE_TOPICS_FROM: Final = 4
+"""From so many ends of workers on, all of a topic is given up at once: every end costs a start of the judge."""
 
 
-class LocalWorkers:
+def solution_of(course: Course) -> Submission:
+    """The course's solutions as a submission."""
+    files = {path.name: path.read_bytes() for path in sorted(course.solutions_dir.glob("*.py"))}
+    return Submission("solution", files)
+
+
+class LocalWorkers(Graders):
     """`Graders` of this machine; use it in a ``with`` statement, which ends the workers.
 
     Args:
-        jobs: how many submissions, or parts of one, are graded at a time.
-        first: a worker that is starting already. Then workers for all parts are started at once.
+        jobs: how many submissions are graded at a time.
+        first: a worker that is starting already.
         hash_seed: of the workers that are started here: see `Worker`.
-        parts: the exercises of the options in parts that need nothing of one another; each is graded by a worker of
-            its own. None means one part.
     """
 
     def __init__(
-        self,
-        course: Course,
-        options: WorkerOptions,
-        jobs: int = 1,
-        first: Worker | None = None,
-        hash_seed: int = 0,
-        parts: Parts | None = None,
+        self, course: Course, options: WorkerOptions, jobs: int = 1, first: Worker | None = None, hash_seed: int = 0
     ) -> None:
-        self.stopped = False
-        self._course = course
-        self._options = options
-        self._parts = parts or (options.exercises,)
-        self._jobs = max(jobs, len(self._parts))
+        super().__init__(course, options)
+        self._jobs = jobs
         self._hash_seed = hash_seed
         self._reply_timeout = _EXTRA_SECONDS + CAP * options.limits.topic_seconds * len(course.topics)
-        self._threads = ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="grade")
-        self._turns = _Turns()
+        self._threads = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grade")
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
-        self._idle: dict[tuple[str, ...], list[Worker]] = {part: [] for part in self._parts}
-        self._faulty: dict[Place, Cause] = {}  # checks that end a worker, or do not end, on the solution too
-        self._searched: set[str] = set()  # exercises of which all such checks are known; "" if those of all are
-        self._finding_faulty = threading.Lock()
-        self._graded_one = False
-        self._failures = 0
+        self._idle: list[Worker] = []
+        self._faulty: dict[Place, NotRun] = {}  # checks that end a worker, or do not end, on the solution too
+        self._searched: set[str] = set()  # exercises of which all such checks are known
+        self._searching = threading.Lock()
         if first is not None:
-            for part, worker in zip(self._parts, [first, *(Worker(hash_seed) for _ in self._parts[1:])], strict=True):
-                self._idle[part].append(self._begin(worker, part))
-
-    def __enter__(self) -> LocalWorkers:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        if kind is not None:
-            self.stop()
-        self.close()
-
-    def use_seed(self, seed: int) -> None:
-        """See `Graders.use_seed`."""
-        self._options = msgspec.structs.replace(self._options, seed=seed)
+            self._idle.append(self._begin(first))
 
     def grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
+        If memory was short, it is graded again, after all idle workers have ended.
+
         Args:
-            watcher: gets the exercises in the course's order as they are known, from one thread at a time.
+            watcher: gets the exercises in the course's order as they are known.
             exercises: full names of those to grade, with those that they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
         """
-        return self._joined(self._schedule(submission, watcher, exercises))
+        graded = self._grade(submission, watcher, exercises)
+        if graded.memory_was_short:
+            self.end_idle()
+            graded = self._grade(submission, watcher, exercises)
+        return graded
 
-    def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
-        """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.
-
-        When it ends, for whatever reason, the workers are gone.
-        """
-        waiting: list[list[Future[Graded]]] = []
-        left = iter(submissions)
-        try:
-            while True:
-                if not self.stopped:
-                    for submission in itertools.islice(left, 2 * self._jobs - len(waiting)):
-                        waiting.append(self._schedule(submission))
-                if not waiting:
-                    return
-                wait([part for parts in waiting for part in parts if not part.done()], return_when=FIRST_COMPLETED)
-                done = [parts for parts in waiting if all(part.done() for part in parts)]
-                waiting = [parts for parts in waiting if parts not in done]
-                for parts in done:
-                    with contextlib.suppress(GradingStopped):
-                        yield self._joined(parts)
-        finally:
-            if waiting:
-                self.stop()
-            self.close()
-
-    def _schedule(
+    def submit(
         self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()
-    ) -> list[Future[Graded]]:
-        """The results to come of the parts of a submission that hold any of these exercises."""
-        asked = [(part, tuple(name for name in exercises if name in (part or exercises))) for part in self._parts]
-        asked = [(part, names) for part, names in asked if names or not exercises]
-        if watcher is not None and len(asked) > 1:
-            watcher = InOrder(watcher, self._course.with_needs(exercises or self._options.exercises))
-        try:
-            return [self._threads.submit(self._grade_part, submission, *one, watcher) for one in asked]
-        except RuntimeError:  # the threads have ended
-            raise GradingStopped from None
+    ) -> Future[Graded]:
+        """As `grade`, in another thread: the result, to wait for."""
+        with self._lock:
+            if self.stopped:
+                raise GradingStopped
+            return self._threads.submit(self.grade, submission, watcher, exercises)
 
-    def _joined(self, parts: Sequence[Future[Graded]]) -> Graded:
-        """The result of a submission whose parts are done, or will be."""
-        try:
-            return join([part.result() for part in parts], self._course.with_needs(self._options.exercises))
-        except CancelledError:
-            raise GradingStopped from None
-
-    def _grade_part(
-        self, submission: Submission, part: tuple[str, ...], exercises: Sequence[str], watcher: Watcher | None
-    ) -> Graded:
-        started = time.monotonic()
-        try:
-            with self._turns.beside_others():
-                result, fault = self._grade(submission, part, watcher, exercises)
-            if _memory_was_short(result):
-                with self._turns.alone():
-                    self._discard_idle()
-                    result, fault = self._grade(submission, part, watcher, exercises)
-        except GradingStopped:
-            raise
-        except Exception as problem:
-            fault = traceback.format_exc(limit=-5).rstrip()
-            result = self._error(submission, part, exercises, f"{type(problem).__name__}: {problem}")
-        notes = (*submission.note_lines, *result.notes)
-        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
+    def end_idle(self) -> None:
+        """Ends the workers that nothing uses, so that one has all of the memory."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            self._discard(worker)
 
     def stop(self) -> None:
         """Abandons the grading, at once and without waiting; a signal handler may call it."""
+        super().stop()
         with self._lock:
-            self.stopped = True
             for worker in self._workers:
                 worker.process.terminate()  # First: closing waits for a thread that is writing.
                 worker.close_input()
@@ -187,117 +128,96 @@ class LocalWorkers:
             worker.end(gently=idle)
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _grade(
-        self, submission: Submission, part: tuple[str, ...], watcher: Watcher | None, exercises: Sequence[str]
-    ) -> tuple[SubmissionResult, str]:
-        """The result, and for the instructor the grader's own failures meanwhile."""
-        incidents = Incidents(dict(self._faulty), self._find_faulty)
-        failures: list[str] = []
+    def _limit(self) -> int:
+        return 2 * self._jobs
+
+    def _submit(self, submission: Submission, is_alone: bool) -> Future[Graded]:
+        if is_alone:
+            self.end_idle()
+        future = self._threads.submit(self._grade, submission)
+        future.add_done_callback(self._arrived.put)
+        return future
+
+    def _received(self, future: Future[Graded], submission: Submission, is_alone: bool) -> Graded:
+        return future.result()
+
+    def _grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
+        started = time.monotonic()
+        faults: list[str] = []
+        try:
+            result = self._result(submission, watcher, exercises, faults)
+        except GradingStopped:
+            raise
+        except Exception as problem:
+            faults.append(traceback.format_exc(limit=-5).rstrip())
+            result = self._failed(submission.name, f"{type(problem).__name__}: {problem}", exercises)
+        notes = (*submission.note_lines, *result.notes)
+        fault = "\n".join(dict.fromkeys(faults))
+        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
+
+    def _result(
+        self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str], faults: list[str]
+    ) -> SubmissionResult:
+        """The result of a worker; the grader's own failures meanwhile are added to `faults`."""
+        incidents = _Incidents(self._course, self._faulty, self._search)
         while True:
             kills = memory_kills()
-            worker = self._worker(part)
-            try:
-                reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher, exercises)
-            except WorkerDied as death:
-                failures.append(f"the grader's worker process died: {death}")
-                reason, incident = f"the grader's worker process died: {death.how}", incident_of(self._course, death)
-            else:
-                if isinstance(reply, SubmissionResult):
-                    self._graded_one = True
-                    self._faulty.update((mark.place, mark.cause) for mark in worker.endless)
-                    if worker.grown > _MOST_GROWTH:
-                        self._discard(worker)
-                    else:
-                        with self._lock:
-                            self._idle[part].append(worker)
-                    return reply, "\n".join(failures)
-                failures.append(reply.fault)
-                reason, incident = reply.fault, None if reply.place is None else host_incident(reply.place)
-            self._discard(worker)
-            if self.stopped:
-                raise GradingStopped
-            if memory_kills() > kills:
-                return self._error(submission, part, exercises, MEMORY_SHORT, "memory_short"), "\n".join(failures)
-            is_hopeless = self._has_never_worked() or (incident is None and len(failures) > 1)
-            if is_hopeless or not (incident is None or incidents.add(incident)):
-                break
-        self._failures += 1
-        return self._error(submission, part, exercises, reason), "\n".join(dict.fromkeys(failures))
-
-    def _error(
-        self,
-        submission: Submission,
-        part: Sequence[str],
-        exercises: Sequence[str],
-        reason: str,
-        kind: CauseKind = "grader_fault",
-    ) -> SubmissionResult:
-        """The result of a part of a submission, or of some of its exercises, that the grader failed on."""
-        wanted = self._course.with_needs(exercises) if exercises else tuple(part)
-        return error_result(
-            self._course, msgspec.structs.replace(self._options, exercises=wanted), submission.name, reason, kind
-        )
-
-    def _find_faulty(self, exercise: str = "") -> dict[Place, Cause]:
-        """The checks that end a worker on the solution too: of an exercise, or of all. Found once, by grading that."""
-        with self._finding_faulty:
-            if not self._searched & {exercise, ""}:
-                self._faulty.update(faulty_checks(self._course, lambda marks: self._grade_solution(marks, exercise)))
-                self._searched.add(exercise)
-            return dict(self._faulty)
-
-    def _grade_solution(self, marks: Sequence[NotRun], exercise: str) -> WorkerDied | None:
-        """Grades the course's own solution, or one exercise of it, with a new worker; how that died, if it did."""
-        known = [NotRun(place, cause) for place, cause in self._faulty.items()]
-        worker = Worker()
-        with self._lock:
-            self._workers.add(worker)
-        try:
-            worker.configure(self._options)
-            solution = solution_of(self._course)
-            worker.grade(solution, self._reply_timeout, [*known, *marks], exercises=[exercise] if exercise else ())
-        except WorkerDied as death:
-            return death
-        finally:
             with self._lock:
-                self._workers.discard(worker)
-            worker.end()
+                idle = self._idle.pop() if self._idle else None
+            worker = idle or self._begin(Worker(self._hash_seed))
+            try:
+                result = worker.grade(submission, self._reply_timeout, incidents.marks(), watcher, exercises)
+            except WorkerFailed as failure:
+                self._discard(worker)
+                faults.append(str(failure))
+                if self.stopped:
+                    raise GradingStopped from None
+                if memory_kills() > kills:
+                    return self._failed(submission.name, MEMORY_SHORT, exercises, "memory_short")
+                if not incidents.add(failure):
+                    return self._failed(submission.name, failure.reason, exercises)
+            else:
+                self._faulty.update((mark.place, mark) for mark in worker.endless)
+                if worker.grown > _MOST_GROWTH:
+                    self._discard(worker)
+                else:
+                    with self._lock:
+                        self._idle.append(worker)
+                return result
+
+    def _search(self, exercise: str) -> None:
+        """Finds the checks of an exercise that end a worker on the course's own solution too, by grading that."""
+        with self._searching:
+            if exercise not in self._searched:
+                self._searched.add(exercise)
+                while (mark := self._end_on_solution(exercise)) and mark.place.check and mark.place not in self._faulty:
+                    self._faulty[mark.place] = mark
+
+    def _end_on_solution(self, exercise: str) -> NotRun | None:
+        """The check at which a new worker ends on an exercise of the solution."""
+        worker = self._begin(Worker())
+        marks = list(self._faulty.values())
+        try:
+            worker.grade(solution_of(self._course), self._reply_timeout, marks, exercises=[exercise])
+        except WorkerFailed as failure:
+            return _mark_on_end(self._course, failure)
+        finally:
+            self._discard(worker)
         return None
 
-    def _has_never_worked(self) -> bool:
-        """Whether all submissions so far failed, several of them, as when a course's checks cannot be imported."""
-        return not self._graded_one and self._failures >= _FIRST_FAILURES
-
-    def _worker(self, part: tuple[str, ...]) -> Worker:
-        """A worker for a part that nothing else uses."""
-        with self._lock:
-            worker = self._idle[part].pop() if self._idle[part] else None
-        return worker or self._begin(Worker(self._hash_seed), part)
-
-    def _begin(self, worker: Worker, part: tuple[str, ...]) -> Worker:
+    def _begin(self, worker: Worker) -> Worker:
         """Sends the options to a worker that is starting, and keeps it to be ended.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
         """
         with self._lock:
-            stopped = self.stopped
-            if not stopped:
+            if not self.stopped:
                 self._workers.add(worker)
-        if stopped:
-            worker.end()
-            raise GradingStopped
-        worker.configure(msgspec.structs.replace(self._options, exercises=part))
-        return worker
-
-    def _discard_idle(self) -> None:
-        """Ends the workers that nothing uses, so that one has all of the memory."""
-        with self._lock:
-            idle = [worker for workers in self._idle.values() for worker in workers]
-            for workers in self._idle.values():
-                workers.clear()
-        for worker in idle:
-            self._discard(worker)
+                worker.configure(self._options)
+                return worker
+        worker.end()
+        raise GradingStopped
 
     def _discard(self, worker: Worker) -> None:
         with self._lock:
@@ -305,43 +225,70 @@ class LocalWorkers:
         worker.end()
 
 
-class _Turns:
-    """Lets submissions be graded beside each other, or one of them alone."""
+class _Incidents:
+    """The ends of workers at one submission: which checks are not run again, and their cause.
 
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._running = 0
-        self._waiting = 0
+    Args:
+        faulty: checks that end a worker whatever the submission is, by place: they are not run.
+        search: adds such checks of an exercise (full name) to these.
+    """
 
-    @contextlib.contextmanager
-    def beside_others(self) -> Iterator[None]:
-        """Waits until nobody is alone, or wants to be."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting)
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
+    def __init__(self, course: Course, faulty: Mapping[Place, NotRun], search: Callable[[str], None]) -> None:
+        self._course = course
+        self._faulty = faulty
+        self._search = search
+        self._incidents: list[tuple[NotRun, float]] = []
+        self._count = 0
+        self._retried = 0
 
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Waits until no other submission is graded; none begins meanwhile."""
-        with self._changed:
-            self._waiting += 1
-            self._changed.wait_for(lambda: not self._running)
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._waiting -= 1
-                self._changed.notify_all()
+    def add(self, failure: WorkerFailed) -> bool:
+        """Takes note of an end; whether it is worth while to grade the submission again."""
+        self._count += 1
+        mark = _mark_on_end(self._course, failure)
+        if mark is None:
+            return self._count == 1 and not failure.is_final
+        if not (mark.place.check or self._retried or self._incidents):
+            self._retried = 1  # Not in a check: perhaps the system ended it, so nothing is given up yet.
+            return True
+        if not mark.place.topic:
+            return False
+        overran = failure.overran if mark.place.check else 0.0
+        self._incidents.append((mark, overran))
+        if overran or len(self._incidents) + self._retried > 1:
+            for exercise in dict.fromkeys(one.place.exercise for one, _ in self._incidents if one.place.exercise):
+                self._search(exercise)
+        return True
+
+    def marks(self) -> list[NotRun]:
+        """The places that are not run when the submission is graded again."""
+        own = [(mark, overran) for mark, overran in self._incidents if mark.place not in self._faulty]
+        is_first = len(own) + self._retried <= 1
+        marks = list(self._faulty.values())
+        for number, (mark, overran) in enumerate(own, 1 + self._retried):
+            if overran and number < _WHOLE_TOPICS_FROM:
+                marks.append(NotRun(mark.place, kept_busy(overran)))
+            elif is_first:
+                marks.append(mark)
+            else:
+                place = Place(mark.place.topic, mark.place.exercise if number < _WHOLE_TOPICS_FROM else "")
+                reason = "the grader's own process ended more than once while it graded this; your instructor is told"
+                marks.append(NotRun(place, Cause(kind="judge_ended", reason=reason)))
+        return marks
 
 
-def _memory_was_short(result: SubmissionResult) -> bool:
-    checks = (check for exercise in result.exercises for check in exercise.checks)
-    return any(check.cause is not None and check.cause.kind == "memory_short" for check in checks)
+def _mark_on_end(course: Course, failure: WorkerFailed) -> NotRun | None:
+    """The place where a worker ended, with its cause if it is at fault; None if no place is."""
+    place = failure.place
+    if place is None:
+        return None
+    line = None
+    if place.check:
+        file = course.check_file(place.topic)
+        lines = [line for name, line in failure.stack if Path(name) == file]
+        with contextlib.suppress(CourseError):  # The check's line that was running, else its first one.
+            function = f"test_{place.check.partition('[')[0]}"
+            lines += [one.line for one in checks_of(course, place.topic) if one.function == function]
+        line = Frame(file.name, lines[0]) if lines else None
+    if failure.overran and place.check:
+        return NotRun(place, endless(failure.overran, line))
+    return NotRun(place, Cause(kind="grader_fault", reason=failure.cause, check_line=line))

@@ -1,43 +1,35 @@
 """Makes mutants of a solution: the same module with one operator, constant, call or argument changed.
 
-A check that no mutant fails, or a mutant that no check fails, says something about the checks. Runs nothing.
+A check that no mutant fails, or a mutant that no check fails, says something about the checks. A mutant that does the
+same as the solution is written down, with the reason, in `EQUIVALENTS` beside the solutions. Runs nothing.
 """
 
 import ast
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
+
+from grader.course import Course
+from grader.errors import CourseError
+
+EQUIVALENTS: Final = "equivalent_mutants.toml"
 
 _LONGEST: Final = 60
 """Characters of a piece of source in a line about a mutant."""
 _BEFORE: Final = 20
 """Characters that are shown before the first difference."""
 
-_OTHER_OPERATOR: Final[dict[type[ast.operator], ast.operator]] = {
-    ast.Add: ast.Sub(),
-    ast.Sub: ast.Add(),
-    ast.Mult: ast.Div(),
-    ast.Div: ast.Mult(),
-    ast.FloorDiv: ast.Mult(),
-    ast.Mod: ast.FloorDiv(),
-    ast.Pow: ast.Mult(),
-    ast.MatMult: ast.Mult(),
-    ast.BitAnd: ast.BitOr(),
-    ast.BitOr: ast.BitAnd(),
+_OPPOSITES: Final = (
+    *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
+    *((ast.Add, ast.Sub), (ast.BitAnd, ast.BitOr)),
+)
+_OTHER: Final[dict[type, type]] = {
+    **dict.fromkeys((ast.Div, ast.FloorDiv, ast.Pow, ast.MatMult), ast.Mult),
+    **{ast.Mult: ast.Div, ast.Mod: ast.FloorDiv},
+    **{one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])},
 }
-_OTHER_COMPARISON: Final[dict[type[ast.cmpop], ast.cmpop]] = {
-    ast.Lt: ast.LtE(),
-    ast.LtE: ast.Lt(),
-    ast.Gt: ast.GtE(),
-    ast.GtE: ast.Gt(),
-    ast.Eq: ast.NotEq(),
-    ast.NotEq: ast.Eq(),
-    ast.Is: ast.IsNot(),
-    ast.IsNot: ast.Is(),
-    ast.In: ast.NotIn(),
-    ast.NotIn: ast.In(),
-}
+"""The operator, or the comparison, that takes the place of another one."""
 _IN_ORDER: Final = (ast.Sub, ast.Div, ast.MatMult, ast.FloorDiv, ast.Mod, ast.Pow)
 """Operators whose operands are no less a mistake when they are exchanged."""
 
@@ -70,23 +62,24 @@ class Mutant(msgspec.Struct, frozen=True):
 def mutants_of(source: str) -> list[Mutant]:
     """The mutants of all functions and classes at the top of a module, in order of their lines; no two are the same."""
     tree = ast.parse(source)
-    modules = {
-        (alias.asname or alias.name).partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-    text = _Text(source)
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    modules = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
+    content = source.encode()
+    lines = content.splitlines(keepends=True)
     found: dict[str, Mutant] = {}
     for definition in tree.body:
         if not isinstance(definition, ast.FunctionDef | ast.ClassDef):
             continue
         for node in _running_code(definition):
             for old, new in _changes(node, modules):
-                mutated = text.with_replaced(old, new)
-                if mutated is not None and mutated not in found and mutated != source:
-                    change = " -> ".join(_short(text.of(old), new))
-                    line = text.lines[old.lineno - 1].decode().strip()
+                assert old.end_lineno is not None and old.end_col_offset is not None
+                # The columns of the syntax tree count bytes.
+                start = sum(map(len, lines[: old.lineno - 1])) + old.col_offset
+                end = sum(map(len, lines[: old.end_lineno - 1])) + old.end_col_offset
+                mutated = (content[:start] + new.encode() + content[end:]).decode()
+                if mutated not in found and mutated != source and _is_python(mutated):
+                    change = " -> ".join(_short(content[start:end].decode(), new))
+                    line = lines[old.lineno - 1].decode().strip()
                     found[mutated] = Mutant(definition.name, old.lineno, line, change, mutated)
     return sorted(found.values(), key=lambda mutant: mutant.line)
 
@@ -94,31 +87,12 @@ def mutants_of(source: str) -> list[Mutant]:
 Piece = ast.expr | ast.stmt
 
 
-class _Text:
-    """Source text by lines of bytes: the columns of the syntax tree count bytes."""
-
-    def __init__(self, source: str) -> None:
-        self.lines = source.encode().splitlines(keepends=True)
-
-    def _offsets(self, node: Piece) -> tuple[int, int]:
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        start = sum(map(len, self.lines[: node.lineno - 1])) + node.col_offset
-        return start, sum(map(len, self.lines[: node.end_lineno - 1])) + node.end_col_offset
-
-    def of(self, node: Piece) -> str:
-        start, end = self._offsets(node)
-        return b"".join(self.lines)[start:end].decode()
-
-    def with_replaced(self, node: Piece, new: str) -> str | None:
-        """The module with other text in a node's place; None if that is not Python."""
-        start, end = self._offsets(node)
-        whole = b"".join(self.lines)
-        mutated = (whole[:start] + new.encode() + whole[end:]).decode()
-        try:
-            compile(mutated, "mutant", "exec", dont_inherit=True)
-        except SyntaxError:
-            return None
-        return mutated
+def _is_python(source: str) -> bool:
+    try:
+        compile(source, "mutant", "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _running_code(node: ast.AST) -> Iterator[ast.AST]:
@@ -127,26 +101,22 @@ def _running_code(node: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns", "type_params", "bases"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or isinstance(child, ast.JoinedStr) or _is_text(child):
-                continue
-            yield child
-            yield from _running_code(child)
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr) and not is_text:
+                yield child
+                yield from _running_code(child)
 
 
 def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Piece, str]]:
     """The texts that can replace a node, or a part of it."""
     match node:
         case ast.BinOp(left, operator, right):
-            if type(operator) in _OTHER_OPERATOR:
-                yield node, _expression(ast.BinOp(left, _OTHER_OPERATOR[type(operator)], right))
+            if type(operator) in _OTHER:
+                yield node, _expression(ast.BinOp(left, _OTHER[type(operator)](), right))
             if isinstance(operator, _IN_ORDER):
                 yield node, _expression(ast.BinOp(right, operator, left))
         case ast.Compare(left, [first, *others], rights):
-            yield node, _expression(ast.Compare(left, [_OTHER_COMPARISON[type(first)], *others], rights))
+            yield node, _expression(ast.Compare(left, [_OTHER[type(first)](), *others], rights))
         case ast.BoolOp(operator, values):
             other = ast.Or() if isinstance(operator, ast.And) else ast.And()
             yield node, _expression(ast.BoolOp(other, values))
@@ -165,8 +135,8 @@ def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Piece, str]]:
         case ast.withitem(context):
             yield context, '__import__("contextlib").nullcontext()'
         case ast.AugAssign(target, operator, value):
-            if type(operator) in _OTHER_OPERATOR:
-                yield node, ast.unparse(ast.AugAssign(target, _OTHER_OPERATOR[type(operator)], value))
+            if type(operator) in _OTHER:
+                yield node, ast.unparse(ast.AugAssign(target, _OTHER[type(operator)](), value))
             yield node, "pass"
         case ast.Assign([ast.Attribute() | ast.Subscript()]) | ast.Raise() | ast.Delete() | ast.Expr(ast.Call()):
             yield node, "pass"
@@ -177,26 +147,21 @@ def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Piece, str]]:
 
 
 def _changed_calls(call: ast.Call, modules: set[str]) -> Iterator[tuple[Piece, str]]:
-    args, keywords = call.args, call.keywords
+    function, args, keywords = call.func, call.args, call.keywords
     for position in range(len(keywords)):
-        yield call, _expression(ast.Call(call.func, args, [*keywords[:position], *keywords[position + 1 :]]))
-    may_exchange = len(args) >= 2 and not any(isinstance(arg, ast.Starred) for arg in args[:2])
-    is_same = len(args) == 2 and not keywords and _name_of(call) in _SAME_EITHER_WAY
-    if may_exchange and not is_same:
-        yield call, _expression(ast.Call(call.func, [args[1], args[0], *args[2:]], keywords))
-    root: ast.expr = call.func
+        yield call, _expression(ast.Call(function, args, [*keywords[:position], *keywords[position + 1 :]]))
+    # The name of the function or method, without the module or object that it is of.
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    is_same = len(args) == 2 and not keywords and name in _SAME_EITHER_WAY
+    if len(args) >= 2 and not is_same and not any(isinstance(arg, ast.Starred) for arg in args[:2]):
+        yield call, _expression(ast.Call(function, [args[1], args[0], *args[2:]], keywords))
+    root: ast.expr = function
     while isinstance(root, ast.Attribute):
         root = root.value
-    is_method = isinstance(call.func, ast.Attribute) and not (isinstance(root, ast.Name) and root.id in modules)
-    if isinstance(call.func, ast.Attribute) and is_method:
-        yield call, _expression(call.func.value)
+    if isinstance(function, ast.Attribute) and not (isinstance(root, ast.Name) and root.id in modules):
+        yield call, _expression(function.value)
     elif args and not isinstance(args[0], ast.Starred):
         yield call, _expression(args[0])
-
-
-def _name_of(call: ast.Call) -> str:
-    """The name of a called function or method, without the module or object that it is of."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _expression(node: ast.expr) -> str:
@@ -213,3 +178,36 @@ def _short(old: str, new: str) -> tuple[str, str]:
     cut = [("…" if start else "") + text[start:] for text in (old, new)]
     first, second = (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in cut)
     return first, second
+
+
+class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A mutant that does the same as the solution, or is as right.
+
+    Attributes:
+        definition: the function or class, after its topic: ``tensor_ops.gram``.
+        line: the line of the solution that is changed, without its indentation; empty for a change of all values that
+            come back, which the checks of the exercise need not notice.
+        change: as `grader verify`, with or without `--mutants`, prints it.
+        reason: why no check can tell.
+    """
+
+    definition: str
+    line: str
+    change: str
+    reason: str
+
+
+def equivalents_of(course: Course) -> dict[tuple[str, str, str], Equivalent]:
+    """The mutants that are written down as equivalent, by definition, line and change.
+
+    Raises:
+        CourseError: it cannot be read.
+    """
+    file = course.solutions_dir / EQUIVALENTS
+    if not file.is_file():
+        return {}
+    try:
+        found = msgspec.toml.decode(file.read_bytes(), type=dict[Literal["mutant"], tuple[Equivalent, ...]])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CourseError(file, None, str(error)) from error
+    return {(one.definition, one.line, one.change): one for one in found.get("mutant", ())}

@@ -3,33 +3,30 @@
 Makes no verdict: every verdict comes from a worker.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from grader.course import Course
+from grader.course.home import Home, LastCheck
 from grader.grading.exit_codes import exit_code, missing_layers
-from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
-from grader.grading.local_workers import LocalWorkers
-from grader.grading.parts import parts_for_now
 from grader.grading.settings import GradingSettings, topics_of, worker_options
+from grader.grading.warm import StudentWorkers
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
+from grader.reports.check_report import CheckReport
 from grader.reports.notes import print_note
-from grader.results import ExerciseResult, SubmissionResult
-
-if TYPE_CHECKING:
-    from grader.reports.check_report import CheckReport
-    from grader.reports.progress import Spinner
+from grader.reports.places import Places, next_lines, state_of
+from grader.reports.progress import Spinner, spinning
+from grader.reports.terminal import make_console
+from grader.results import ExerciseResult
 
 _BREAKPOINT: Final = re.compile(rb"^([ \t]*)breakpoint\(\)[ \t]*(?=\r?$|#)", re.MULTILINE)
 
@@ -67,38 +64,33 @@ def check_one(
     names = settings.names
     if isinstance(source, FileSource) and not names:
         names = tuple(topic for topic in [source.topic_of(submission)] if topic)
-    options = worker_options(course, settings, names)
-    parts = parts_for_now(course, options.exercises)
-    with LocalWorkers(course, options, first=worker, parts=parts) as workers:
+    with StudentWorkers(course, worker_options(course, settings, names), worker) as workers:
         if printer is not None:
-            graded = graded_for_students(workers.grade(submission))
+            graded = workers.grade(submission)
             for line in printer(graded, submission, path):
                 print(line, flush=True)
             for note in graded.notes:
                 print_note(note)
         else:
             graded = _grade_and_show(workers, course, path, submission, every_failure, every_check)
-    _note_progress(path, graded.result)
+    # Keeps in the student's folder how far they are, if `grader init` made that folder.
+    home = Home.find(path if path.is_dir() else path.parent)
+    if home is not None:
+        home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in graded.result.exercises})
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
 def _grade_and_show(
-    workers: LocalWorkers, course: Course, path: Path, submission: Submission, every_failure: bool, every_check: bool
+    workers: StudentWorkers, course: Course, path: Path, submission: Submission, every_failure: bool, every_check: bool
 ) -> Graded:
     """Grades a submission, and prints each exercise as it is known."""
-    # Imported only now: the worker imports torch meanwhile.
-    from grader.reports.check_report import CheckReport
-    from grader.reports.places import Places, next_lines
-    from grader.reports.progress import spinning
-    from grader.reports.terminal import make_console
-
     console = make_console()
     with spinning(console, "starting (importing torch)") as spinner:
         places = Places(path, submission.files)
         report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
         watcher = _Watcher(report, spinner)
         try:
-            graded = graded_for_students(workers.grade(submission, ForStudents(watcher)))
+            graded = workers.grade(submission, watcher)
         except KeyboardInterrupt:
             report.interrupted()
             raise
@@ -108,16 +100,6 @@ def _grade_and_show(
     following = next_lines(graded.result.exercises, course, places)
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded
-
-
-def _note_progress(path: Path, result: SubmissionResult) -> None:
-    """Keeps in the student's folder how far they are; nothing, if `grader init` did not make that folder."""
-    from grader.course.home import Home, LastCheck
-    from grader.reports.places import state_of
-
-    home = Home.find(path if path.is_dir() else path.parent)
-    if home is not None:
-        home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
 
 
 class _Watcher:

@@ -44,7 +44,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, the checks that are not run, and whether `ExerciseDone` messages are wanted.
+    """A frame to a worker: a submission, and the checks that are not run.
 
     Attributes:
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
@@ -52,7 +52,6 @@ class Work(msgspec.Struct, frozen=True):
 
     submission: Submission
     marks: tuple[NotRun, ...] = ()
-    streams: bool = False
     exercises: tuple[str, ...] = ()
 
 
@@ -99,7 +98,7 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
 FromWorker = AtPlace | Alive | ExerciseDone | Done | Fault
 
 
-def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
+def send(stream: IO[bytes], message: msgspec.Struct) -> None:
     """Sends one message and flushes.
 
     Raises:
@@ -119,7 +118,7 @@ class Sender:
         """Sends one message."""
         self._is_sending = True
         try:
-            write_frame(self._stream, message)
+            send(self._stream, message)
         finally:
             self._is_sending = False
 
@@ -129,7 +128,7 @@ class Sender:
             self.send(Alive())
 
 
-def read_frame(stream: IO[bytes], kind: Any) -> Any:
+def receive(stream: IO[bytes], kind: Any) -> Any:
     """The next message, or None when the stream has ended.
 
     Args:

@@ -1,16 +1,73 @@
-"""The settings of `grader check` and `grader grade`, and the part of them that workers get."""
+"""The settings of `grader check` and `grader grade`, and what they mean for workers, for late work and for intake."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from grader.course import Course
-from grader.grading.late_options import LateOptions
+from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
+from grader.errors import UserError
+from grader.gradebook import selection_key
 from grader.grading.protocol import WorkerOptions
 from grader.intake.topics import Topics, fingerprint
 from grader.machine import Devices, resolve_devices
 from grader.sandbox.limits import Limits
+from grader.student import engine
+
+NONE, COURSE = "none", "course"
+FILE_TIME, KNOWN = "file-time", "known"
+
+
+class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The options about late work; None if an option was not given.
+
+    Attributes:
+        due: a time, ``none``, or ``course``: as course.toml says, and all that was kept is forgotten.
+        per_day: fraction of the points that is lost a day.
+        grace: minutes.
+        cap: the largest fraction of the points that is lost.
+        until: a time after which nothing counts, or ``none``.
+        by: ``file-time``: the times of files say when work came; ``known``: they do not.
+    """
+
+    due: str | None = None
+    per_day: float | None = None
+    grace: float | None = None
+    cap: float | None = None
+    until: str | None = None
+    by: str | None = None
+
+    def after(self, kept: Mapping[str, Any]) -> "LateOptions":
+        """The options from now on, to be kept for later runs: these, then those of earlier runs."""
+        if self.due == COURSE:
+            return msgspec.structs.replace(self, due=None)
+        return msgspec.convert({**kept, **msgspec.to_builtins(self)}, LateOptions)
+
+    def policy(self, course: LatePolicy) -> LatePolicy:
+        """The course's policy, except for these options.
+
+        Raises:
+            UserError: a date or a number that is not valid.
+        """
+        try:
+            policy = LatePolicy(
+                due=_time(self.due, course.due),
+                per_day=course.per_day if self.per_day is None else read_penalty(self.per_day),
+                grace_minutes=course.grace_minutes if self.grace is None else read_minutes(self.grace),
+                cap=course.cap if self.cap is None else read_fraction(self.cap),
+                until=_time(self.until, course.until),
+                by_file_time=course.by_file_time if self.by is None else self.by == FILE_TIME,
+            )
+            if self.by not in (None, KNOWN, FILE_TIME):
+                raise ValueError(f"{self.by!r} is neither {KNOWN} nor {FILE_TIME}")
+            if policy.due and policy.until and policy.until < policy.due:
+                raise ValueError("the last date is before the due date")
+        except ValueError as problem:
+            example = "--due 2026-10-31T23:59 --late-penalty 0.1"
+            raise UserError(f"late work: {problem}", fix=f"for example: {example}") from None
+        return policy
 
 
 class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +103,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
         again: whether unchanged submissions are graded again.
         trial: the results are kept as a run that no report shows.
         roster: a CSV file with names for ids.
-        late: the command line's options about late work; see `grader.grading.late_options`.
+        late: the command line's options about late work.
         no_sandbox: whether work of others may be graded if there is no sandbox at all.
     """
 
@@ -63,29 +120,20 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def topics_of(course: Course) -> Topics:
     """The names and definitions by which intake recognises the files of a course."""
-    modules = course.modules
-    exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in modules}
+
+    def content(file: Path) -> bytes:
+        """The bytes of a course's file; none if it was handed out without it."""
+        return file.read_bytes() if file.is_file() else b""
+
+    exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in course.modules}
+    answers = [file(name) for name in exercises for file in (course.solution_file, course.misconceptions_file)]
     return Topics(
         frozenset(exercises),
         exercises,
         frozenset(one.file for one in course.manual if one.file),
-        {topic.name: _content(course.stub_file(topic.name)) for topic in modules},
-        frozenset(
-            fingerprint(_content(file))
-            for topic in modules
-            for file in (course.solution_file(topic.name), course.misconceptions_file(topic.name))
-        ),
+        {name: content(course.stub_file(name)) for name in exercises},
+        frozenset(fingerprint(content(file)) for file in answers),
     )
-
-
-def _content(file: Path) -> bytes:
-    """The bytes of a course's file; none if it was handed out without it."""
-    return file.read_bytes() if file.is_file() else b""
-
-
-def course_option(course: Course) -> str | None:
-    """The course as a worker's options name it: another machine may have the shipped course in another place."""
-    return None if course.is_shipped else str(course.root)
 
 
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:
@@ -97,7 +145,7 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     """
     exercises = course.with_needs(course.select(names)) if names else ()
     return WorkerOptions(
-        course=course_option(course),
+        course=None if course.is_shipped else str(course.root),  # another machine may have that in another place
         exercises=exercises,
         seed=settings.seed or 0,
         limits=settings.limits,
@@ -106,6 +154,31 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     )
 
 
-def settings_that_matter(options: WorkerOptions) -> dict[str, object]:
-    """The settings that a result depends on."""
-    return {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}
+def selection_of(options: WorkerOptions) -> str:
+    """A text that is equal for two runs with the same exercises and the same settings that results depend on."""
+    settings = {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}
+    return selection_key(options.exercises, settings)
+
+
+def require_sandbox(count: int, *, no_sandbox: bool) -> bool:
+    """Whether there is a sandbox here.
+
+    Args:
+        count: how many submissions are to be graded; one alone may be one's own.
+        no_sandbox: whether several may be graded without.
+
+    Raises:
+        UserError: there is none, and grading the work of others without one was not allowed.
+    """
+    if engine.choose().engine == "forked":
+        return True
+    if count > 1 and not no_sandbox:
+        raise UserError(
+            "there is no sandbox on this system: submissions could read and change your files",
+            fix="grade on Linux; or, if you would run all of this code yourself, add --no-sandbox",
+        )
+    return False
+
+
+def _time(text: str | None, otherwise: Any) -> Any:
+    return otherwise if text is None else None if text == NONE else read_due(text)

@@ -1,24 +1,32 @@
-"""Proves that a course keeps its promises (`promises.py`): grades its own modules, which run as submissions run."""
+"""Proves that a course keeps its promises (`promises.py`): grades its own modules, which run as submissions run.
 
-from __future__ import annotations
+So do the mutants of its solutions: if no check fails one, that is a hole in the checks, or the mutant is as right.
+"""
 
 import contextlib
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
-from grader.course import Course
+from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
-from grader.grading.evidence import ExerciseSummary, TopicEvidence
+from grader.grading.evidence import ExerciseSummary, SecondResults, TopicEvidence
+from grader.grading.local_workers import LocalWorkers, solution_of
+from grader.grading.mutants import Equivalent, Mutant, equivalents_of, mutants_of
 from grader.grading.promises import PROMISES, Defect, Promise
-from grader.judge.time_limit import JUDGE_SECONDS
+from grader.grading.settings import GradingSettings, worker_options
+from grader.grading.worker import host_for_author
+from grader.judge.judge import Judge, with_judge
+from grader.judge.marks import NotRun, place_of
+from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
 
-if TYPE_CHECKING:
-    from grader.judge.judge import Judge
+_HASH_SEED: Final = 1
+"""Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
 
 
 def verify_course(
@@ -46,37 +54,11 @@ def verify_course(
     Raises:
         UserError: the checks cannot be collected.
     """
-    gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
-    try:
-        return _verify(course, report, progress, devices, only, seed, judge_seconds, is_quick)
-    finally:
-        gc.enable()
-
-
-def _verify(
-    course: Course,
-    report: Callable[[Defect], None],
-    progress: Callable[[str], None],
-    devices: Devices,
-    only: Sequence[str],
-    seed: int,
-    judge_seconds: float,
-    is_quick: bool,
-) -> list[ExerciseSummary]:
-    import grader.testkit.probes
-    import grader.testkit.recipes  # noqa: F401 - before the fork
-    from grader.grading.second_run import SecondRun
-    from grader.grading.worker import hidden_paths
-    from grader.judge.judge import with_judge
-    from grader.judge.time_limit import TimeLimit
-    from grader.sandbox.limits import Limits
-    from grader.student import engine
-    from grader.testkit import devices as devices_kit
-
-    defects = list(kit_defects(course))
-    if defects:  # the kit is not loaded: nothing can be graded without it
-        for defect in defects:
-            report(defect)
+    # A student process loads the kit, and students can read it; nothing can be graded with one that is refused.
+    refused = [] if course.kit is None else list(forbidden_imports(course.kit))
+    for found in refused:
+        report(Defect(found.file, found.line, found.message))
+    if refused:
         return []
     chosen = course.select(only)
     topics = [
@@ -85,38 +67,40 @@ def _verify(
         if (exercises := tuple(one for one in topic.exercises if one.full_name in chosen))
     ]
     limit = TimeLimit(judge_seconds)
-    host = engine.start()(Limits())
+    options = worker_options(course, GradingSettings(seed=seed, devices=devices), chosen)
+    options = msgspec.structs.replace(options, judge_seconds=judge_seconds, misconceptions=False)
 
-    def verify(judge: Judge, second_run: SecondRun | None) -> list[ExerciseSummary]:
+    def verify(judge: Judge) -> list[ExerciseSummary]:
         gc.freeze()
         gc.enable()
         summaries: list[ExerciseSummary] = []
-        with judge.checks.leaving_out(second_run.marks() if second_run else ()), limit.ticking():
+        exercises = second.result().result.exercises if second else ()
+        results = {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
+        with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
             for topic in topics:
-                evidence = TopicEvidence(course, topic, judge, second_run)
+                evidence = TopicEvidence(course, topic, judge, results if second else None)
                 for defect in _defects(evidence, progress):
                     report(defect)
                 summaries += evidence.summaries()
         return summaries
 
-    try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
-        devices_kit.choose(devices)
+    with (
+        host_for_author(course, topics, devices) as host,
         # After the host was forked: this starts threads.
-        second = contextlib.nullcontext() if is_quick else SecondRun(course, chosen, devices, seed, judge_seconds)
-        with second as second_run:
-            return with_judge(
-                course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit
-            )
-    finally:
-        host.close()
+        contextlib.nullcontext() if is_quick else LocalWorkers(course, options, hash_seed=_HASH_SEED) as workers,
+    ):
+        second = workers.submit(solution_of(course)) if workers else None
+        return with_judge(course, host, verify, exercises=chosen, seed=seed, limit=limit)
 
 
-def kit_defects(course: Course) -> Iterator[Defect]:
-    """Imports that a kit must not have, because student processes load it and students can read it."""
-    if course.kit is not None:
-        for found in forbidden_imports(course.kit):
-            yield Defect(found.file, found.line, found.message)
+def _not_to_run(results: SecondResults) -> tuple[NotRun, ...]:
+    """The checks at which a judge ended or did not come to an end, which nothing could end in this process."""
+    return tuple(
+        NotRun(place_of(exercise, name), check.cause)
+        for (exercise, name), check in results.items()
+        if check.cause and check.cause.kind == "grader_fault" and check.cause.check_line
+        if not check.cause.exception_type
+    )
 
 
 def _defects(evidence: TopicEvidence, progress: Callable[[str], None]) -> Iterator[Defect]:
@@ -136,3 +120,126 @@ def _broken(promise: Promise, evidence: TopicEvidence) -> Iterator[Defect]:
         yield from promise(evidence)
     except CourseError as error:
         yield Defect(error.file, error.line, error.message)
+
+
+@dataclass
+class Score:
+    """How many mutants there are, of which kind.
+
+    Attributes:
+        equivalent: those that no check fails, and that are written down.
+        outdated: mutants that are written down, but are caught or no longer made, among the
+            definitions that were tried.
+        definitions: of each function and class with mutants, how many are caught, and of how many.
+    """
+
+    equivalent: set[Equivalent] = field(default_factory=set)
+    outdated: list[Equivalent] = field(default_factory=list)
+    definitions: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def caught(self) -> int:
+        """Those that a check fails."""
+        return sum(caught for caught, _ in self.definitions.values())
+
+    @property
+    def survived(self) -> int:
+        """Those that no check fails, and that are not written down."""
+        return sum(judged - caught for caught, judged in self.definitions.values())
+
+    @property
+    def share(self) -> float:
+        """The share of mutants that are caught, without equivalent ones; 1 if there are none."""
+        judged = self.caught + self.survived
+        return self.caught / judged if judged else 1.0
+
+
+def grade_mutants(
+    course: Course,
+    report: Callable[[str], None],
+    *,
+    progress: Callable[[str], None] = lambda text: None,
+    devices: Devices = "simulated",
+    only: Sequence[str] = (),
+    seed: int = 0,
+) -> Score:
+    """Grades every mutant of the solutions until a check does not pass.
+
+    Args:
+        report: called with a line for each mutant that no check fails, and that is not written down.
+        progress: called with a line about the current topic or exercise.
+        devices: the kind of devices for checks that want GPUs.
+        only: names of topics and exercises; empty means the whole course.
+        seed: of the generated inputs.
+
+    Raises:
+        CourseError: the file about equivalent mutants cannot be read, or a solution does not pass its checks.
+        UserError: the checks cannot be collected.
+    """
+    known = equivalents_of(course)
+    chosen = course.select(only)
+    topics = [topic for topic in course.topics if any(one.full_name in chosen for one in topic.exercises)]
+    complete = {topic.name for topic in topics if {one.full_name for one in topic.exercises} <= set(chosen)}
+    score = Score()
+
+    def grade(judge: Judge) -> Score:
+        for topic in topics:
+            mutants = _mutants_to_try(judge, topic, chosen)
+            for number, (mutant, exercises) in enumerate(mutants, 1):
+                if number % 25 == 0:
+                    progress(f"{topic.name}: mutant {number} of {len(mutants)}")
+                definition = f"{topic.name}.{mutant.definition}"
+                caught, judged = score.definitions.get(definition, (0, 0))
+                if _is_caught(judge, topic, exercises, mutant.text):
+                    caught, judged = caught + 1, judged + 1
+                elif equivalent := known.get((definition, mutant.source_line, mutant.change)):
+                    score.equivalent.add(equivalent)
+                else:
+                    judged += 1
+                    place = f"{course.solution_file(topic.name)}:{mutant.line}: {mutant.definition}"
+                    report(f"{place}: no check fails {mutant.change}")
+                score.definitions[definition] = (caught, judged)
+        for one in known.values():
+            is_tried = not only or one.definition in chosen or one.definition.partition(".")[0] in complete
+            if one.line and is_tried and one not in score.equivalent:
+                score.outdated.append(one)
+        return score
+
+    with host_for_author(course, topics, devices) as host:
+        return with_judge(course, host, grade, exercises=chosen, seed=seed, names_misconceptions=False)
+
+
+def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[tuple[Mutant, list[Exercise]]]:
+    """The mutants of a topic's solution, each with the exercises whose checks may fail it.
+
+    Those of definitions that only exercises which were not chosen have are left out.
+
+    Raises:
+        CourseError: the solution does not pass its own checks.
+    """
+    file = judge.course.solution_file(topic.name)
+    source = file.read_text(encoding="utf-8")
+    exercises = [one for one in topic.exercises if one.full_name in chosen]
+    for one in exercises:
+        if _is_caught(judge, topic, [one], source):
+            text = f"`{one.name}` does not pass its own checks: run grader verify {one.full_name}"
+            raise CourseError(file, None, text)
+    found = []
+    for mutant in mutants_of(source):
+        own = [one for one in topic.exercises if one.name == mutant.definition]
+        if not own and len(exercises) == len(topic.exercises):
+            found.append((mutant, exercises))  # A helper, or the second function of an exercise, may belong to any.
+        elif own and own[0] in exercises:
+            found.append((mutant, own))
+    return found
+
+
+def _is_caught(judge: Judge, topic: Topic, exercises: Iterable[Exercise], text: str) -> bool:
+    """Whether this solution cannot be imported, or a check of one of the exercises does not pass on it."""
+    file = judge.course.solution_file(topic.name)
+    files = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
+    with judge.desk(topic.name, {**files, file.name: text.encode()}) as desk:
+        if desk.why_not_imported():
+            return True
+        desk.shrinks_failures = False
+        return not all(judge.passes(exercise.full_name, desk) for exercise in exercises)

@@ -13,16 +13,18 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
+from typing import IO, TYPE_CHECKING, Final, NoReturn
 
-from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, read_frame
+from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, receive
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
 if TYPE_CHECKING:
-    from grader.course import Course
+    from grader.course import Course, Topic
     from grader.judge.judge import Judge
+    from grader.machine import Devices
     from grader.results import ExerciseResult
     from grader.student.interfaces import Host
 
@@ -49,127 +51,118 @@ def main() -> int:
     faulthandler.enable(sys.stderr, all_threads=False)
     if STACK_SIGNAL is not None and hasattr(faulthandler, "register"):
         faulthandler.register(STACK_SIGNAL, sys.stderr, all_threads=False)
-    options: WorkerOptions | None = read_frame(requests, WorkerOptions)
+    options: WorkerOptions | None = receive(requests, WorkerOptions)
     if options is None:
         return 0
     from grader.errors import UserError
 
-    host = make_host(options.limits)
     sender = Sender(answers)
-    server = _Server(requests, sender, host, TimeLimit(options.judge_seconds, sender.send_alive))
     try:
-        course = _prepare(host, options)
-        from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
-
-        _load_for_reference(course, options)
-        return with_judge(
-            course,
-            host,
-            server.serve,
-            exercises=options.exercises,
-            seed=options.seed,
-            names_misconceptions=options.misconceptions,
-            pictured=options.pictures,
-            limit=server.limit,
-            began=server.began,
-        )
-    except UserError as error:
-        return _give_up(requests, sender, str(error))
+        return _serve(requests, sender, make_host(options.limits), options)
+    except UserError as error:  # nothing can be graded
+        while receive(requests, Work) is not None:
+            sender.send(Fault(str(error)))
+        return 3
 
 
-class _Server:
-    """Grades the submissions that arrive, one after the other, and reports on each while it is graded."""
-
-    def __init__(self, requests: IO[bytes], sender: Sender, host: Host, limit: TimeLimit) -> None:
-        self.limit = limit
-        self._requests = requests
-        self._sender = sender
-        self._host = host
-        self._place = Place("")
-
-    def began(self, place: Place) -> None:
-        """Reports the place that is run from now on."""
-        self._place = place
-        self._sender.send(AtPlace(place))
-
-    def serve(self, judge: Judge) -> int:
-        """Serves until standard input ends; the worker's exit code."""
-        from grader.errors import UserError
-        from grader.student.endings import HostGone
-
-        gc.freeze()
-        gc.enable()
-        limit_memory()
-        while (work := read_frame(self._requests, Work)) is not None:
-            known = self._send_known if work.streams else None
-            try:
-                with self.limit.ticking():
-                    result = judge.grade(work.submission, work.exercises, marks=work.marks, known=known)
-                self._sender.send(Done(result, resident_bytes(), judge.checks.not_to_run()))
-            except UserError as error:  # a fault of the course that shows only while grading
-                self._sender.send(Fault(str(error)))
-            except HostGone as error:
-                self._sender.send(Fault(f"the warm host has ended: {error}", self._place))
-                return 3
-        self._host.close()
-        return 0
-
-    def _send_known(self, result: ExerciseResult) -> None:
-        self._sender.send(ExerciseDone(result))
-
-
-def _prepare(host: Host, options: WorkerOptions) -> Course:
-    """Loads the course, and has the host get ready for it without waiting."""
+def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptions) -> int:
+    """Grades the submissions that arrive, one after the other, and reports on each meanwhile; the exit code."""
     from grader.course import Course
+    from grader.errors import UserError
 
-    # The main process has loaded it whole; here its files are read when they are needed.
+    # The main process has loaded the course whole; here its files are read when they are needed.
     course = Course.load(Path(options.course) if options.course else None, complete=False)
-    host.prepare(hidden_paths(course), _preload(course, options), options.devices, course.kit)
-    return course
+    # The modules that the graded topics want to be loaded before their submissions run.
+    preload = course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
+    host.prepare(hidden_paths(course), preload, options.devices, course.kit)
+    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
+    from grader.student.endings import HostGone
 
-
-def _preload(course: Course, options: WorkerOptions) -> list[str]:
-    """The modules that the graded topics want to be loaded before their submissions run."""
-    return course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
-
-
-def _load_for_reference(course: Course, options: WorkerOptions) -> None:
-    """Chooses devices and loads modules for the reference solution, which runs in this process."""
+    # The reference solution runs in this process: on the same devices, with the same modules.
     if options.devices != "simulated":
         from grader.testkit import devices
 
         devices.choose(options.devices)
-    for module in _preload(course, options):
+    for module in preload:
         with contextlib.suppress(ImportError):  # the host says so
             importlib.import_module(module)
+    limit = TimeLimit(options.judge_seconds, sender.send_alive)
+    place = Place("")
+
+    def began(now: Place) -> None:
+        nonlocal place
+        place = now
+        sender.send(AtPlace(place))
+
+    def known(result: ExerciseResult) -> None:
+        sender.send(ExerciseDone(result))
+
+    def serve(judge: Judge) -> int:
+        gc.freeze()
+        gc.enable()
+        _limit_memory()
+        while (work := receive(requests, Work)) is not None:
+            try:
+                with limit.ticking():
+                    result = judge.grade(work.submission, work.exercises, marks=work.marks, known=known)
+                sender.send(Done(result, _resident_bytes(), judge.checks.not_to_run()))
+            except UserError as error:  # a fault of the course that shows only while grading
+                sender.send(Fault(str(error)))
+            except HostGone as error:
+                sender.send(Fault(f"the warm host has ended: {error}", place))
+                return 3
+        host.close()
+        return 0
+
+    return with_judge(
+        course,
+        host,
+        serve,
+        exercises=options.exercises,
+        seed=options.seed,
+        names_misconceptions=options.misconceptions,
+        pictured=options.pictures,
+        limit=limit,
+        began=began,
+    )
 
 
-def hidden_paths(course: Any) -> list[str]:
+@contextlib.contextmanager
+def host_for_author(course: Course, topics: Iterable[Topic], devices: Devices) -> Iterator[Host]:
+    """A host with the default limits that gets ready for these topics of a course, and ends with the context.
+
+    It is for a process that grades the course's own modules, and that holds no answers yet.
+    """
+    import grader.testkit.probes
+    import grader.testkit.recipes  # noqa: F401 - before the fork
+    from grader.sandbox.limits import Limits
+    from grader.student import engine
+    from grader.testkit import devices as devices_kit
+
+    host = engine.start()(Limits())
+    try:
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
+        devices_kit.choose(devices)
+        yield host
+    finally:
+        host.close()
+
+
+def hidden_paths(course: Course) -> list[str]:
     """The folders that no submission may see: those of all courses, and the grader's own, even if installed twice."""
     from grader.course.installed import installed_courses
 
+    courses = [one.folder for one in installed_courses() if one.folder is not None]
     package = Path(__file__).resolve().parent.parent
-    others = [one.folder for one in installed_courses() if one.folder is not None]
-    return [str(path) for path in (*_installed(package), course.root, course.checks_dir, course.solutions_dir, *others)]
-
-
-def _installed(package: Path) -> list[Path]:
-    """The grader's package, which holds answers, and its copies in folders of packages that submissions may see."""
     prefixes = {Path(one) for one in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
     folders = {*map(Path, sys.path), *(found for one in prefixes for found in one.glob("lib*/python*/*-packages"))}
-    beside = {(folder / package.name).resolve() for folder in folders}
-    return [package, *sorted(one for one in beside - {package} if (one / "grading" / "worker.py").is_file())]
+    copies = {(folder / package.name).resolve() for folder in folders} - {package}
+    graders = [package, *sorted(one for one in copies if (one / "grading" / "worker.py").is_file())]
+    return [str(path) for path in (*graders, course.root, course.checks_dir, course.solutions_dir, *courses)]
 
 
-def _give_up(requests: IO[bytes], sender: Sender, reason: str) -> int:
-    """Answers every submission with the reason why nothing can be graded; the exit code."""
-    while read_frame(requests, Work) is not None:
-        sender.send(Fault(reason))
-    return 3
-
-
-def limit_memory(more: int = JUDGE_BYTES) -> None:
-    """Lets this process take that many bytes more than it has; then allocating fails, and with it the check at hand."""
+def _limit_memory() -> None:
+    """Lets this process take `JUDGE_BYTES` more than it has; then allocating fails, and with it the check at hand."""
     try:
         import resource
     except ImportError:
@@ -178,13 +171,13 @@ def limit_memory(more: int = JUDGE_BYTES) -> None:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
         data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = data + more
-        resource.setrlimit(
-            resource.RLIMIT_DATA, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most)
-        )
+        wanted = data + JUDGE_BYTES
+        if most != resource.RLIM_INFINITY:
+            wanted = min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
 
 
-def resident_bytes() -> int:
+def _resident_bytes() -> int:
     """The memory that this process holds; 0 if that is not known."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -197,7 +190,3 @@ def run() -> NoReturn:
     code = main()
     sys.stderr.flush()
     os._exit(code)
-
-
-if __name__ == "__main__":
-    run()

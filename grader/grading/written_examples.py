@@ -6,15 +6,12 @@ line such as "Example (with 2 GPUs):" run on that many simulated ones. The state
 output is compared here.
 """
 
-from __future__ import annotations
-
 import ast
 import doctest
 import itertools
 import re
-import shlex
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 import pytest
@@ -22,16 +19,15 @@ import pytest
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.course import Course, Topic
 from grader.course.source import parse
+from grader.judge.topic_desk import TopicDesk
 from grader.testkit import ranks
 from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
 
-if TYPE_CHECKING:
-    from grader.judge.topic_desk import TopicDesk
-
 _GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
-_WORKERS: Final = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
-_VARIABLE: Final = re.compile(r"([A-Z_]+)=(.*)")
+_COMMAND: Final = re.compile(
+    r"\$ +(?P<env>(?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](?P<workers>\d+) +(?P<file>\S+)"
+)
 _PARSER: Final = doctest.DocTestParser()
 _CHECKER: Final = doctest.OutputChecker()
 
@@ -63,17 +59,26 @@ def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[U
     """
     transcripts = {exercise.name for exercise in topic.exercises if exercise.transcript}
     others = {one.name for one in course.topic(topic.name).exercises} - {one.name for one in topic.exercises}
-    for docstring in docstrings_of(parse(course.solution_file(topic.name))):
-        if docstring.name.partition(".")[0] in others:
-            continue
-        desk.begin(docstring.name)
-        found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
-        if found is not None and not desk.is_final:
-            desk.begin_again()
+    for docstring in _docstrings_of(parse(course.solution_file(topic.name))):
+        if docstring.name.partition(".")[0] not in others:
+            desk.begin(docstring.name)
             found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
-        desk.finish(is_right=found is None)
-        if found is not None:
-            yield found
+            if found is not None and not desk.is_final:
+                desk.begin_again()
+                found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
+            desk.finish(is_right=found is None)
+            if found is not None:
+                yield found
+
+
+def _docstrings_of(node: ast.Module | ast.FunctionDef | ast.ClassDef, name: str = "") -> Iterator[Docstring]:
+    """The docstrings of a module, of its functions and classes, and of the methods of these."""
+    match node.body:
+        case [ast.Expr(ast.Constant(str(text)) as constant), *_]:
+            yield Docstring(name, text, constant.lineno)
+    for one in node.body if not isinstance(node, ast.FunctionDef) else ():
+        if isinstance(one, ast.FunctionDef | ast.ClassDef):
+            yield from _docstrings_of(one, f"{name}.{one.name}" if name else one.name)
 
 
 def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bool) -> Untrue | None:
@@ -88,21 +93,6 @@ def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bo
         return Untrue(docstring.line, f"the examples of `{docstring.name}` cannot be run: {error}")
 
 
-def docstrings_of(module: ast.Module) -> Iterator[Docstring]:
-    """The docstrings of a module, of its functions and classes, and of the methods of these."""
-    waiting: list[tuple[str, ast.Module | ast.FunctionDef | ast.ClassDef]] = [("", module)]
-    while waiting:
-        name, node = waiting.pop(0)
-        match node.body:
-            case [ast.Expr(ast.Constant(str(text)) as constant), *_]:
-                yield Docstring(name, text, constant.lineno)
-        if not isinstance(node, ast.FunctionDef):
-            prefix = f"{name}." if name else ""
-            waiting += [
-                (prefix + one.name, one) for one in node.body if isinstance(one, ast.FunctionDef | ast.ClassDef)
-            ]
-
-
 def _first_untrue_statement(desk: TopicDesk, topic: str, docstring: Docstring) -> Untrue | None:
     statements = _PARSER.get_examples(docstring.text)
     if not statements:
@@ -112,21 +102,13 @@ def _first_untrue_statement(desk: TopicDesk, topic: str, docstring: Docstring) -
     sources = [statement.source for statement in statements]
     outcomes = desk.channel().request("call", (run, topic, sources, int(gpus[1]) if gpus else 0), {}, None)
     for statement, (printed, raised) in zip(statements, outcomes, strict=True):
-        if not _is_as_written(statement, printed, raised):
+        rules = sum(rule for rule, is_on in statement.options.items() if is_on)
+        wanted = statement.want if statement.exc_msg is None else statement.exc_msg
+        has_ended_so = (raised is None) == (statement.exc_msg is None)
+        if not has_ended_so or not _CHECKER.check_output(wanted, raised or printed, rules):
             line = docstring.line + statement.lineno
-            return Untrue(line, _message(docstring.name, statement.source, raised or printed, _wanted(statement)))
+            return Untrue(line, _message(docstring.name, statement.source, raised or printed, wanted))
     return None
-
-
-def _is_as_written(statement: doctest.Example, printed: str, raised: str | None) -> bool:
-    rules = sum(rule for rule, is_on in statement.options.items() if is_on)
-    if statement.exc_msg is not None or raised is not None:
-        return statement.exc_msg is not None and _CHECKER.check_output(statement.exc_msg, raised or "", rules)
-    return _CHECKER.check_output(statement.want, printed, rules)
-
-
-def _wanted(statement: doctest.Example) -> str:
-    return statement.want if statement.exc_msg is None else statement.exc_msg
 
 
 def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
@@ -138,24 +120,16 @@ def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
             continue
         below = itertools.takewhile(str.strip, (line[indent:] for line in lines[number + 1 :]))
         wanted = "".join(f"{line}\n" for line in below)
-        printed = _output_of(desk, shlex.split(command)[1:])
-        if printed is None:
+        found = _COMMAND.fullmatch(command.strip())
+        if found is None:
             message = f"`{docstring.name}`: `{command.strip()}` is not `[NAME=VALUE] torchrun --nproc-per-node=N FILE`"
             return Untrue(docstring.line + number, message)
+        env = dict(word.split("=", 1) for word in found["env"].split())
+        outcome = launch.launch(desk.channel(), found["file"], int(found["workers"]), ranks.LAUNCH_SECONDS, env)
+        out = "".join(out for out, _ in outcome.printed)
+        printed = out if outcome.exit_code == 0 else world.shown(outcome.printed)
         if printed != wanted:
             return Untrue(docstring.line + number, _message(docstring.name, command.strip(), printed, wanted))
-    return None
-
-
-def _output_of(desk: TopicDesk, words: Sequence[str]) -> str | None:
-    """The output of all workers of a script under torchrun, in order of rank; None if the command is another one."""
-    first = next((number for number, word in enumerate(words) if not _VARIABLE.fullmatch(word)), len(words))
-    match words[first:]:
-        case ["torchrun", workers, script] if found := _WORKERS.fullmatch(workers):
-            env = dict(word.split("=", 1) for word in words[:first])
-            outcome = launch.launch(desk.channel(), script, int(found[1]), ranks.LAUNCH_SECONDS, env)
-            shown = world.shown(outcome.printed)
-            return "".join(out for out, _ in outcome.printed) if outcome.exit_code == 0 else shown
     return None
 
 

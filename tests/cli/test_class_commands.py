@@ -16,7 +16,7 @@ from grader.course import Course, content_hash
 from grader.course.due import LatePolicy
 from grader.errors import CourseError, UserError
 from grader.gradebook import Gradebook
-from grader.grading.late_options import LateOptions, policy_of, together
+from grader.grading.settings import LateOptions
 from grader.intake.submission import Arrival, Note, Submission
 from grader.marking.points_and_time import give_points
 from grader.reports.status import diff_lines, status_lines
@@ -173,10 +173,10 @@ def test_course_has_a_due_date_that_the_command_line_can_replace(tmp_path: Path)
     assert (
         own.late.per_day == 0.1 and own.late.due is not None and own.late.due.isoformat().startswith("2026-10-31T23:59")
     )
-    assert policy_of(own.late, {}) == own.late
-    assert policy_of(own.late, {"due": "2026-10-01T12:00+00:00", "per_day": 0.5}) == LatePolicy(DUE, 0.5)
+    assert LateOptions().policy(own.late) == own.late
+    assert LateOptions(due="2026-10-01T12:00+00:00", per_day=0.5).policy(own.late) == LatePolicy(DUE, 0.5)
     with pytest.raises(UserError, match="late work"):
-        policy_of(own.late, {"due": "soon"})
+        LateOptions(due="soon").policy(own.late)
 
 
 def test_course_says_grace_cap_and_last_date_and_the_command_line_wins(tmp_path: Path) -> None:
@@ -184,9 +184,8 @@ def test_course_says_grace_cap_and_last_date_and_the_command_line_wins(tmp_path:
     late = Course.load(course(tmp_path / "c", f"{keys}\nlate_until = 2026-10-08T12:00:00Z")).late
     until = DUE + datetime.timedelta(days=7)
     assert late == LatePolicy(DUE, 0.25, grace_minutes=15, cap=0.5, until=until)
-    said = together({}, LateOptions(grace=0, cap=1.0, until="none"))
-    assert policy_of(late, said) == LatePolicy(DUE, 0.25)
-    assert policy_of(late, together({}, LateOptions(cap=0.75))) == LatePolicy(DUE, 0.25, 15, 0.75, until)
+    assert LateOptions(grace=0, cap=1.0, until="none").policy(late) == LatePolicy(DUE, 0.25)
+    assert LateOptions(cap=0.75).policy(late) == LatePolicy(DUE, 0.25, 15, 0.75, until)
 
 
 @pytest.mark.parametrize(

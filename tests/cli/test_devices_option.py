@@ -19,9 +19,8 @@ import pytest
 
 from grader import machine
 from grader.errors import UserError
-from grader.gradebook import selection_key
 from grader.grading.protocol import WorkerOptions
-from grader.grading.settings import settings_that_matter
+from grader.grading.settings import selection_of
 from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import Sandbox
@@ -102,9 +101,7 @@ def test_doctor_says_what_auto_means() -> None:
 
 
 def test_another_kind_of_devices_is_another_grading() -> None:
-    keys = {
-        selection_key((), settings_that_matter(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")
-    }
+    keys = {selection_of(WorkerOptions(devices=name)) for name in ("auto", "simulated", "real")}
     assert len(keys) == 3
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.gradebook.lateness import is_untimed, lateness
-from grader.grading.late_options import LateOptions, policy_of, together
+from grader.grading.settings import LateOptions
 from grader.intake.submission import Arrival, Submission
 from grader.marking.points_and_time import give_time
 from grader.reports.status import status_lines
@@ -145,14 +146,15 @@ def test_an_invalid_extension_is_refused_and_nothing_is_kept(tmp_path: Path, dat
 
 
 def test_what_a_command_line_said_holds_for_later_ones_that_say_nothing() -> None:
-    said = together({}, LateOptions(due="2026-10-01", per_day=0.1, grace=5))
-    assert together(said, LateOptions()) == said
-    assert together(said, LateOptions(cap=0.5)) == {**said, "cap": 0.5}
-    assert together(said, LateOptions(due="course")) == {}
+    first = LateOptions(due="2026-10-01", per_day=0.1, grace=5)
+    said = msgspec.to_builtins(first)
+    assert LateOptions().after(said) == first
+    assert LateOptions(cap=0.5).after(said) == msgspec.structs.replace(first, cap=0.5)
+    assert LateOptions(due="course").after(said) == LateOptions()
     course = LatePolicy(DUE, 0.3)
-    assert policy_of(course, together(said, LateOptions())).per_day == 0.1
-    assert policy_of(course, together(said, LateOptions(due="none"))).due is None
-    assert policy_of(course, together(said, LateOptions(due="course"))) == course
+    assert LateOptions().after(said).policy(course).per_day == 0.1
+    assert LateOptions(due="none").after(said).policy(course).due is None
+    assert LateOptions(due="course").after(said).policy(course) == course
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_what_a_command_line_said_holds_for_later_ones_that_say_nothing() -> Non
 )
 def test_invalid_options_are_refused(options: LateOptions) -> None:
     with pytest.raises(UserError, match="late work"):
-        policy_of(LatePolicy(), together({}, options))
+        options.policy(LatePolicy())
 
 
 def test_a_gradebook_keeps_what_was_said(tmp_path: Path) -> None:

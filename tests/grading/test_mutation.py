@@ -10,7 +10,7 @@ from shared import run_grader
 
 from grader.course import Course
 from grader.errors import CourseError
-from grader.grading.mutation import equivalents_of
+from grader.grading.mutants import equivalents_of
 
 LENGTH = "return x / torch.where(length == 0, 1.0, length)"
 WEAK = '''"""Checks."""

@@ -10,13 +10,11 @@ import pytest
 from shared import PATIENCE
 
 from grader.course import Course
-from grader.grading import parts
+from grader.grading import warm
 from grader.grading.graders import Graded
-from grader.grading.local_workers import LocalWorkers
-from grader.grading.parts import GRADED_RULES, RESULT_RULES, halves, join, parts_for_now
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings
-from grader.grading.warm import WarmGrader
+from grader.grading.warm import StudentWorkers, WarmGrader, halves, join
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
@@ -84,13 +82,13 @@ def submission() -> Submission:
 
 def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where one of them dies, and is replaced beside the other."""
-    monkeypatch.setattr(parts, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(parts, "_START", 0)  # for two topics already, however few exercises they have
+    monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(warm, "_START", 0)  # for two topics already, however few exercises they have
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
     seen, before, first = Seen(), running(), Worker()
-    with LocalWorkers(COURSE, options, first=first, parts=parts_for_now(COURSE, names)) as both:
+    with StudentWorkers(COURSE, options, first) as both:
         workers = running() - before
         assert len(workers) == 2
         first.process.kill()
@@ -100,8 +98,8 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
         assert len(workers) == 3
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
-    monkeypatch.setattr(parts, "idle_cores", lambda: 0.9)
-    with LocalWorkers(COURSE, options, first=Worker(), parts=parts_for_now(COURSE, names)) as alone:
+    monkeypatch.setattr(warm, "idle_cores", lambda: 0.9)
+    with StudentWorkers(COURSE, options, Worker()) as alone:
         assert len(running() - before) == 1
         one = alone.grade(submission())
     assert {check.verdict for exercise in two.result.exercises for check in exercise.checks} == {"passed", "failed"}
@@ -113,8 +111,8 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
 
 
 def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(parts, "_START", 0)
+    monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(warm, "_START", 0)
     names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
     before = running()
     with contextlib.closing(WarmGrader(COURSE, GradingSettings())) as grader:
@@ -134,10 +132,11 @@ def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(mo
     assert not any(worker.is_running() for worker in workers)
 
 
-def test_every_field_of_a_result_has_a_rule_for_joining() -> None:
-    """A new field must say how the fields of two parts become one, or it would be lost."""
-    assert set(RESULT_RULES) == set(SubmissionResult.__struct_fields__)
-    assert set(GRADED_RULES) == set(Graded.__struct_fields__)
+def test_no_field_of_a_result_is_forgotten_when_parts_are_joined() -> None:
+    """Of a new field, `join` must say how those of two parts become one; the test below shows that for these."""
+    joined = {"score", "max", "exercises", "sandbox", "flags", "unread", "notes"}
+    assert set(SubmissionResult.__struct_fields__) == {"schema", "submission", *joined}
+    assert set(Graded.__struct_fields__) == {"result", "digest", "seconds", "notes", "fault", "was_read"}
 
 
 def test_of_no_field_is_anything_lost_when_parts_are_joined() -> None:
@@ -166,18 +165,3 @@ def test_of_no_field_is_anything_lost_when_parts_are_joined() -> None:
     assert [one.topic for one in result.unread] == ["of part 1", "of part 2"]
     assert result.notes == joined.notes == ("both", "of part 1", "of part 2")
     assert (joined.digest, joined.seconds, joined.fault) == ("digest", 2.0, "of part 1\nof part 2")
-
-
-def test_a_class_is_graded_in_parts_by_the_same_pool() -> None:
-    """Each part has a worker of its own, and each submission one result."""
-    needed = COURSE.with_needs(COURSE.select(["predict_labels", "inference"]))
-    found = tuple(tuple(name for name in needed if name.startswith(topic)) for topic in ("training", "efficiency"))
-    options = WorkerOptions(exercises=needed)
-    before = running()
-    with LocalWorkers(COURSE, options, parts=found) as workers:
-        submissions = [msgspec.structs.replace(submission(), name=name) for name in ("ann", "bob")]
-        graded = {one.result.submission: one.result for one in workers.grade_all(submissions)}
-    assert running() <= before
-    assert set(graded) == {"ann", "bob"}
-    for result in graded.values():
-        assert [one.name for one in result.exercises] == list(needed) and "error" not in result.verdicts

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 
-from grader.grading.protocol import Alive, AtPlace, FromWorker, Sender, read_frame
+from grader.grading.protocol import Alive, AtPlace, FromWorker, Sender, receive
 from grader.judge.marks import Place
 
 MESSAGES = 20_000
@@ -16,12 +16,12 @@ def test_a_sign_of_life_in_the_middle_of_a_message_breaks_nothing() -> None:
     reader, writer = os.pipe()
     received: list[object] = []
 
-    def receive() -> None:
+    def keep() -> None:
         with os.fdopen(reader, "rb") as stream:
-            while (message := read_frame(stream, FromWorker)) is not None:
+            while (message := receive(stream, FromWorker)) is not None:
                 received.append(message)
 
-    thread = threading.Thread(target=receive)
+    thread = threading.Thread(target=keep)
     thread.start()
     with os.fdopen(writer, "wb") as stream:
         sender = Sender(stream)

@@ -31,18 +31,23 @@ CHANGES = {
 }  # fmt: skip
 
 
+def changed_by(course: Path, edit: Callable[[], object]) -> list[str]:
+    """The exercises that an edit concerns."""
+    before = snapshot(Course.load(course))
+    edit()
+    after = Course.load(course)
+    return changed_exercises(after, before ^ snapshot(after))
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_exercises_that_a_change_concerns(own_course: Path, edit: Edit, name: str) -> None:
-    before = snapshot(Course.load(own_course))
     file, old, new, expected = CHANGES[name]
-    edit(own_course / file, old, new)
-    assert changed_exercises(before, snapshot(Course.load(own_course))) == expected
+    assert changed_by(own_course, lambda: edit(own_course / file, old, new)) == expected
 
 
 def test_a_new_file_beside_the_checks_concerns_all(own_course: Path) -> None:
-    before = snapshot(Course.load(own_course))
-    (own_course / "checks" / "helpers.py").write_text("X = 1\n")
-    assert changed_exercises(before, snapshot(Course.load(own_course))) == ["vectors.normalize", "vectors.cosine"]
+    file = own_course / "checks" / "helpers.py"
+    assert changed_by(own_course, lambda: file.write_text("X = 1\n")) == ["vectors.normalize", "vectors.cosine"]
 
 
 QUICK = """

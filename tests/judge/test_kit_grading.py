@@ -10,8 +10,8 @@ import pytest
 from sessions import plain_pytest
 from shared import KIT_COURSE, WarmUp, check_of, exercise_of
 
-from grader.grading.protocol import Fault, WorkerOptions
-from grader.grading.worker_process import Worker
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker_process import Worker, WorkerFailed
 from grader.intake.submission import Submission
 
 RIGHT = (KIT_COURSE / "solutions" / "layers.py").read_text()
@@ -104,6 +104,6 @@ def test_a_kit_or_a_check_that_cannot_be_loaded_is_refused_when_grading_begins(
     folder: Path, edit: Edit, graded: Callable[[Path], object], file: str, old: str, new: str, words: str
 ) -> None:
     edit(folder / file, old, new)
-    answer = graded(folder)
-    assert isinstance(answer, Fault)
-    assert words in answer.fault
+    with pytest.raises(WorkerFailed) as refused:
+        graded(folder)
+    assert words in refused.value.reason
