@@ -1,6 +1,6 @@
 """The gradebook: one SQLite file with every result, when it was made and with what. See `Gradebook`."""
 
-from grader.gradebook.backups import backups, number_of, restore
+from grader.gradebook.backups import backups, restore
 from grader.gradebook.book import Gradebook, gradebook_in, selection_key
 from grader.gradebook.records import (
     Comment,
@@ -30,7 +30,6 @@ __all__ = [
     "Run",
     "backups",
     "gradebook_in",
-    "number_of",
     "restore",
     "row_of",
     "selection_key",

@@ -5,9 +5,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from grader.course.due import moment
-from grader.gradebook.by_people import Whose
 from grader.intake.roster import Student, name_key
 from grader.text import one_line
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """A student: the name that the submission has in a run, and the LMS's id, if it is known."""
+
+    name: str
+    person: str
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -19,6 +25,8 @@ class Seen(msgspec.Struct, frozen=True):
     person: str
     submitted: str
     digest: str
+    score: float
+    max: float
 
 
 class History(msgspec.Struct, frozen=True):
@@ -38,19 +46,43 @@ class History(msgspec.Struct, frozen=True):
     differing: str = ""
     extension: str = ""
 
+    def works(self) -> list["History"]:
+        """A history for each work that was handed in, in the order in which they came."""
+        of_work: dict[str, list[Seen]] = {}
+        for seen in self.seen:
+            of_work.setdefault(seen.digest, []).append(seen)
+        return [msgspec.structs.replace(self, seen=tuple(seen)) for seen in of_work.values()]
+
+
+def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
+    """The results of each student, in their order.
+
+    A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
+    """
+    ids_of: dict[str, set[str]] = {}
+    for one in found:
+        ids_of.setdefault(one.name, set()).update({one.person} - {""})
+    ids = {one.person for one in found}
+    of_students: dict[tuple[str, str], list[Seen]] = {}
+    for one in found:
+        of_name = ids_of[one.name]
+        person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
+        of_students.setdefault((person, "") if person else ("", one.name), []).append(one)
+    return list(of_students.values())
+
 
 def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Iterator[History]:
     """Each student's history: the results of a group are those of every member, whoever handed in.
 
     Args:
-        own: the results under each name, the last one last.
+        own: the results of each student, the last one last.
         students: the class list.
     """
     by_id = {key: student for student in students for key in student.ids}
     by_name: dict[tuple[str, ...], list[Student]] = {}
     for student in students if any(one.group for one in students) else ():
         by_name.setdefault(name_key(student.name), []).append(student)
-    in_groups: dict[str, dict[Student, Sequence[Seen]]] = {}
+    in_groups: dict[str, dict[Student, list[Seen]]] = {}
     for seen in own:
         last = seen[-1]
         alike = by_name.get(name_key(last.name), [])
@@ -58,25 +90,21 @@ def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Ite
         if member is None or not member.group:
             yield History(Whose(last.name, last.person), tuple(seen))
         else:
-            of_group = in_groups.setdefault(member.group, {})
-            of_group[member] = sorted((*of_group.get(member, ()), *seen), key=_order)
+            in_groups.setdefault(member.group, {}).setdefault(member, []).extend(seen)
     for group, of_members in in_groups.items():
         yield from _of_group(group, of_members, [one for one in students if one.group == group])
 
 
-def _of_group(group: str, of_members: dict[Student, Sequence[Seen]], members: Sequence[Student]) -> Iterator[History]:
+def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequence[Student]) -> Iterator[History]:
     shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
     last = [one for one in shared if one.run == shared[-1].run]
     names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
-    differing = (
-        f"group {one_line(group)} handed in differing work: {names}" if len({one.digest for one in last}) > 1 else ""
-    )
-    whose = {
-        one: Whose(of_members[one][-1].name, of_members[one][-1].person)
-        if one in of_members
-        else Whose(one.name, one.ids[0])
-        for one in members
-    }
+    are_equal = len({one.digest for one in last}) == 1
+    differing = "" if are_equal else f"group {one_line(group)} handed in differing work: {names}"
+    whose = {}
+    for member in members:
+        latest = max(of_members.get(member, ()), key=_order, default=None)
+        whose[member] = Whose(latest.name, latest.person) if latest else Whose(member.name, member.ids[0])
     for member, one in whose.items():
         others = tuple(other for other in whose.values() if other != one)
         yield History(one, shared, group, (one, *others), differing, member.extension)

@@ -1,6 +1,17 @@
 """The gradebook's tables; opening and checking the file.
 
 Never changes or replaces a file that is damaged, or that is not a gradebook.
+
+The tables and columns whose meaning is not plain:
+
+- `exercises` of a run are all that the course has, also if the run graded a part of them.
+- `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
+- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
+- `class_lists` has the students of the newest class list of each course.
+- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
+- `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
+- `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
+- A mark that is not done has only been begun, and counts nothing.
 """
 
 import contextlib
@@ -79,64 +90,36 @@ CREATE TABLE comments (
 CREATE INDEX comments_of_student ON comments (student);
 CREATE INDEX comments_of_person ON comments (person);
 """
-"""The columns whose meaning is not plain:
-
-- `exercises` of a run are all that the course has, also if the run graded a part of them.
-- `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
-- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
-- `class_lists` has the students of the newest class list of each course.
-- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
-- `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
-- `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
-- A mark that is not done has only been begun, and counts nothing.
-"""
 
 
 class DamagedGradebook(UserError):
     """The file cannot be read as a database, or lacks changes that a backup has. Remedy: ``grader restore``."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, *, for_reading: bool = False) -> sqlite3.Connection:
     """An open connection to a gradebook of this version, made if there is none. All of its pages are looked at.
+
+    Args:
+        for_reading: the file, or its folder, cannot be written to.
 
     Raises:
         UserError: it cannot be opened, is damaged, is another program's, or of another version.
     """
     # Before anything else: a grader that makes a backup raises the number in the gradebook first.
     newest = newest_number(path)
-    with file_errors(path):
-        if newest and not path.exists():
-            raise sqlite3.DatabaseError("the file is gone")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    with file_errors(path), contextlib.ExitStack() as opened:
+        connection = _open_unchanged(path) if for_reading else _open_or_make(path, newest)
+        opened.callback(connection.close)
         connection.row_factory = sqlite3.Row
-    try:
-        with file_errors(path):
-            _prepare(connection, path, newest)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """An open connection to a gradebook that cannot be written to.
-
-    Raises:
-        UserError: as in `connect`.
-    """
-    newest = newest_number(path)
-    with file_errors(path):
-        connection = _open_unchanged(path)
-        connection.row_factory = sqlite3.Row
-        try:
-            if not _is_gradebook(connection, path):
-                raise sqlite3.DatabaseError("it is empty")
+        if is_made := _is_gradebook(connection, path):
             _require_whole(connection, newest)
+        elif newest or for_reading:
+            raise sqlite3.DatabaseError("it is empty")
+        if for_reading:
             connection.execute("PRAGMA query_only = ON")
-        except BaseException:
-            connection.close()
-            raise
+        else:
+            _prepare(connection, is_made)
+        opened.pop_all()
     return connection
 
 
@@ -148,6 +131,13 @@ def is_read_only(path: Path) -> bool:
     except OSError:
         return False
     return marked or not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK)
+
+
+def _open_or_make(path: Path, newest: int) -> sqlite3.Connection:
+    if newest and not path.exists():
+        raise sqlite3.DatabaseError("the file is gone")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _open_unchanged(path: Path) -> sqlite3.Connection:
@@ -183,12 +173,7 @@ def _remedy(path: Path) -> str:
     return f"take the newest backup, {newest.name}: grader restore --out {shlex.quote(str(place))}"
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, newest: int) -> None:
-    is_made = _is_gradebook(connection, path)
-    if is_made:
-        _require_whole(connection, newest)
-    elif newest:
-        raise sqlite3.DatabaseError("it is empty")
+def _prepare(connection: sqlite3.Connection, is_made: bool) -> None:
     # SQLite refuses to switch to WAL while another grader does, and does not wait as it does for other locks.
     until = time.monotonic() + BUSY_SECONDS
     while True:
