@@ -22,9 +22,10 @@ from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import ClassSettings, GradingSettings, settings_that_matter, topics_of, worker_options
-from grader.intake.find import Source, find_submissions
+from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.intake.roster import Roster
+from grader.intake.sources import Source
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note

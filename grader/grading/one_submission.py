@@ -21,7 +21,6 @@ from grader.grading.parts import parts_for_now
 from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.intake.folder import FileSource
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.reports.notes import print_note
@@ -65,8 +64,8 @@ def check_one(
         files = {name: _BREAKPOINT.sub(rb"\1pass", content) for name, content in submission.files.items()}
         submission = replace(submission, files=files)
     names = settings.names
-    if isinstance(source, FileSource) and not names:
-        names = tuple(topic for topic in [source.topic_of(submission)] if topic)
+    if not names and (topic := source.topic_of(submission)):
+        names = (topic,)
     options = worker_options(course, settings, names)
     parts = parts_for_now(course, options.exercises)
     with LocalWorkers(course, options, first=worker, parts=parts) as workers:

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from grader.intake.bag import read_file
+from grader.intake.archive import read_file
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 
 _BRANCH: Final = re.compile(rb"ref: (refs/heads/(?:[\w-][\w.-]*/)*[\w-][\w.-]*)\s*")

@@ -4,81 +4,15 @@ Never writes a file, and never shows one student's files to another's submission
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from grader.intake.archive import TWICE, Archive
-from grader.intake.assemble import assemble
-from grader.intake.bag import (
-    ARCHIVE_BYTES,
-    STUBS,
-    Bag,
-    as_text,
-    is_archive,
-    is_clutter,
-    is_code,
-    is_hidden_code,
-    is_unsupported_archive,
-)
-from grader.intake.folder import OneFile, OtherFiles, add_files, with_file_time
-from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, latest_files, pieces_of
-from grader.intake.notebook import module_of
-from grader.intake.submission import ASIDE, UNKNOWN, WORK, Arrival, Submission
+from grader.intake.archive import Archive
+from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, pieces_of
+from grader.intake.names import ARCHIVE_BYTES, STUBS, as_text, is_archive, is_clutter, is_code, is_hidden_code
+from grader.intake.sources import DownloadSource
+from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
-
-
-@dataclass(frozen=True)
-class DownloadSource:
-    """One student's part of a download."""
-
-    name: str
-    path: Path
-    topics: Topics
-    download: Archive
-    pieces: tuple[Piece, ...]
-    problems: tuple[tuple[str, str], ...] = ()
-    arrival: Arrival = UNKNOWN
-
-    def read(self) -> Submission:
-        """The student's files."""
-        bag = Bag()
-        last, notes = latest_files(self.pieces, self.topics, self._may_count)
-        for path, reason in self.problems:
-            bag.note(path, reason, lost="" if reason == TWICE else WORK)
-        for path, reason in notes:
-            bag.note(path, reason, lost="")
-        names = {}
-        texts = {}
-        for piece in last:
-            if piece.text:
-                bag.note(piece.file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
-                texts[piece.path] = piece.file or "text entry"
-            elif not piece.about:
-                names[piece.path] = piece.file
-                is_read = is_code(piece.file) or is_archive(piece.file) or is_unsupported_archive(piece.file)
-                if not is_read and not is_clutter(piece.file) and not self.topics.is_wanted(piece.file):
-                    bag.note(piece.file, "neither a Python file nor a notebook: left out", lost=ASIDE)
-        add_files(bag, self.download, names, self.topics)
-        self.download.fill(OtherFiles(bag), texts)
-        return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
-
-    def _may_count(self, piece: Piece) -> bool:
-        """Whether a file is more than an empty one or a stub, as far as it is code."""
-        if not is_code(piece.file):
-            return True
-        taken = OneFile()
-        self.download.fill(taken, {piece.path: piece.file})
-        modules = [taken.content if isinstance(taken.content, bytes) else b""]
-        if piece.file.lower().endswith(".ipynb"):
-            code = module_of(modules[0])
-            modules = [code.module or b"", *code.written.values()]
-        return any(self.topics.answers(topic, module) for topic in self.topics.names for module in modules)
-
-    @property
-    def longer_name(self) -> str:
-        """The name to use when another submission has the same short one."""
-        of = self.arrival.student
-        return f"{self.name} ({of})" if of else f"{as_text(self.path.stem)}/{self.name}"
 
 
 def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
@@ -112,9 +46,9 @@ def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece]
 
 def _text(download: Archive, path: str) -> str:
     """A file of the platform's own."""
-    taken = OneFile(ARCHIVE_BYTES)  # Gradescope's is about a whole class, with the output of every test
-    download.fill(taken, {path: path})
-    return "" if isinstance(taken.content, str) else taken.content.decode("utf-8", "replace")
+    # Gradescope's is about a whole class, with the output of every test.
+    content = download.content(path, ARCHIVE_BYTES)
+    return "" if isinstance(content, str) else content.decode("utf-8", "replace")
 
 
 def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:

@@ -13,8 +13,10 @@ from types import MappingProxyType
 import msgspec
 
 from grader.errors import UserError
-from grader.intake.archive import BrokenArchive, open_archive
-from grader.intake.bag import (
+from grader.intake.archive import BrokenArchive, Folder, open_archive
+from grader.intake.download import arrival_of, class_sources, lms_sources
+from grader.intake.lms import GRADESCOPE_FILE, pieces_of
+from grader.intake.names import (
     CODE,
     COURSE_FOLDERS,
     NOT_WORK,
@@ -24,14 +26,10 @@ from grader.intake.bag import (
     is_code,
     is_unsupported_archive,
 )
-from grader.intake.download import DownloadSource, arrival_of, class_sources, lms_sources
-from grader.intake.folder import ArchiveSource, FileSource, Folder, FolderSource, PathSource, UnsupportedSource
-from grader.intake.lms import GRADESCOPE_FILE, pieces_of
 from grader.intake.roster import Roster, Student, name_key
+from grader.intake.sources import DownloadSource, PathSource, Source
 from grader.intake.topics import Topics
 
-Source = PathSource | DownloadSource
-"""A submission that was found, but not read yet: a class need not fit in memory."""
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """The names by which files of a course are recognised: see `Topics.of`."""
 _NAMED = 5
@@ -115,7 +113,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str]
         kind = is_code(child.name) or is_archive(child.name) or is_unsupported_archive(child.name)
         if child.is_dir() or kind:
             empty = False
-            yield replace(_source(child, topics), link=child.is_symlink())
+            yield replace(_source(child, topics), is_link=child.is_symlink())
     if empty:
         raise UserError(f"no submission in {path}", fix=_FIX)
 
@@ -154,13 +152,10 @@ def _require(path: Path) -> None:
 def _source(path: Path, topics: Topics) -> PathSource:
     resolved = path if path.name not in ("", "..") else path.resolve()
     name = as_text(resolved.name) or "submission"
-    if path.is_dir():
-        return FolderSource(name, path, topics)
-    if is_archive(name) or is_unsupported_archive(name):
+    if not path.is_dir():
         stem = Path(name).stem
-        bare = stem[:-4] if stem.lower().endswith(".tar") else stem
-        return (ArchiveSource if is_archive(name) else UnsupportedSource)(bare, path, topics)
-    return FileSource(as_text(path.stem), path, topics)
+        name = stem[:-4] if stem.lower().endswith(".tar") else stem
+    return PathSource(name, path, topics)
 
 
 def _is_submission(folder: Path, topics: Topics) -> bool:

@@ -21,8 +21,7 @@ import msgspec
 
 from grader import new_python
 from grader.intake.commits import with_commit_time
-from grader.intake.find import Source
-from grader.intake.folder import FolderSource
+from grader.intake.sources import PathSource, Source
 from grader.intake.submission import WORK, Note, Submission, Unreadable
 from grader.intake.unread import unread_topics
 from grader.text import counted, one_line
@@ -158,7 +157,7 @@ def main() -> None:
 def _read(source: Source) -> _Reply:
     try:
         submission = source.read()
-        arrival = with_commit_time(submission.arrival, source.path) if isinstance(source, FolderSource) else None
+        arrival = with_commit_time(submission.arrival, source.path) if isinstance(source, PathSource) else None
         return (msgspec.structs.replace(submission, arrival=arrival) if arrival else submission), ""
     except MemoryError:
         raise

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from grader.intake.bag import COURSE_FOLDERS, is_clutter
-from grader.intake.submission import ASIDE, WORK, Note
+from grader.intake.names import COURSE_FOLDERS, is_clutter
+from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics, code_lines
 from grader.results import Unread
 from grader.text import one_line
@@ -45,7 +45,7 @@ class SeenText(msgspec.Struct, frozen=True):
 
 
 def unread_topics(
-    files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics, seen: Sequence[SeenText] = ()
+    files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText] = ()
 ) -> tuple[Unread, ...]:
     """The topics whose work is there and could not be read, with the reason.
 
@@ -53,111 +53,124 @@ def unread_topics(
     code at all, such as a PDF, may have been it only if no topic was read. A topic whose file lacks an answer is one
     of them if the answer may be somewhere else in the upload.
     """
-    return tuple(_unread(files, list(notes), topics, seen))
+    return tuple(_Look(files, notes, topics, seen).unread())
 
 
-def _unread(
-    files: Mapping[str, bytes], notes: list[Note], topics: Topics, seen: Sequence[SeenText]
-) -> Iterator[Unread]:
-    seen = [one for one in seen if not topics.is_handed_out(one.text)]
-    named = {f"{topic}.py" for topic in topics.names}
-    anything_read = bool(named & files.keys())
-    not_own = {topic: _why_not_own(topic, files, topics) for topic in topics.names if f"{topic}.py" in files}
-    other = "" if any(not why for why in not_own.values()) else _anything_else(seen, topics)
-    for topic in sorted(topics.names):
+class _Look:
+    """Looks for work that no check can find.
+
+    Attributes:
+        why_not_own: of each topic with a file, why that holds nothing of it that the student wrote; empty if it does,
+            or imports another file.
+        other: the first file that may answer any topic, if nothing of any topic is written.
+    """
+
+    def __init__(
+        self, files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText]
+    ) -> None:
+        self.files = files
+        self.notes = notes
+        self.topics = topics
+        self.seen = [one for one in seen if not topics.is_handed_out(one.text)]
+        self.why_not_own = {
+            topic: "" if self._imports_others(topic) else topics.why_not_own(topic, files[f"{topic}.py"])
+            for topic in sorted(topics.names)
+            if f"{topic}.py" in files
+        }
+        self.other = ""
+        if all(self.why_not_own.values()):
+            self.other = next((one.path for one in self.seen if self._may_be_work(one)), "")
+
+    def unread(self) -> Iterator[Unread]:
+        for topic in sorted(self.topics.names):
+            reason = self._of_file(topic) if f"{topic}.py" in self.files else self._of_missing(topic)
+            if reason:
+                yield Unread(topic, one_line(reason, _MOST))
+
+    def _of_missing(self, topic: str) -> str:
+        """Why a topic without a file needs a look; empty if nothing of it was handed in."""
         file = f"{topic}.py"
-        if file not in files:
-            lost = [note for note in notes if note.lost and not (note.lost == ASIDE and anything_read)]
-            about = [note for note in lost if note.path == file] or [note for note in lost if note.path not in named]
-            elsewhere = _elsewhere(topic, topics, seen) or other
-            reason = str(about[0]) if about else f"{file} is not there, but {elsewhere} is" if elsewhere else ""
-        else:
-            reason = why_not_python(files[file]) or _of_doubt(topic, not_own[topic], files, topics, seen, other, notes)
-            reason = reason and f"{file}: {reason}"
-        if reason:
-            yield Unread(topic, one_line(reason, _MOST))
+        named = {f"{one}.py" for one in self.topics.names}
+        lost = [note for note in self.notes if note.lost == WORK or (note.lost and not self.why_not_own)]
+        for note in [note for note in lost if note.path == file] or [note for note in lost if note.path not in named]:
+            return str(note)
+        elsewhere = self._elsewhere(topic)
+        return f"{file} is not there, but {elsewhere} is" if elsewhere else ""
 
+    def _of_file(self, topic: str) -> str:
+        """Why a topic with a file needs a look; empty if it has an answer, or was only not begun."""
+        file = f"{topic}.py"
+        why = self.why_not_own[topic]
+        not_python = why_not_python(self.files[file])
+        doubt = not_python or (self._of_untouched(topic, file, why) if why else self._of_answered(topic))
+        return doubt and f"{file}: {doubt}"
 
-def _why_not_own(topic: str, files: Mapping[str, bytes], topics: Topics) -> str:
-    """Why a topic's file holds nothing of it that the student wrote; empty if it does, or imports another file."""
-    content = files[f"{topic}.py"]
-    return "" if _imports_others(topic, files) else topics.why_not_own(topic, content)
-
-
-def _imports_others(topic: str, files: Mapping[str, bytes]) -> bool:
-    others = {path.partition("/")[0].removesuffix(".py") for path in files} - {topic}
-    return any(found[1] in others for line in code_lines(files[f"{topic}.py"]) if (found := _IMPORTED.match(line)))
-
-
-def _of_doubt(
-    topic: str,
-    why: str,
-    files: Mapping[str, bytes],
-    topics: Topics,
-    seen: Sequence[SeenText],
-    other: str,
-    notes: Sequence[Note],
-) -> str:
-    """Why a topic needs a look although its file was read; empty if it has an answer, or was only not begun."""
-    file = f"{topic}.py"
-    content = files[file]
-    if not why:
-        missing = topics.exercises.get(topic, frozenset()) - topics.written(topic, content)
-        if not missing or _imports_others(topic, files):
+    def _of_answered(self, topic: str) -> str:
+        """Why a file with an answer needs a look."""
+        answered = self.topics.answered(topic, self.files[f"{topic}.py"])
+        missing = self.topics.exercises.get(topic, frozenset()) - self.topics.written(topic, self.files[f"{topic}.py"])
+        if not missing or self._imports_others(topic):
             return ""
-        if replaced := topics.replaced(topic, content):
+        if replaced := sorted(missing & answered.keys()):
             return f"after the answer to {replaced[0]} comes its stub again"
-        for one in seen:
-            if one.module is not None and (there := missing & topics.written(topic, one.module)):
+        for one in self.seen:
+            if one.module is not None and (there := missing & self.topics.written(topic, one.module)):
                 return f"it has no {min(there)}, but {one.path} has"
         return ""
-    about = [note for note in notes if note.path == file and (note.source or note.lost)]
-    about = about or [note for note in notes if note.lost == WORK and note.path.removesuffix(".py") not in topics.names]
-    if about:
-        where = about[0].source or about[0].path
-        return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
-    if beside := _elsewhere(topic, topics, seen) or other:
-        return f"{why}, but {beside} is there too"
-    if content == topics.stubs.get(topic):
-        return ""
-    text = next((one.text for one in seen if one.path == file), "")
-    name, in_comments = topics.hidden_in(topic, text, topics.at_top(content))
-    if in_comments:
-        return f"{why}, but has {name} in comments"
-    if topics.has_link_only(topic, text):
-        return f"{why}, but has a link"
-    if not name and not topics.may_answer(topic, content):
-        return ""
-    return why if why.startswith("it defines none") else f"{why}, but has more code"
 
+    def _of_untouched(self, topic: str, file: str, why: str) -> str:
+        """Why a file without an answer needs a look."""
+        content = self.files[file]
+        about = [note for note in self.notes if note.path == file and (note.source or note.lost)] or [
+            note for note in self.notes if note.lost == WORK and note.path.removesuffix(".py") not in self.topics.names
+        ]
+        if about:
+            where = about[0].source or about[0].path
+            return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
+        if elsewhere := self._elsewhere(topic):
+            return f"{why}, but {elsewhere} is there too"
+        if content == self.topics.stubs.get(topic):
+            return ""
+        text = next((one.text for one in self.seen if one.path == file), "")
+        name, in_comments = self.topics.hidden_in(topic, text, self.topics.at_top(content))
+        if in_comments:
+            return f"{why}, but has {name} in comments"
+        if self.topics.has_link_only(topic, text):
+            return f"{why}, but has a link"
+        words = re.findall(r"\w+", "\n".join(code_lines(content)))
+        is_begun = not {"def", "class", *self.topics.exercises.get(topic, ())}.isdisjoint(words)
+        if not name and not (is_begun and self.topics.has_more_code(content)):
+            return ""
+        return why if why.startswith("it defines none") else f"{why}, but has more code"
 
-def _elsewhere(topic: str, topics: Topics, seen: Sequence[SeenText]) -> str:
-    """The first other file that may hold an answer to a topic, by its text or its name; empty if there is none."""
-    others = [one for one in seen if one.path != f"{topic}.py"]
-    return next((one.path for one in others if _may_answer(topic, topics, one)), "")
+    def _imports_others(self, topic: str) -> bool:
+        others = {path.partition("/")[0].removesuffix(".py") for path in self.files} - {topic}
+        lines = map(_IMPORTED.match, code_lines(self.files[f"{topic}.py"]))
+        return any(found is not None and found[1] in others for found in lines)
 
+    def _elsewhere(self, topic: str) -> str:
+        """The first other file that may hold an answer to a topic; empty if there is none."""
+        others = [one for one in self.seen if one.path != f"{topic}.py"]
+        return next((one.path for one in others if self._may_answer(topic, one)), self.other)
 
-def _may_answer(topic: str, topics: Topics, one: SeenText) -> bool:
-    if one.module is not None:
-        is_written = bool(topics.written(topic, one.module) or topics.replaced(topic, one.module))
-        return is_written or bool(topics.hidden_in(topic, one.text, topics.at_top(one.module), one.path)[0])
-    has_name = topics.named(one.path.rpartition("/")[2]) == topic and not topics.is_stub(topic, one.text)
-    return has_name or bool(topics.hidden_in(topic, one.text)[0])
+    def _may_answer(self, topic: str, one: SeenText) -> bool:
+        if one.module is None:
+            is_named = self.topics.named(one.path.rpartition("/")[2]) == topic
+            return is_named or bool(self.topics.hidden_in(topic, one.text)[0])
+        if self.topics.answered(topic, one.module):
+            return True
+        return bool(self.topics.hidden_in(topic, one.text, self.topics.at_top(one.module), one.path)[0])
 
-
-def _anything_else(seen: Sequence[SeenText], topics: Topics) -> str:
-    """The first file that may answer any topic: code that is no stub, a link, or no text; empty if there is none."""
-    return next((one.path for one in seen if _may_be_work(one, topics)), "")
-
-
-def _may_be_work(one: SeenText, topics: Topics) -> bool:
-    if one.module is None:
-        is_document = "\0" in one.text or "\ufffd" in one.text or one.path.lower().endswith(_DOCUMENTS)
-        return is_document or topics.has_link_only("", one.text)
-    if one.path.removesuffix(".py") in topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
-        return False
-    is_of_a_topic = PurePosixPath(one.path).stem in topics.names
-    return topics.has_more_code(one.module) if is_of_a_topic or is_clutter(one.path) else bool(code_lines(one.module))
+    def _may_be_work(self, one: SeenText) -> bool:
+        """Whether a file may answer any topic: code that is no stub, a link, or no text."""
+        if one.module is None:
+            is_document = "\0" in one.text or "\ufffd" in one.text or one.path.lower().endswith(_DOCUMENTS)
+            return is_document or self.topics.has_link_only("", one.text)
+        if one.path.removesuffix(".py") in self.topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
+            return False
+        if PurePosixPath(one.path).stem in self.topics.names or is_clutter(one.path):
+            return self.topics.has_more_code(one.module)
+        return bool(code_lines(one.module))
 
 
 def why_not_python(content: bytes) -> str:
