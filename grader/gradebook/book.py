@@ -24,7 +24,7 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook.backups import backups, write_backup
-from grader.gradebook.reading import Reading
+from grader.gradebook.queries import Queries
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
@@ -44,7 +44,7 @@ def gradebook_in(place: Path) -> Path:
     return place / NAME if place.is_dir() or not place.exists() else place
 
 
-class Gradebook(Reading):
+class Gradebook(Queries):
     """An open gradebook; use it in a ``with`` statement.
 
     It is backed up when a run begins and when a person has given something. All of that makes one backup, which the

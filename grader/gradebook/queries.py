@@ -1,4 +1,4 @@
-"""`Reading`: the queries of a gradebook that give records back. Never writes."""
+"""`Queries`: the queries of a gradebook that give records back. Never writes."""
 
 import functools
 import sqlite3
@@ -23,7 +23,7 @@ from grader.results import SubmissionResult, from_json
 from grader.text import one_line
 
 P = ParamSpec("P")
-R = TypeVar("R", bound="Reading")
+R = TypeVar("R", bound="Queries")
 T = TypeVar("T")
 
 _THEIRS: Final = (
@@ -52,7 +52,7 @@ def reads(method: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P],
     return read
 
 
-class Reading:
+class Queries:
     """The part of a `Gradebook` that reads."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -318,7 +318,7 @@ class Reading:
 class _Work:
     """Tells whether the work of a result is other work than a person looked at; reads files only if it may be."""
 
-    def __init__(self, book: Reading, digest: str, result: SubmissionResult) -> None:
+    def __init__(self, book: Queries, digest: str, result: SubmissionResult) -> None:
         self._book = book
         self._digest = digest
         self._result = result
