@@ -247,7 +247,7 @@ def test_of_very_many_notes_the_last_counts_the_rest(tmp_path: Path) -> None:
         (tmp_path / f"n{number}.ipynb").write_bytes(notebook(*["(broken"] * 60))
     (tmp_path / "vectors.py").write_text(RIGHT)
     found = PathSource("ada", tmp_path, Topics.of(TOPICS)).read()
-    assert len(found.notes) == 201 and str(found.notes[-1]) == "./: 106 more notes like these"
+    assert len(found.notes) == 201 and str(found.notes[-1]) == "./: 160 more notes like these"
 
 
 def test_folders_of_a_download_are_read_to_a_depth(tmp_path: Path) -> None:
