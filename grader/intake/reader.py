@@ -13,8 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from types import TracebackType
+import time
 from typing import IO, Final
 
 import msgspec
@@ -52,7 +51,7 @@ class Reader:
         self._start()  # now, so that it imports its modules while the caller does something else
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *problem: object) -> None:
         if self._process is not None:
             self._process.kill()  # it may be busy with a submission that nobody waits for any more
         self._end()
@@ -68,16 +67,24 @@ class Reader:
         if not self._is_ready and _receive(process.stdout) is None:
             raise OSError(f"the process that reads submissions has not started: exit code {self._end()}")
         self._is_ready = True
-        with _limited_wait(process):
-            try:
-                _send(process.stdin, pickle.dumps(source))
-                reply = _receive(process.stdout)
-            except OSError:
-                reply = None
+        too_late = threading.Timer(_WAIT_SECONDS, process.kill)
+        if os.name == "nt":  # Elsewhere the process ends itself, and a thread for each takes longer than reading.
+            too_late.start()
+        try:
+            _send(process.stdin, pickle.dumps(source))
+            reply = _receive(process.stdout)
+        except OSError:
+            reply = None
+        finally:
+            too_late.cancel()
         if reply is not None:
             submission, fault = msgspec.msgpack.decode(reply, type=_Reply)
             return submission or Unreadable(source.name, fault)
-        note = Note("./", f"reading it took more than {self._limit_met()}: nothing was read", lost=WORK)
+        code = self._end()
+        limit = f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
+        if code == -getattr(signal, "SIGXCPU", 0):
+            limit = f"{counted(self._seconds, 'second')} of processor time"
+        note = Note("./", f"reading it took more than {limit}: nothing was read", lost=WORK)
         return Submission(source.name, {}, (note,), source.arrival, unread_topics({}, [note], source.topics))
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -91,13 +98,6 @@ class Reader:
         )
         return self._process
 
-    def _limit_met(self) -> str:
-        """Ends the process that gave no reply; the limit that it has met."""
-        code = self._end()
-        if code == -getattr(signal, "SIGXCPU", 0):
-            return f"{counted(self._seconds, 'second')} of processor time"
-        return f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
-
     def _end(self) -> int:
         """Ends the process, if there is one; its exit code."""
         process, self._process = self._process, None
@@ -109,19 +109,6 @@ class Reader:
         code = process.wait()
         process.stdout.close()
         return code
-
-
-@contextlib.contextmanager
-def _limited_wait(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ends the process if nothing else would. Not elsewhere: a thread for each submission takes longer than reading."""
-    too_late = threading.Timer(_WAIT_SECONDS, process.kill) if os.name == "nt" else None
-    if too_late is not None:
-        too_late.start()
-    try:
-        yield
-    finally:
-        if too_late is not None:
-            too_late.cancel()
 
 
 def _send(stream: IO[bytes], message: bytes) -> None:
@@ -141,10 +128,9 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but replies is written there
     seconds, memory = map(int, sys.argv[1:3])
-    _limit_memory(memory)
     _send(replies, b"ready")
     while (request := _receive(sys.stdin.buffer)) is not None:
-        _limit_time(seconds)
+        _set_limits(seconds, memory)
         try:
             # Safe: it comes from the main process. The content of a submission only goes the other way, as msgpack.
             source: Source = pickle.loads(request)
@@ -157,28 +143,22 @@ def main() -> None:
 def _read(source: Source) -> _Reply:
     try:
         submission = source.read()
-        arrival = with_commit_time(submission.arrival, source.path) if isinstance(source, PathSource) else None
-        return (msgspec.structs.replace(submission, arrival=arrival) if arrival else submission), ""
+        if isinstance(source, PathSource):
+            arrival = with_commit_time(submission.arrival, source.path)
+            submission = msgspec.structs.replace(submission, arrival=arrival)
+        return submission, ""
     except MemoryError:
         raise
     except Exception as problem:
         return None, one_line(" ".join(f"{type(problem).__name__}: {problem}".split()))
 
 
-def _limit_memory(most: int) -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no such limits, macOS not this one
+def _set_limits(seconds: int, memory: int) -> None:
+    """Gives the next submission its processor time and its memory."""
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no such limits, macOS not that of memory
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        until = int(time.process_time()) + 1 + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _limit_time(seconds: int) -> None:
-    """Gives the next submission its processor time."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        until = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
-        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
