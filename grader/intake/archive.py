@@ -17,7 +17,7 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -60,36 +60,35 @@ class Archive:
     """Files that are read without unpacking them.
 
     Attributes:
-        paths: safe paths of the files inside, with their times, if these are known already.
+        files: the reader of each file and its time, if that is known, by its safe path.
         problems: paths that are left out, and why.
     """
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.paths: dict[str, float | None] = {}
+        self.files: dict[str, tuple[Read, float | None]] = {}
         self.problems: list[tuple[str, str]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (type(self), self.place)
 
-    def files(self, wanted: Collection[str]) -> Iterator[tuple[str, Read, float | None]]:
-        """Path, reader and time of each file that is wanted; read one before you ask for the next."""
-        raise NotImplementedError
+    def _add(
+        self, name: str, opened: Callable[[], IO[bytes] | None], time: float | None, problem: str | None = None
+    ) -> None:
+        """Lists a file, of several with one path the last one; if there is a problem, only that."""
 
-    def content(self, path: str, most: int) -> Content:
-        """At most so many bytes of one file."""
-        return next((read(most) for _, read, _ in self.files([path])), "not there any more: left out")
+        def read(size: int) -> Content:
+            try:
+                with opened() or io.BytesIO() as stream:
+                    return stream.read(size)
+            except _DAMAGED as damage:
+                return f"damaged in the archive ({damage}): left out"
 
-    def _listed(self, name: str, reason: str | None, time: float | None) -> str | None:
-        """The path of a file that is listed from now on; None if there is a reason against it, which is noted."""
         path, unsafe = safe_path(name)
-        if reason := unsafe or reason:
-            self.problems.append((path, reason))
-            return None
-        if path in self.paths:
-            self.problems.append((path, TWICE))
-        self.paths[path] = time
-        return path
+        if problem := unsafe or problem or (TWICE if path in self.files else None):
+            self.problems.append((path, problem))
+        if problem in (None, TWICE):
+            self.files[path] = read, time
 
 
 def open_archive(name: str, place: Place) -> Archive:
@@ -132,52 +131,32 @@ class Zip(Archive):
         super().__init__(place)
         if _table_bytes(place) > TABLE_BYTES:
             raise BrokenArchive("its table of contents is too long: nothing was read")
-        self._zip = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
-        self._members: dict[str, zipfile.ZipInfo] = {}
-        for member in self._zip.infolist():
+        packed = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
+        for member in packed.infolist():
             if not member.is_dir():
-                path = self._listed(_name(member), _unreadable(member), _time(member))
-                if path is not None:
-                    self._members[path] = member
-
-    def files(self, wanted: Collection[str]) -> Iterator[tuple[str, Read, float | None]]:
-        for path in wanted:
-            yield path, _reader(functools.partial(self._zip.open, self._members[path])), self.paths[path]
+                self._add(_name(member), functools.partial(packed.open, member), _time(member), _unreadable(member))
 
 
 class Tar(Archive):
-    """A tar or tar.gz, read as a stream: once for its table of contents, once for its files."""
+    """A tar or tar.gz, unpacked in memory."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self._index: dict[str, int] = {}
-        for index, (member, _) in enumerate(self._members()):
-            if index == _MEMBERS:
+        with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as packed:
+            is_gzip = packed.read(2) == b"\x1f\x8b"
+            packed.seek(0)
+            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if is_gzip else packed
+            content = stream.read(UNPACKED_BYTES + 1)
+        if len(content) > UNPACKED_BYTES:
+            raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
+        tar = tarfile.TarFile(fileobj=io.BytesIO(content), tarinfo=_Header)
+        for number, member in enumerate(tar):
+            if number == _MEMBERS:
                 raise BrokenArchive(f"more than {_MEMBERS:,} files and folders inside: nothing was read")
             if not member.isdir():
-                reason = None if member.isreg() else "a link or a device in an archive: left out"
                 changed = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
-                path = self._listed(as_text(member.name), reason, changed)
-                if path is not None:
-                    self._index[path] = index
-
-    def files(self, wanted: Collection[str]) -> Iterator[tuple[str, Read, float | None]]:
-        at = {self._index[path]: path for path in wanted}
-        for index, (member, tar) in enumerate(self._members()):
-            if index in at:
-                yield at[index], _reader(functools.partial(tar.extractfile, member)), self.paths[at[index]]
-
-    def _members(self) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
-        raw: IO[bytes] = io.BytesIO(self.place) if isinstance(self.place, bytes) else self.place.open("rb")
-        with raw:
-            head = raw.read(2)
-            raw.seek(0)
-            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if head == b"\x1f\x8b" else raw
-            bounded = cast("IO[bytes]", _Bounded(stream))
-            with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as tar:
-                for member in tar:
-                    yield member, tar
-                    tar.members.clear()  # type: ignore[attr-defined]  # tarfile would keep every member in memory.
+                problem = None if member.isreg() else "a link or a device in an archive: left out"
+                self._add(as_text(member.name), functools.partial(tar.extractfile, member), changed, problem)
 
 
 class _Header(tarfile.TarInfo):
@@ -191,21 +170,6 @@ class _Header(tarfile.TarInfo):
         return found
 
 
-class _Bounded:
-    """A stream that ends with an error when more was unpacked than a submission may have."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._left = UNPACKED_BYTES
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(min(size, self._left + 1))
-        self._left -= len(data)
-        if self._left < 0:
-            raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
-        return data
-
-
 class Folder(Archive):
     """A folder on disk.
 
@@ -216,14 +180,13 @@ class Folder(Archive):
     def __init__(self, place: Path, most: int = _MAX_PATHS) -> None:
         super().__init__(place)
         self._root = place
-        self._files: dict[str, Path] = {}
-        for at, folders, files in os.walk(self._root, onerror=self._not_listed):
+        for at, folders, files in os.walk(place, onerror=self._not_listed):
             here = Path(at)
-            if "pyvenv.cfg" in files and here != self._root:
+            if "pyvenv.cfg" in files and here != place:
                 folders[:] = [name for name in folders if name.lower() not in _PARTS_OF_VENV]
             folders[:] = [] if is_clutter(self._name(here)) else sorted(folders)
-            if folders and len(here.relative_to(self._root).parts) > MAX_DEPTH:
-                self._problem(here, f"nested more than {MAX_DEPTH} folders deep: left out", "/")
+            if folders and len(here.relative_to(place).parts) > MAX_DEPTH:
+                self.problems.append((f"{self._name(here)}/", f"nested more than {MAX_DEPTH} folders deep: left out"))
                 folders.clear()
             for name in (*folders, *sorted(files)):
                 file = here / name
@@ -231,27 +194,22 @@ class Folder(Archive):
                 if is_clutter(path) and (name in folders or not is_hidden_code(path)):
                     continue
                 if file.is_symlink():
-                    self._problem(file, LINK)
+                    self.problems.append((path, LINK))
                 elif name not in folders:
-                    self._files[path], self.paths[path] = file, None
+                    self.files[path] = read_file(file), time_of(file)
                 elif is_code(name):
-                    self._problem(file, "a folder, not a file")
-            if len(self.paths) > most:
+                    self.problems.append((path, "a folder, not a file"))
+            if len(self.files) > most:
                 self.problems.append(("./", f"more than {most:,} files: the rest was left out"))
                 return
-
-    def files(self, wanted: Collection[str]) -> Iterator[tuple[str, Read, float | None]]:
-        for path in wanted:
-            yield path, read_file(self._files[path]), time_of(self._files[path])
 
     def _name(self, file: Path) -> str:
         return as_text(file.relative_to(self._root).as_posix())
 
-    def _problem(self, file: Path, reason: str, end: str = "") -> None:
-        self.problems.append((self._name(file) + end, reason))
-
     def _not_listed(self, problem: OSError) -> None:
-        self._problem(Path(problem.filename), f"cannot be listed ({problem.strerror}): left out", "/")
+        self.problems.append(
+            (f"{self._name(Path(problem.filename))}/", f"cannot be listed ({problem.strerror}): left out")
+        )
 
 
 def read_file(file: Path) -> Read:
@@ -278,19 +236,6 @@ def time_of(file: Path) -> float | None:
         return file.lstat().st_mtime
     except OSError:
         return None
-
-
-def _reader(opened: Callable[[], IO[bytes] | None]) -> Read:
-    """A reader of a file in an archive."""
-
-    def read(size: int) -> Content:
-        try:
-            with opened() or io.BytesIO() as stream:
-                return stream.read(size)
-        except _DAMAGED as problem:
-            return f"damaged in the archive ({problem}): left out"
-
-    return read
 
 
 def _name(member: zipfile.ZipInfo) -> str:

@@ -97,9 +97,9 @@ class Bag:
 
     def add_others(self, archive: Archive, names: Mapping[str, str]) -> None:
         """Remembers files that are neither code that counts nor an archive: an answer may be in them."""
-        for path, read, _ in archive.files(list(names)[:MAX_NOTES]):
-            name = names[path]
+        for path, name in list(names.items())[:MAX_NOTES]:
             if len(self.others) < MAX_NOTES:
+                read, _ = archive.files[path]
                 most = limit_of(name) if is_code(name) else _TEXT_BYTES
                 content = read(most + 1)
                 is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
@@ -119,7 +119,7 @@ class Bag:
             for path, reason in archive.problems:
                 if not is_clutter(path):
                     self.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
-            is_any = self.add_files(archive, {path: path for path in archive.paths}, name, prefix, depth)
+            is_any = self.add_files(archive, {path: path for path in archive.files}, name, prefix, depth)
             if not is_any and not self.files and not self.work:
                 self.note(name, "no Python file and no notebook inside")
         except (BrokenArchive, OSError) as problem:
@@ -162,15 +162,15 @@ class Bag:
                 self.note(start + name, UNSUPPORTED_NOTE)
             else:
                 others[path] = start + name
-        for path, read, time in archive.files(wanted):
-            self.add(wanted[path], read, time)
+        for path, target in wanted.items():
+            self.add(target, *archive.files[path])
         self.add_others(archive, others)
         for path, name in archives.items():
             folder = prefix + name[: name.rfind("/") + 1] if outer else ""
-            self._add_inner(archive, path, start + name, folder, depth)
+            self._add_inner(start + name, archive.files[path][0], folder, depth)
         return bool(wanted or archives)
 
-    def _add_inner(self, archive: Archive, path: str, name: str, prefix: str, depth: int) -> None:
+    def _add_inner(self, name: str, read: Read, prefix: str, depth: int) -> None:
         """Takes the files of an archive that lies in another one, a folder or a download."""
         if depth >= _MAX_ARCHIVES_DEEP:
             self.note(name, f"archives more than {_MAX_ARCHIVES_DEEP} deep are not opened")
@@ -178,7 +178,7 @@ class Bag:
         if depth and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
             self.note(name, "too many archives inside archives: not opened")
             return
-        content = archive.content(path, limit_of(name) + 1)
+        content = read(limit_of(name) + 1)
         if isinstance(content, str):
             self.note(name, content)
             return

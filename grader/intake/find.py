@@ -162,7 +162,7 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
 
 def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of a platform's download; none if it is no such download."""
-    paths = [path for path in download.paths if not is_clutter(path) or is_hidden_code(path)]
+    paths = [path for path in download.files if not is_clutter(path) or is_hidden_code(path)]
     pieces, others = _of_gradescope(download, paths) or pieces_of(paths)
     if not pieces:
         return []
@@ -192,13 +192,14 @@ def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece]
 
 def _text(download: Archive, path: str, most: int) -> str:
     """A file of the platform's own."""
-    content = download.content(path, most)
+    read, _ = download.files[path]
+    content = read(most)
     return "" if isinstance(content, str) else content.decode("utf-8", "replace")
 
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
-    work = [path for path in download.paths if is_code(path) or is_archive(path) or topics.is_wanted(path)]
+    work = [path for path in download.files if is_code(path) or is_archive(path) or topics.is_wanted(path)]
     inside = [path for path in work if not is_clutter(path)]
     root = ""
     while True:
@@ -215,7 +216,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
     for path, reason in download.problems:
         note(f"{as_text(at.name)}: {path}: {reason}")
     pieces = []
-    for path in download.paths:
+    for path in download.files:
         top, _, rest = path.removeprefix(root).partition("/")
         is_work = is_hidden_code(path) if is_clutter(path) else bool(rest) or top in tops
         # Whoever handed in nothing that can be read is one of the class, too.

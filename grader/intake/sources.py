@@ -79,7 +79,7 @@ class PathSource(Source):
             folder = Folder(self.path, MAX_ENTRIES)
             for path, reason in sorted(folder.problems, key=lambda one: bag.reading_order(one[0])):
                 bag.note(path, reason)
-            bag.add_files(folder, {path: path for path in folder.paths})
+            bag.add_files(folder, {path: path for path in folder.files})
         elif is_archive(name):
             bag.add_archive(name, self.path)
         elif is_unsupported_archive(name):
@@ -135,7 +135,8 @@ class DownloadSource(Source):
         """Whether a file is more than an empty one or a stub, as far as it is code."""
         if not is_code(piece.file):
             return True
-        content = self.download.content(piece.path, limit_of(piece.file) + 1)
+        read, _ = self.download.files[piece.path]
+        content = read(limit_of(piece.file) + 1)
         modules = [content if isinstance(content, bytes) else b""]
         if piece.file.lower().endswith(".ipynb"):
             code = module_of(modules[0])
