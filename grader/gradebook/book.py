@@ -25,7 +25,7 @@ from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook.backups import backups, write_backup
 from grader.gradebook.queries import Queries
-from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override
+from grader.gradebook.records import Comment, Extension, Given, LookedAt, Mark, Override
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission
@@ -235,9 +235,7 @@ class Gradebook(Queries):
         self._insert("submissions", {"name": name, "digest": digest, "first_seen": _now()}, "OR IGNORE")
         return int(self._value("SELECT id FROM submissions WHERE name = ? AND digest = ?", name, digest))
 
-    def _keep(
-        self, table: str, course: str, given: Override | Mark | Comment | Extension, more: Mapping[str, object]
-    ) -> None:
+    def _keep(self, table: str, course: str, given: Given, more: Mapping[str, object]) -> None:
         """Keeps something that a person gave; it is in a backup when this returns."""
         row = {**msgspec.structs.asdict(given), "made": given.made or _now(), "course": course, **more}
         row.pop("stale", None)  # it is found out anew at every reading

@@ -15,24 +15,33 @@ from grader.results import ExerciseResult, SubmissionResult, Unread
 T = TypeVar("T")
 
 
-class Override(msgspec.Struct, frozen=True, kw_only=True):
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a person gave to a student.
+
+    Attributes:
+        who: the person.
+        made: ISO time.
+    """
+
+    student: str
+    who: str
+    made: str
+
+
+class Override(Given, frozen=True, kw_only=True):
     """Points that a person gave for an exercise, beside the automatic ones.
 
     Attributes:
         points: None withdraws the overrides before it.
         max: the points of the exercise.
-        made: ISO time.
         stale: whether the work under it has changed: other files are graded now.
         automatic: the points that the checks gave then; None if nobody knows.
     """
 
-    student: str
     exercise: str
     points: float | None
     max: float
     why: str
-    who: str
-    made: str
     stale: bool = False
     automatic: float | None = None
 
@@ -45,43 +54,35 @@ class MarkedItem(msgspec.Struct, frozen=True):
     given: bool
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class Mark(Given, frozen=True, kw_only=True):
     """The points that a person gave for an exercise by its rubric.
 
     Attributes:
         items: of the rubric, in its order.
         points: those of the items that were given; None takes back the marks before it.
         max: the points of the exercise.
-        made: ISO time.
         done: False: somebody has begun, and it counts nothing yet.
         stale: whether the work under it has changed.
     """
 
-    student: str
     exercise: str
     items: tuple[MarkedItem, ...]
     points: float | None
     max: float
-    who: str
-    made: str
     done: bool = True
     stale: bool = False
 
 
-class Comment(msgspec.Struct, frozen=True, kw_only=True):
+class Comment(Given, frozen=True, kw_only=True):
     """A person's words about an exercise; they change no points.
 
     Attributes:
         text: one or several lines; empty takes back the comments before it.
-        made: ISO time.
         stale: whether the work under it has changed.
     """
 
-    student: str
     exercise: str
     text: str
-    who: str
-    made: str
     stale: bool = False
 
 
@@ -106,18 +107,15 @@ class LookedAt(msgspec.Struct, frozen=True, kw_only=True):
     work: str
 
 
-class Extension(msgspec.Struct, frozen=True, kw_only=True):
+class Extension(Given, frozen=True, kw_only=True):
     """A later due date of one student.
 
     Attributes:
         due: ISO time; empty withdraws the extensions before it.
-        made: ISO time.
     """
 
-    student: str
     due: str
     why: str
-    who: str
     made: str
 
 

@@ -187,7 +187,14 @@ def _prepare(connection: sqlite3.Connection, is_made: bool) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     if not is_made:
-        _make_tables(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        if not connection.execute("PRAGMA user_version").fetchone()[
+            0
+        ]:  # Another grader may have made them before this one had the lock.
+            for statement in TABLES.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
 
 
 def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
@@ -201,31 +208,15 @@ def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
         raise sqlite3.DatabaseError(f"changes are missing that backup {newest} has")
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if _version(connection) == 0:  # Another grader may have made them before this one had the lock.
-            for statement in TABLES.split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
 def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether it is a gradebook of this version; False for a new, empty file.
 
     Raises:
         UserError: it is anything else.
     """
-    connection.execute("BEGIN")  # One transaction for both: in between, another grader could make the tables.
-    try:
-        version = _version(connection)
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    finally:
-        connection.execute("COMMIT")
+    # In one query: in between, another grader could make the tables.
+    query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+    version, tables = connection.execute(query).fetchone()
     if version == 0 and tables:
         raise UserError(f"{path} is a database, but not a gradebook", fix="name another folder with --out DIR")
     if version not in (0, VERSION):
@@ -233,8 +224,4 @@ def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is a gradebook of version {version}; this grader reads version {VERSION}",
             fix="use the grader that made it, or name another folder with --out DIR",
         )
-    return version == VERSION
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    return bool(version)
