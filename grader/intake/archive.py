@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from grader.intake.names import MAX_DEPTH, as_text, is_clutter, is_code, is_hidden_code
+from grader.intake.kinds import MAX_DEPTH, as_text, is_clutter, is_code, is_hidden_code
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from grader.intake.bag import Bag
-from grader.intake.names import COURSE_FOLDERS, STUBS, is_code
+from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_code
 from grader.intake.notebook import module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import code_lines

@@ -2,28 +2,16 @@
 
 from collections.abc import Mapping
 
+from grader.intake import kinds
 from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Place, Read, open_archive
-from grader.intake.names import (
-    FILE_BYTES,
-    MAX_DEPTH,
-    STUBS,
-    UNSUPPORTED_NOTE,
-    is_archive,
-    is_clutter,
-    is_code,
-    is_hidden_code,
-    is_unsupported_archive,
-    limit_of,
-    too_large,
-)
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
 
-TOTAL_BYTES = 16 * FILE_BYTES
+TOTAL_BYTES = 16 * kinds.FILE_BYTES
 MAX_FILES = 2_000
 MAX_ENTRIES = 20_000
 MAX_NOTES = 50
-_TEXT_BYTES = FILE_BYTES // 4
+_TEXT_BYTES = kinds.FILE_BYTES // 4
 _MAX_ARCHIVES_DEEP = 3
 _MAX_NESTED = 40
 """Archives inside the archives of one submission that are opened at most."""
@@ -59,19 +47,19 @@ class Bag:
         """Takes a file if there is room."""
         if self._is_full:
             return
-        limit = limit_of(path)
+        limit = kinds.limit_of(path)
         content = read(limit + 1)
         if isinstance(content, str):
             self.note(path, content)
         elif len(content) > limit:
-            self.note(path, too_large(path))
+            self.note(path, kinds.too_large(path))
         elif len(self.files) + len(self.work) >= MAX_FILES:
             self._stop(f"more than {MAX_FILES:,} Python files")
         elif self._bytes + len(content) > TOTAL_BYTES:
             self._stop(f"more than {TOTAL_BYTES >> 20} MiB of Python files")
         else:
             self._bytes += len(content)
-            (self.files if is_code(path) else self.work)[path] = content
+            (self.files if kinds.is_code(path) else self.work)[path] = content
             if time is not None:
                 self.newest = max(time, self.newest or time)
 
@@ -100,7 +88,7 @@ class Bag:
         for path, name in list(names.items())[:MAX_NOTES]:
             if len(self.others) < MAX_NOTES:
                 read, _ = archive.files[path]
-                most = limit_of(name) if is_code(name) else _TEXT_BYTES
+                most = kinds.limit_of(name) if kinds.is_code(name) else _TEXT_BYTES
                 content = read(most + 1)
                 is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
                 self.others[name] = content if isinstance(content, bytes) and is_text else b"\0"
@@ -113,11 +101,11 @@ class Bag:
             depth: the archives that are open, this one too.
         """
         try:
-            if (len(place) if isinstance(place, bytes) else place.stat().st_size) > limit_of(name):
-                raise BrokenArchive(too_large(name))
+            if (len(place) if isinstance(place, bytes) else place.stat().st_size) > kinds.limit_of(name):
+                raise BrokenArchive(kinds.too_large(name))
             archive = open_archive(name, place)
             for path, reason in archive.problems:
-                if not is_clutter(path):
+                if not kinds.is_clutter(path):
                     self.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
             is_any = self.add_files(archive, {path: path for path in archive.files}, name, prefix, depth)
             if not is_any and not self.files and not self.work:
@@ -143,23 +131,23 @@ class Bag:
         archives: dict[str, str] = {}
         for path, name in in_order[:MAX_ENTRIES]:
             target = prefix + name
-            is_work = is_code(name) or self.topics.is_wanted(name)
-            if is_clutter(name):
-                if is_hidden_code(name):
+            is_work = kinds.is_code(name) or self.topics.is_wanted(name)
+            if kinds.is_clutter(name):
+                if kinds.is_hidden_code(name):
                     others[path] = start + name
-            elif name.count("/") > MAX_DEPTH:
-                self.note(start + name, f"nested more than {MAX_DEPTH} folders deep: left out")
+            elif name.count("/") > kinds.MAX_DEPTH:
+                self.note(start + name, f"nested more than {kinds.MAX_DEPTH} folders deep: left out")
             elif is_work and target not in self.files and target not in self.work:
                 wanted[path] = target
-            elif is_code(name):
+            elif kinds.is_code(name):
                 wanted[path] = start + name
                 self.twice[start + name] = (target, outer)
             elif is_work:
                 self.note(target, f"handed in twice; the file counts, not the one in {outer}", lost="")
-            elif is_archive(name):
+            elif kinds.is_archive(name):
                 archives[path] = name
-            elif is_unsupported_archive(name):
-                self.note(start + name, UNSUPPORTED_NOTE)
+            elif kinds.is_unsupported_archive(name):
+                self.note(start + name, kinds.UNSUPPORTED_NOTE)
             else:
                 others[path] = start + name
         for path, target in wanted.items():
@@ -178,7 +166,7 @@ class Bag:
         if depth and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
             self.note(name, "too many archives inside archives: not opened")
             return
-        content = read(limit_of(name) + 1)
+        content = read(kinds.limit_of(name) + 1)
         if isinstance(content, str):
             self.note(name, content)
             return
@@ -190,5 +178,5 @@ class Bag:
     def reading_order(self, path: str) -> tuple[bool, bool, str]:
         """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""
         file = path.rpartition("/")[2]
-        is_first = is_code(file) and file.rpartition(".")[0] in self.topics.names
-        return not (is_first or self.topics.is_wanted(file)), path.partition("/")[0] != STUBS, path
+        is_first = kinds.is_code(file) and file.rpartition(".")[0] in self.topics.names
+        return not (is_first or self.topics.is_wanted(file)), path.partition("/")[0] != kinds.STUBS, path

@@ -13,21 +13,9 @@ from types import MappingProxyType
 from msgspec.structs import replace as replace_arrival
 
 from grader.errors import UserError
+from grader.intake import kinds
 from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive
 from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, pieces_of
-from grader.intake.names import (
-    ARCHIVE_BYTES,
-    CODE,
-    COURSE_FOLDERS,
-    NOT_WORK,
-    STUBS,
-    as_text,
-    is_archive,
-    is_clutter,
-    is_code,
-    is_hidden_code,
-    is_unsupported_archive,
-)
 from grader.intake.roster import Roster, Student, name_key
 from grader.intake.sources import DownloadSource, PathSource, Source
 from grader.intake.submission import Arrival
@@ -86,7 +74,7 @@ def open_submission(path: Path, topics: Known) -> PathSource:
         return _source(path, known)
     modules = ", ".join([*(f"{topic}.py" for topic in sorted(known.names)), *sorted(known.files)][:3])
     raise UserError(
-        f"no topic module ({modules}, …) in {path} or its {STUBS} folder",
+        f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder",
         fix="go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR",
     )
 
@@ -96,7 +84,7 @@ def open_submission(path: Path, topics: Known) -> PathSource:
 
 def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[Source]:
     _require(path)
-    if is_archive(path.name) and path.is_file():
+    if kinds.is_archive(path.name) and path.is_file():
         try:
             archive = open_archive(path.name, path)
         except BrokenArchive:
@@ -109,19 +97,15 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[S
         child
         for child in sorted(path.iterdir())
         if not child.name.startswith(".")
-        and child.name not in NOT_WORK | COURSE_FOLDERS | {STUBS}
+        and child.name not in kinds.NOT_WORK | kinds.COURSE_FOLDERS | {kinds.STUBS}
         and child.resolve() != skip
     ]
     if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
         return [*download]
-    found: list[Source] = []
-    for child in children:
-        kind = is_code(child.name) or is_archive(child.name) or is_unsupported_archive(child.name)
-        if child.is_dir() or kind:
-            found.append(replace(_source(child, topics), is_link=child.is_symlink()))
-    if not found:
+    submissions = [child for child in children if child.is_dir() or kinds.is_work(child.name)]
+    if not submissions:
         raise UserError(f"no submission in {path}", fix=_FIX)
-    return found
+    return [replace(_source(child, topics), is_link=child.is_symlink()) for child in submissions]
 
 
 def _is_download(children: Sequence[Path]) -> bool:
@@ -129,15 +113,15 @@ def _is_download(children: Sequence[Path]) -> bool:
     inside = [child / GRADESCOPE_FILE for child in children] if len(children) == 1 else []
     if any(file.name == GRADESCOPE_FILE and file.is_file() for file in (*children, *inside)):
         return True
-    return bool(pieces_of(f"{as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
+    return bool(pieces_of(f"{kinds.as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
 
 
 def _require(path: Path) -> None:
     try:
-        if path.is_dir() or (path.is_file() and (is_code(path.name) or is_archive(path.name))):
+        if path.is_dir() or (path.is_file() and (kinds.is_code(path.name) or kinds.is_archive(path.name))):
             return
-        kinds = f"{', '.join(CODE)}, .zip or .tar.gz"
-        reason = f"is neither a folder nor a {kinds} file" if path.exists() else "is not there"
+        known = ", ".join([*kinds.CODE, ".zip or .tar.gz"])
+        reason = f"is neither a folder nor a {known} file" if path.exists() else "is not there"
     except OSError as problem:
         reason = f"cannot be read ({problem.strerror})"
     raise UserError(f"{path} {reason}", fix=_FIX)
@@ -145,7 +129,7 @@ def _require(path: Path) -> None:
 
 def _source(path: Path, topics: Topics) -> PathSource:
     resolved = path if path.name not in ("", "..") else path.resolve()
-    name = as_text(resolved.name) or "submission"
+    name = kinds.as_text(resolved.name) or "submission"
     if not path.is_dir():
         stem = Path(name).stem
         name = stem[:-4] if stem.lower().endswith(".tar") else stem
@@ -153,8 +137,8 @@ def _source(path: Path, topics: Topics) -> PathSource:
 
 
 def _is_submission(folder: Path, topics: Topics) -> bool:
-    names = [*(f"{topic}{end}" for topic in topics.names for end in CODE), *topics.files]
-    return any(os.path.lexists(place / name) for name in names for place in (folder, folder / STUBS))
+    names = [*(f"{topic}{end}" for topic in topics.names for end in kinds.CODE), *topics.files]
+    return any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS))
 
 
 # ---------------------------------------------------------------- in a download, or an archive of a whole class
@@ -162,15 +146,15 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
 
 def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of a platform's download; none if it is no such download."""
-    paths = [path for path in download.files if not is_clutter(path) or is_hidden_code(path)]
+    paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
     pieces, others = _of_gradescope(download, paths) or pieces_of(paths)
     if not pieces:
         return []
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     problematic, foreign = pieces_of(reasons)
-    for path in [*(path for path in others if not is_clutter(path)), *foreign, *(() if problematic else reasons)]:
-        note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
+    for path in [*(path for path in others if not kinds.is_clutter(path)), *foreign, *(() if problematic else reasons)]:
+        note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
     return _by_student(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in problematic])
 
 
@@ -181,7 +165,7 @@ def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece]
     if len(found) != 1 or not all(path.startswith(folder) for path in paths):
         return None  # a file of that name in one student's folder says nothing about the others
     # It is about a whole class, with the output of every test.
-    metadata = _text(download, found[0], ARCHIVE_BYTES)
+    metadata = _text(download, found[0], kinds.ARCHIVE_BYTES)
     pieces = [
         replace(piece, path=f"{folder}{piece.path}")
         for piece in gradescope_pieces((path.removeprefix(folder) for path in paths), metadata)
@@ -199,13 +183,13 @@ def _text(download: Archive, path: str, most: int) -> str:
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
-    work = [path for path in download.files if is_code(path) or is_archive(path) or topics.is_wanted(path)]
-    inside = [path for path in work if not is_clutter(path)]
+    work = [path for path in download.files if kinds.is_code(path) or kinds.is_archive(path) or topics.is_wanted(path)]
+    inside = [path for path in work if not kinds.is_clutter(path)]
     root = ""
     while True:
         tops = {path.partition("/")[0] for path in inside}
         stems = {path.rpartition(".")[0] for path in inside if "/" not in path}
-        if STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
+        if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
             return []
         if len(tops) != 1 or any("/" not in path for path in inside):
             break
@@ -214,13 +198,13 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
     if len(tops) < 2:
         return []
     for path, reason in download.problems:
-        note(f"{as_text(at.name)}: {path}: {reason}")
+        note(f"{kinds.as_text(at.name)}: {path}: {reason}")
     pieces = []
     for path in download.files:
         top, _, rest = path.removeprefix(root).partition("/")
-        is_work = is_hidden_code(path) if is_clutter(path) else bool(rest) or top in tops
+        is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else bool(rest) or top in tops
         # Whoever handed in nothing that can be read is one of the class, too.
-        if path.startswith(root) and is_work and not is_clutter(top):
+        if path.startswith(root) and is_kept and not kinds.is_clutter(top):
             pieces.append(Piece(path, rest or top, top if rest else top.partition(".")[0], ""))
     return _by_student(download, at, topics, pieces, [])
 
@@ -228,29 +212,17 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
 def _by_student(
     download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], problematic: Iterable[tuple[Piece, str]]
 ) -> list[DownloadSource]:
-    students: dict[tuple[str, str], tuple[str, list[Piece], list[tuple[str, str]]]] = {}
-    for piece, reason in [*((piece, None) for piece in pieces), *problematic]:
+    students: dict[tuple[str, str], list[tuple[Piece, str]]] = {}
+    for piece, reason in [*((piece, "") for piece in pieces), *problematic]:
         # By the id, for which one student may have a name in two spellings; by the name where there is none.
-        who = piece.student, "" if piece.student else piece.name
-        _, of, problems = students.setdefault(who, (piece.name, [], []))
-        if reason is None:
-            of.append(piece)
-        else:
-            problems.append((piece.file, reason))
+        students.setdefault((piece.student, "" if piece.student else piece.name), []).append((piece, reason))
     found = []
-    for (student, _), (name, of, problems) in students.items():
+    for (student, _), parts in students.items():
+        of = tuple(piece for piece, reason in parts if not reason)
+        problems = tuple((piece.file, reason) for piece, reason in parts if reason)
         said = (blackboard_name(_text(download, one.path, 1000), student) for one in of if one.about)
-        arrival = _arrival_of(student, of)
-        source = DownloadSource(
-            next(filter(None, said), name),
-            at,
-            topics,
-            arrival=arrival,
-            download=download,
-            pieces=tuple(of),
-            problems=tuple(problems),
-        )
-        found.append(source)
+        name = next(filter(None, said), parts[0][0].name)
+        found.append(DownloadSource(name, at, topics, download, of, problems, arrival=_arrival_of(student, of)))
     return found
 
 
@@ -310,7 +282,7 @@ def _of_lms_file(source: Source, people: Roster, graded: Roster) -> Source:
     """The same; of one file out of an LMS's download with the student whose id is in its name, if that id is known."""
     if isinstance(source, DownloadSource) or source.path.is_dir():
         return source
-    pieces, _ = pieces_of([as_text(source.path.name)])
+    pieces, _ = pieces_of([kinds.as_text(source.path.name)])
     if not pieces or not (people.find(pieces[0].student) or graded.find(pieces[0].student)):
         return source
     return replace(source, name=pieces[0].name, arrival=_arrival_of(pieces[0].student, pieces))

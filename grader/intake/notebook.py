@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from grader.intake.names import FILE_BYTES
+from grader.intake.kinds import FILE_BYTES
 from grader.intake.topics import parse
 
 _MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")

@@ -9,19 +9,11 @@ from pathlib import Path
 
 import msgspec
 
+from grader.intake import kinds
 from grader.intake.archive import LINK, TWICE, Archive, Folder, read_file, time_of
 from grader.intake.assemble import assemble
 from grader.intake.bag import MAX_ENTRIES, Bag
 from grader.intake.lms import Piece, latest_files
-from grader.intake.names import (
-    UNSUPPORTED_NOTE,
-    as_text,
-    is_archive,
-    is_clutter,
-    is_code,
-    is_unsupported_archive,
-    limit_of,
-)
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
@@ -72,7 +64,7 @@ class PathSource(Source):
     is_link: bool = False
 
     def _fill(self, bag: Bag) -> None:
-        name = as_text(self.path.name)
+        name = kinds.as_text(self.path.name)
         if self.is_link:
             bag.note(name, LINK)
         elif self.path.is_dir():
@@ -80,10 +72,10 @@ class PathSource(Source):
             for path, reason in sorted(folder.problems, key=lambda one: bag.reading_order(one[0])):
                 bag.note(path, reason)
             bag.add_files(folder, {path: path for path in folder.files})
-        elif is_archive(name):
+        elif kinds.is_archive(name):
             bag.add_archive(name, self.path)
-        elif is_unsupported_archive(name):
-            bag.note(name, UNSUPPORTED_NOTE)
+        elif kinds.is_unsupported_archive(name):
+            bag.note(name, kinds.UNSUPPORTED_NOTE)
         else:
             bag.add(name, read_file(self.path), time_of(self.path))
 
@@ -94,21 +86,21 @@ class PathSource(Source):
             submission: as it was read from here.
         """
         found = [name.removesuffix(".py") for name in submission.files]
-        is_topic = is_code(self.path.name) and not self.path.is_dir() and len(found) == 1
+        is_topic = kinds.is_code(self.path.name) and not self.path.is_dir() and len(found) == 1
         return found[0] if is_topic and found[0] in self.topics.names else None
 
     @property
     def longer_name(self) -> str:
-        return f"{as_text(self.path.absolute().parent.name)}/{as_text(self.path.name)}"
+        return f"{kinds.as_text(self.path.absolute().parent.name)}/{kinds.as_text(self.path.name)}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DownloadSource(Source):
     """One student's part of a download."""
 
     download: Archive
     pieces: tuple[Piece, ...]
-    problems: tuple[tuple[str, str], ...] = ()
+    problems: tuple[tuple[str, str], ...]
 
     def _fill(self, bag: Bag) -> None:
         last, notes = latest_files(self.pieces, self.topics, self._may_count)
@@ -125,18 +117,17 @@ class DownloadSource(Source):
                 texts[piece.path] = file or "text entry"
             elif not piece.about:
                 names[piece.path] = file
-                is_read = is_code(file) or is_archive(file) or is_unsupported_archive(file)
-                if not is_read and not is_clutter(file) and not self.topics.is_wanted(file):
+                if not kinds.is_work(file) and not kinds.is_clutter(file) and not self.topics.is_wanted(file):
                     bag.note(file, "neither a Python file nor a notebook: left out", lost=ASIDE)
         bag.add_files(self.download, names)
         bag.add_others(self.download, texts)
 
     def _may_count(self, piece: Piece) -> bool:
         """Whether a file is more than an empty one or a stub, as far as it is code."""
-        if not is_code(piece.file):
+        if not kinds.is_code(piece.file):
             return True
         read, _ = self.download.files[piece.path]
-        content = read(limit_of(piece.file) + 1)
+        content = read(kinds.limit_of(piece.file) + 1)
         modules = [content if isinstance(content, bytes) else b""]
         if piece.file.lower().endswith(".ipynb"):
             code = module_of(modules[0])
@@ -146,4 +137,4 @@ class DownloadSource(Source):
     @property
     def longer_name(self) -> str:
         student = self.arrival.student
-        return f"{self.name} ({student})" if student else f"{as_text(self.path.stem)}/{self.name}"
+        return f"{self.name} ({student})" if student else f"{kinds.as_text(self.path.stem)}/{self.name}"

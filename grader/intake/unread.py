@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from grader.intake.names import COURSE_FOLDERS, is_clutter
+from grader.intake.kinds import COURSE_FOLDERS, is_clutter
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics, code_lines
 from grader.results import Unread

@@ -15,7 +15,7 @@ from make_class_zips import encrypted, tarred, zipped
 from grader.intake.archive import safe_path
 from grader.intake.bag import MAX_NOTES
 from grader.intake.find import find_submissions, open_submission
-from grader.intake.names import ARCHIVE_BYTES, FILE_BYTES
+from grader.intake.kinds import ARCHIVE_BYTES, FILE_BYTES
 from grader.intake.submission import Submission
 
 TOPICS = {"tensor_ops": ["gram", "outer"], "autograd": ["slope"]}

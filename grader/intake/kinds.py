@@ -46,6 +46,11 @@ def is_unsupported_archive(path: str) -> bool:
     return path.lower().endswith(UNSUPPORTED_ARCHIVES) and not is_archive(path)
 
 
+def is_work(path: str) -> bool:
+    """Whether that is code or an archive, also one that is not read."""
+    return path.lower().endswith((*CODE, *ARCHIVES, *UNSUPPORTED_ARCHIVES))
+
+
 def is_clutter(path: str) -> bool:
     """Whether a path is not the student's work: hidden, caches, packages."""
     return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
