@@ -118,7 +118,7 @@ def connect(path: Path, *, for_reading: bool = False) -> sqlite3.Connection:
         if for_reading:
             connection.execute("PRAGMA query_only = ON")
         else:
-            _prepare(connection, is_made)
+            _prepare(connection, path, is_made)
         opened.pop_all()
     return connection
 
@@ -173,7 +173,7 @@ def _remedy(path: Path) -> str:
     return f"take the newest backup, {newest.name}: grader restore --out {shlex.quote(str(place))}"
 
 
-def _prepare(connection: sqlite3.Connection, is_made: bool) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, is_made: bool) -> None:
     # SQLite refuses to switch to WAL while another grader does, and does not wait as it does for other locks.
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -188,9 +188,7 @@ def _prepare(connection: sqlite3.Connection, is_made: bool) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     if not is_made:
         connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("PRAGMA user_version").fetchone()[
-            0
-        ]:  # Another grader may have made them before this one had the lock.
+        if not _is_gradebook(connection, path):  # Another grader may have made them before this one had the lock.
             for statement in TABLES.split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")

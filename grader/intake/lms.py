@@ -14,8 +14,8 @@ from grader.intake.topics import Topics
 
 _MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL)
 _CANVAS = re.compile(
-    r"^(?:anon(?P<late>_LATE)?_(?P<anonymous>[A-Za-z0-9]+)(?P<late2>_LATE)?_(?:(?P<order>\d+)_)?"
-    r"|(?P<name>[^/]+?)(?P<late3>_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
+    r"^(?:anon(?:_LATE)?_(?P<anonymous>[A-Za-z0-9]+)(?:_LATE)?_(?:(?P<order>\d+)_)?"
+    r"|(?P<name>[^/]+?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
     re.DOTALL,
 )
 _BLACKBOARD = re.compile(
@@ -27,10 +27,6 @@ _BRIGHTSPACE = re.compile(
     re.DOTALL,
 )
 _BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
-_BRIGHTSPACE = re.compile(
-    r"^(?P<id>\d+)-\d+ - (?P<name>[^/]+) - (?P<day>[^/]+?) (?P<h>\d{1,2})(?P<m>\d\d)(?P<half> [AP]M|)/(?P<rest>.+)$",
-    re.DOTALL,
-)
 GRADESCOPE_FILE = "submission_metadata.yml"
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
 _SUBMISSION = re.compile(r"^(submission_\d+):[ \t]*$", re.MULTILINE)
@@ -148,7 +144,7 @@ def _moodle(path: str, found: re.Match[str]) -> Piece:
 
 def _canvas(path: str, found: re.Match[str]) -> Piece:
     name = found["name"] or f"anon_{found['anonymous']}"
-    is_late = bool(found["late"] or found["late2"] or found["late3"])
+    is_late = "_LATE_" in found.string[: found.start("rest")].upper()
     order = int(found["order"] or found["order2"] or 0)
     is_text = found["rest"] == "text.html"
     return Piece(path, found["rest"], name, found["id"] or found["anonymous"], order, "canvas", is_late, is_text)
