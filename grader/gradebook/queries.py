@@ -4,10 +4,10 @@ import functools
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace as replace_student
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -22,13 +22,9 @@ from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json
 from grader.text import one_line
 
-P = ParamSpec("P")
-R = TypeVar("R", bound="Queries")
 T = TypeVar("T")
 
-_THEIRS: Final = (
-    "((person <> '' AND person = :person) OR ((person = '' OR :person = '') AND student IN (:name, :person)))"
-)
+_THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
 """Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id."""
 _SEEN: Final = (
     "WITH seen (run, result, submission) AS (SELECT run, id, submission FROM results UNION ALL"
@@ -41,17 +37,6 @@ _SEEN: Final = (
 )
 
 
-def reads(method: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
-    """The method; errors of the file and the database become a `UserError`."""
-
-    @functools.wraps(method)
-    def read(book: R, /, *arguments: P.args, **options: P.kwargs) -> T:
-        with file_errors(book.path):
-            return method(book, *arguments, **options)
-
-    return read
-
-
 class Queries:
     """The part of a `Gradebook` that reads."""
 
@@ -60,116 +45,117 @@ class Queries:
         self._db = connection
 
     @property
-    @reads
     def seed(self) -> int | None:
         """The seed of the generated inputs that is kept for the next run; None before the first."""
-        kept: int | None = self._value("SELECT seed FROM seeds")
-        return kept
+        with file_errors(self.path):
+            kept: int | None = self._value("SELECT seed FROM seeds")
+            return kept
 
-    @reads
     def late_given(self) -> dict[str, Any]:
         """The options about late work of earlier command lines; see `Gradebook.keep_late`."""
-        return msgspec.json.decode(self._value("SELECT given FROM late_given") or "{}", type=dict[str, Any])
+        with file_errors(self.path):
+            return msgspec.json.decode(self._value("SELECT given FROM late_given") or "{}", type=dict[str, Any])
 
-    @reads
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty if the gradebook has none of that digest."""
-        packed = self._value("SELECT files FROM works WHERE digest = ?", digest)
-        return {} if packed is None else msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, bytes])
+        with file_errors(self.path):
+            packed = self._value("SELECT files FROM works WHERE digest = ?", digest)
+            return {} if packed is None else msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, bytes])
 
-    @reads
     def people(self, course: str) -> dict[str, str]:
         """The latest names of the students with a result, by the LMS's id, else by the name."""
-        return {one.person or one.name: one.name for one in self._of_course(course)}
+        with file_errors(self.path):
+            return {one.person or one.name: one.name for one in self._of_course(course)}
 
-    @reads
     def class_list(self, course: str) -> list[Student]:
         """The newest class list of a course, without the times of that day; empty if there is none."""
-        kept = self._value("SELECT students FROM class_lists WHERE course = ?", course) or "[]"
-        return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept, type=list[Student])]
+        with file_errors(self.path):
+            kept = self._value("SELECT students FROM class_lists WHERE course = ?", course) or "[]"
+            return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept, type=list[Student])]
 
-    @reads
     def no_shows(self) -> list[Student]:
         """The students of the class list who have handed in nothing, nor has anybody of their group."""
-        course, _ = self._course_and_policy(self._last_run())
-        students = self.class_list(course)
-        whose = [history.whose for history in histories(by_student(self._of_course(course)), students)]
-        ids = {key for one in students for key in one.ids}
-        there = {one.person.lower() if one.person.lower() in ids else name_key(one.name) for one in whose}
-        return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
+        with file_errors(self.path):
+            course, _ = self._course_and_policy(self._last_run())
+            students = self.class_list(course)
+            whose = [history.whose for history in histories(by_student(self._of_course(course)), students)]
+            ids = {key for one in students for key in one.ids}
+            there = {one.person.lower() if one.person.lower() in ids else name_key(one.name) for one in whose}
+            return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
 
-    @reads
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""
-        return self._course_and_policy(run)[1]
+        with file_errors(self.path):
+            return self._course_and_policy(run)[1]
 
-    @reads
     def runs(self) -> list[Run]:
         """Every run and how far it came, the first one first."""
-        found = self._db.execute(
-            "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
-            " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
-            " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
-            " coalesce(min(nullif(graded, '')), '') AS first, coalesce(max(graded), '') AS last, expected,"
-            " count(has.run) AS done, coalesce(sum(newly_graded), 0) AS newly_graded,"
-            " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
-            " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
-            " GROUP BY runs.id ORDER BY runs.id"
-        )
-        return [record(Run, row) for row in found]
+        with file_errors(self.path):
+            found = self._db.execute(
+                "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
+                " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
+                " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
+                " coalesce(min(nullif(graded, '')), '') AS first, coalesce(max(graded), '') AS last, expected,"
+                " count(has.run) AS done, coalesce(sum(newly_graded), 0) AS newly_graded,"
+                " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
+                " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
+                " GROUP BY runs.id ORDER BY runs.id"
+            )
+            return [record(Run, row) for row in found]
 
-    @reads
     def extensions(self, course: str) -> list[Extension]:
         """The extensions of a course that were given by hand and are in force: the newest of each student."""
-        found = self._db.execute(
-            "SELECT * FROM extensions WHERE id IN (SELECT max(id) FROM extensions WHERE course = ?"
-            " GROUP BY person, student) AND due <> '' ORDER BY student",
-            (course,),
-        )
-        return [record(Extension, row) for row in found]
+        with file_errors(self.path):
+            found = self._db.execute(
+                "SELECT * FROM extensions WHERE id IN (SELECT max(id) FROM extensions WHERE course = ?"
+                " GROUP BY person, student) AND due <> '' ORDER BY student",
+                (course,),
+            )
+            return [record(Extension, row) for row in found]
 
-    @reads
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
-        found = [row for row in self._given("marks", course, Whose(name, person)) if row["exercise"] == exercise]
-        return _mark(found[-1], name) if found else None
+        with file_errors(self.path):
+            found = [row for row in self._given("marks", course, Whose(name, person)) if row["exercise"] == exercise]
+            return _mark(found[-1], name) if found else None
 
-    @reads
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
-        found = self._overrides(course, Whose(name, person))
-        return tuple(row["exercise"] for row in found if row["points"] >= row["max"])
+        with file_errors(self.path):
+            found = self._overrides(course, Whose(name, person))
+            return tuple(row["exercise"] for row in found if row["points"] >= row["max"])
 
-    @reads
     def results(self, run: int | None = None) -> list[Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
 
         The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
         trials do not count.
         """
-        last = self._last_run()
-        course, _ = self._course_and_policy(last if run is None else run)
-        exercises: list[str] = []
-        rule = "latest"
-        if run is not None:
-            own = [[one] for one in self._seen("seen.run = ?", run)]
-        else:
-            own = by_student(self._of_course(course))
-            for row in self._db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (last,)):
-                exercises, rule = msgspec.json.decode(row[0], type=list[str]), row[1]
-        everybody = sorted(
-            histories(own, self.class_list(course)), key=lambda history: (history.whose.name, history.seen[-1].result)
-        )
-        count = Counter(history.whose.name for history in everybody)
-        policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
-        rows = []
-        for history in everybody:
-            name, person = history.whose.name, history.whose.person
-            shown = f"{name} ({person})" if run is None and count[name] > 1 else name
-            works = [history] if rule == "latest" else history.works()
-            policy = policies[history.seen[-1].run]
-            rows.append(_that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule))
-        return rows
+        with file_errors(self.path):
+            last = self._last_run()
+            course, _ = self._course_and_policy(last if run is None else run)
+            exercises: list[str] = []
+            rule = "latest"
+            if run is not None:
+                own = [[one] for one in self._seen("seen.run = ?", run)]
+            else:
+                own = by_student(self._of_course(course))
+                for row in self._db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (last,)):
+                    exercises, rule = msgspec.json.decode(row[0], type=list[str]), row[1]
+            everybody = sorted(
+                histories(own, self.class_list(course)),
+                key=lambda history: (history.whose.name, history.seen[-1].result),
+            )
+            count = Counter(history.whose.name for history in everybody)
+            policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
+            rows = []
+            for history in everybody:
+                name, person = history.whose.name, history.whose.person
+                shown = f"{name} ({person})" if run is None and count[name] > 1 else name
+                works = [history] if rule == "latest" else history.works()
+                policy = policies[history.seen[-1].run]
+                rows.append(_that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule))
+            return rows
 
     def _row(self, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]) -> Row:
         """The row of a student's last result of those in a history, under a name."""
@@ -282,7 +268,7 @@ class Queries:
         found: dict[int, sqlite3.Row] = {}
         for one in people:
             about = {"course": course, "person": one.person, "name": one.name}
-            rows = self._db.execute(f"SELECT * FROM {table} WHERE course = :course AND {_THEIRS}", about)
+            rows = self._db.execute(f"SELECT * FROM {table} WHERE course = :course AND ({_THEIRS})", about)
             found |= {row["id"]: row for row in rows}
         return [found[number] for number in sorted(found)]
 

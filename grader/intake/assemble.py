@@ -72,7 +72,7 @@ class _Assembly:
         at_root = any(self._topic_of(path.removeprefix(self.root)) for path in bag.files if path.startswith(self.root))
         below = any(self._topic_of(path.removeprefix(self.stubs)) for path in bag.files)
         self.searched = (self.root, self.stubs) if at_root or not below else (self.stubs, self.root)
-        self.notes = [*map(self._on_topic, bag.all_notes()), *version_note]
+        self.notes = [*map(self._on_topic, bag.notes), *version_note]
 
     def note(self, path: str, text: str, source: str = "", lost: str = "") -> None:
         self.notes.append(Note(path, text, source, lost))

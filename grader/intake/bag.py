@@ -10,7 +10,7 @@ from grader.intake.topics import Topics
 TOTAL_BYTES = 16 * kinds.FILE_BYTES
 MAX_FILES = 2_000
 MAX_ENTRIES = 20_000
-MAX_NOTES = 50
+_MAX_OTHERS = 50
 _TEXT_BYTES = kinds.FILE_BYTES // 4
 _MAX_ARCHIVES_DEEP = 3
 _MAX_NESTED = 40
@@ -39,7 +39,6 @@ class Bag:
         self.others: dict[str, bytes] = {}
         self._is_full = False
         self._bytes = 0
-        self._dropped = 0
         self._nested = 0
         self._nested_bytes = 0
 
@@ -54,39 +53,29 @@ class Bag:
         elif len(content) > limit:
             self.note(path, kinds.too_large(path))
         elif len(self.files) + len(self.work) >= MAX_FILES:
-            self._stop(f"more than {MAX_FILES:,} Python files")
+            self._is_full = True
+            self.note("./", f"more than {MAX_FILES:,} Python files: the rest was left out")
         elif self._bytes + len(content) > TOTAL_BYTES:
-            self._stop(f"more than {TOTAL_BYTES >> 20} MiB of Python files")
+            self._is_full = True
+            self.note("./", f"more than {TOTAL_BYTES >> 20} MiB of Python files: the rest was left out")
         else:
             self._bytes += len(content)
             (self.files if kinds.is_code(path) else self.work)[path] = content
             if time is not None:
                 self.newest = max(time, self.newest or time)
 
-    def _stop(self, reason: str) -> None:
-        self._is_full = True
-        self.notes.append(Note("./", f"{reason}: the rest was left out", lost=WORK))
-
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
-        """Notes why something was left out; beyond a bound such notes are only counted.
+        """Notes why something was left out.
 
         Args:
             lost: whether work may be lost with it; see `Note`.
         """
-        if len(self.notes) < MAX_NOTES:
-            self.notes.append(Note(path, reason, lost=lost))
-        else:
-            self._dropped += 1
-
-    def all_notes(self) -> list[Note]:
-        """The notes, and at the end the number of those beyond the bound."""
-        more = [Note("./", f"{self._dropped:,} more notes like these")] if self._dropped else []
-        return [*self.notes, *more]
+        self.notes.append(Note(path, reason, lost=lost))
 
     def add_others(self, archive: Archive, names: Mapping[str, str]) -> None:
         """Remembers files that are neither code that counts nor an archive: an answer may be in them."""
-        for path, name in list(names.items())[:MAX_NOTES]:
-            if len(self.others) < MAX_NOTES:
+        for path, name in list(names.items())[:_MAX_OTHERS]:
+            if len(self.others) < _MAX_OTHERS:
                 read, _ = archive.files[path]
                 most = kinds.limit_of(name) if kinds.is_code(name) else _TEXT_BYTES
                 content = read(most + 1)

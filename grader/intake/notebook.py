@@ -24,7 +24,7 @@ _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 _WRITTEN = re.compile(
     r"\s*%%(?:writefile|file)[ \t]+((?:-a|--append)[ \t]+)?[\"']?(?:[^\n\"']*/)?([\w-]+\.py)[\"']?[ \t]*\n"
 )
-_LOOKS_LIKE_CODE = re.compile(r"^(?:def|class|import|from)\s", re.MULTILINE)
+_NO_CODE = {"raw": "a raw cell", "markdown": "code in a cell of text"}
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+\w+[ \t]*[(:]", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
@@ -93,10 +93,8 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         text = _text(cell)
-        if cell.cell_type == "raw" and _LOOKS_LIKE_CODE.search(text):
-            notes.append(f"cell {number}: a raw cell, which no notebook runs: left out; make it a code cell")
-        if cell.cell_type == "markdown" and _DEFINITION.search(_FENCED.sub("", text)):
-            why = "code in a cell of text, which no notebook runs: left out; make it a code cell"
+        if cell.cell_type in _NO_CODE and _DEFINITION.search(_FENCED.sub("", text)):
+            why = f"{_NO_CODE[cell.cell_type]}, which no notebook runs: left out; make it a code cell"
             notes.append(f"cell {number}: {why}")
         if cell.cell_type != "code":
             continue
@@ -191,16 +189,14 @@ class Cells:
         heading, number = self._headings[max(index, 0)]
         return number, line - heading
 
-    def named(self, numbers: Sequence[int]) -> str:
-        """Cells in words: ``cell 4``, ``cells 4, 6``, ``In [4], In [6]``."""
-        if self._form == HANDED_IN and len(numbers) > 1:
-            return f"cells {', '.join(map(str, numbers))}"
-        return ", ".join(map(self._form.format, numbers))
+    def named(self, number: int) -> str:
+        """A cell in words: ``cell 4``, ``In [4]``."""
+        return self._form.format(number)
 
     def place(self, line: int) -> str:
         """A line of the module in words: ``cell 4, line 2``, ``In [4], line 2``."""
         number, inside = self.find(line)
-        return f"{self._form.format(number)}, line {inside}" if inside > 0 else self._form.format(number)
+        return f"{self.named(number)}, line {inside}" if inside > 0 else self.named(number)
 
 
 def _python(text: str, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:

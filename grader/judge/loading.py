@@ -156,7 +156,7 @@ class _LinePlaces:
         if not 0 < first <= last < _MOST_LINE:
             return "a line"
         if self.is_notebook:
-            return self._cells.named([self._cells.find(first)[0]])
+            return self._cells.named(self._cells.find(first)[0])
         return f"line {first}" if first == last else f"lines {first}–{last}"
 
     def line(self, line: int, file: str) -> str:
