@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from grader.intake import kinds
-from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Place, Read, open_archive
+from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Read, open_archive
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
 
@@ -72,40 +72,51 @@ class Bag:
         """
         self.notes.append(Note(path, reason, lost=lost))
 
-    def add_others(self, archive: Archive, names: Mapping[str, str]) -> None:
-        """Remembers files that are neither code that counts nor an archive: an answer may be in them."""
-        for path, name in list(names.items())[:_MAX_OTHERS]:
-            if len(self.others) < _MAX_OTHERS:
-                read, _ = archive.files[path]
-                most = kinds.limit_of(name) if kinds.is_code(name) else _TEXT_BYTES
-                content = read(most + 1)
-                is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
-                self.others[name] = content if isinstance(content, bytes) and is_text else b"\0"
+    def add_other(self, path: str, read: Read) -> None:
+        """Remembers a file that is neither code that counts nor an archive: an answer may be in it."""
+        if len(self.others) < _MAX_OTHERS:
+            most = kinds.limit_of(path) if kinds.is_code(path) else _TEXT_BYTES
+            content = read(most + 1)
+            is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
+            self.others[path] = content if isinstance(content, bytes) and is_text else b"\0"
 
-    def add_archive(self, name: str, place: Place, prefix: str = "", depth: int = 1) -> None:
+    def add_archive(self, name: str, read: Read, prefix: str = "", depth: int = 1) -> None:
         """Takes the files of an archive, with a note on each that is left out.
 
         Args:
             prefix: the folder of the submission that its files are in.
             depth: the archives that are open, this one too.
         """
+        if depth > _MAX_ARCHIVES_DEEP:
+            self.note(name, f"archives more than {_MAX_ARCHIVES_DEEP} deep are not opened")
+            return
+        if depth > 1 and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
+            self.note(name, "too many archives inside archives: not opened")
+            return
+        content = read(kinds.limit_of(name) + 1)
+        if isinstance(content, str) or len(content) > kinds.limit_of(name):
+            self.note(name, content if isinstance(content, str) else kinds.too_large(name))
+            return
+        if depth > 1:
+            self._nested += 1
+            self._nested_bytes += len(content)
         try:
-            if (len(place) if isinstance(place, bytes) else place.stat().st_size) > kinds.limit_of(name):
-                raise BrokenArchive(kinds.too_large(name))
-            archive = open_archive(name, place)
-            for path, reason in archive.problems:
-                if not kinds.is_clutter(path):
-                    self.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
-            is_any = self.add_files(archive, {path: path for path in archive.files}, name, prefix, depth)
-            if not is_any and not self.files and not self.work:
-                self.note(name, "no Python file and no notebook inside")
-        except (BrokenArchive, OSError) as problem:
+            archive = open_archive(name, content)
+        except BrokenArchive as problem:
             self.note(name, str(problem))
+            return
+        for path, reason in archive.problems:
+            if not kinds.is_clutter(path):
+                self.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
+        before = len(self.notes)
+        self.add_files(archive, {path: path for path in archive.files}, name, prefix, depth)
+        if not self.files and not self.work and len(self.notes) == before:
+            self.note(name, "no Python file and no notebook inside")
 
     def add_files(
         self, archive: Archive, names: Mapping[str, str], outer: str = "", prefix: str = "", depth: int = 0
-    ) -> bool:
-        """Takes files of an archive, a folder or a download; whether there is code or an archive among them.
+    ) -> None:
+        """Takes files of an archive, a folder or a download.
 
         Args:
             names: the name in the submission of each file that is asked for, by its path.
@@ -115,54 +126,30 @@ class Bag:
         in_order = sorted(names.items(), key=lambda item: self.reading_order(item[1]))
         if len(in_order) > MAX_ENTRIES:
             self.note(outer or "./", f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
-        wanted: dict[str, str] = {}
-        others: dict[str, str] = {}
-        archives: dict[str, str] = {}
+        archives: dict[str, Read] = {}
         for path, name in in_order[:MAX_ENTRIES]:
+            read, time = archive.files[path]
             target = prefix + name
-            is_work = kinds.is_code(name) or self.topics.is_wanted(name)
             if kinds.is_clutter(name):
                 if kinds.is_hidden_code(name):
-                    others[path] = start + name
+                    self.add_other(start + name, read)
             elif name.count("/") > kinds.MAX_DEPTH:
                 self.note(start + name, f"nested more than {kinds.MAX_DEPTH} folders deep: left out")
-            elif is_work and target not in self.files and target not in self.work:
-                wanted[path] = target
-            elif kinds.is_code(name):
-                wanted[path] = start + name
+            elif kinds.is_code(name) and target in self.files:
                 self.twice[start + name] = (target, outer)
-            elif is_work:
+                self.add(start + name, read, time)
+            elif target in self.work:
                 self.note(target, f"handed in twice; the file counts, not the one in {outer}", lost="")
+            elif kinds.is_code(name) or self.topics.is_wanted(name):
+                self.add(target, read, time)
             elif kinds.is_archive(name):
-                archives[path] = name
+                archives[name] = read
             elif kinds.is_unsupported_archive(name):
                 self.note(start + name, kinds.UNSUPPORTED_NOTE)
             else:
-                others[path] = start + name
-        for path, target in wanted.items():
-            self.add(target, *archive.files[path])
-        self.add_others(archive, others)
-        for path, name in archives.items():
-            folder = prefix + name[: name.rfind("/") + 1] if outer else ""
-            self._add_inner(start + name, archive.files[path][0], folder, depth)
-        return bool(wanted or archives)
-
-    def _add_inner(self, name: str, read: Read, prefix: str, depth: int) -> None:
-        """Takes the files of an archive that lies in another one, a folder or a download."""
-        if depth >= _MAX_ARCHIVES_DEEP:
-            self.note(name, f"archives more than {_MAX_ARCHIVES_DEEP} deep are not opened")
-            return
-        if depth and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
-            self.note(name, "too many archives inside archives: not opened")
-            return
-        content = read(kinds.limit_of(name) + 1)
-        if isinstance(content, str):
-            self.note(name, content)
-            return
-        if depth:
-            self._nested += 1
-            self._nested_bytes += len(content)
-        self.add_archive(name, content, prefix, depth + 1)
+                self.add_other(start + name, read)
+        for name, read in archives.items():  # last, because files count more
+            self.add_archive(start + name, read, prefix + name[: name.rfind("/") + 1] if outer else "", depth + 1)
 
     def reading_order(self, path: str) -> tuple[bool, bool, str]:
         """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""

@@ -73,7 +73,7 @@ class PathSource(Source):
                 bag.note(path, reason)
             bag.add_files(folder, {path: path for path in folder.files})
         elif kinds.is_archive(name):
-            bag.add_archive(name, self.path)
+            bag.add_archive(name, read_file(self.path.resolve()))
         elif kinds.is_unsupported_archive(name):
             bag.note(name, kinds.UNSUPPORTED_NOTE)
         else:
@@ -109,18 +109,16 @@ class DownloadSource(Source):
         for path, reason in notes:
             bag.note(path, reason, lost="")
         names = {}
-        texts = {}
         for piece in last:
             file = piece.file
             if piece.text:
                 bag.note(file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
-                texts[piece.path] = file or "text entry"
+                bag.add_other(file or "text entry", self.download.files[piece.path][0])
             elif not piece.about:
                 names[piece.path] = file
                 if not kinds.is_work(file) and not kinds.is_clutter(file) and not self.topics.is_wanted(file):
                     bag.note(file, "neither a Python file nor a notebook: left out", lost=ASIDE)
         bag.add_files(self.download, names)
-        bag.add_others(self.download, texts)
 
     def _may_count(self, piece: Piece) -> bool:
         """Whether a file is more than an empty one or a stub, as far as it is code."""
