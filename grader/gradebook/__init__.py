@@ -1,6 +1,6 @@
 """The gradebook: one SQLite file with every result, when it was made and with what. See `Gradebook`."""
 
-from grader.gradebook.backups import backups, restore
+from grader.gradebook.backups import restore
 from grader.gradebook.book import Gradebook, gradebook_in, selection_key
 from grader.gradebook.records import (
     Comment,
@@ -14,12 +14,9 @@ from grader.gradebook.records import (
     row_of,
     work_hash,
 )
-from grader.gradebook.schema import VERSION, DamagedGradebook
 
 __all__ = [
-    "VERSION",
     "Comment",
-    "DamagedGradebook",
     "Extension",
     "Gradebook",
     "LookedAt",
@@ -28,7 +25,6 @@ __all__ = [
     "Override",
     "Row",
     "Run",
-    "backups",
     "gradebook_in",
     "restore",
     "row_of",

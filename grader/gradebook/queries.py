@@ -1,10 +1,12 @@
 """`Queries`: the queries of a gradebook that give records back. Never writes."""
 
+from __future__ import annotations
+
 import functools
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace as replace_student
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,9 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import LatePolicy, moment, read_due
-from grader.gradebook.groups import History, Seen, Whose, by_student, histories
-from grader.gradebook.lateness import is_claim, is_untimed, lateness
-from grader.gradebook.records import Comment, Extension, Mark, Older, Override, Row, Run, record, work_hash
+from grader.gradebook import records
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Student, name_key
 from grader.intake.submission import Arrival
@@ -88,7 +88,7 @@ class Queries:
         with file_errors(self.path):
             return self._course_and_policy(run)[1]
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[records.Run]:
         """Every run and how far it came, the first one first."""
         with file_errors(self.path):
             found = self._db.execute(
@@ -101,9 +101,9 @@ class Queries:
                 " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
                 " GROUP BY runs.id ORDER BY runs.id"
             )
-            return [record(Run, row) for row in found]
+            return [records.from_row(records.Run, row) for row in found]
 
-    def extensions(self, course: str) -> list[Extension]:
+    def extensions(self, course: str) -> list[records.Extension]:
         """The extensions of a course that were given by hand and are in force: the newest of each student."""
         with file_errors(self.path):
             found = self._db.execute(
@@ -111,9 +111,9 @@ class Queries:
                 " GROUP BY person, student) AND due <> '' ORDER BY student",
                 (course,),
             )
-            return [record(Extension, row) for row in found]
+            return [records.from_row(records.Extension, row) for row in found]
 
-    def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
+    def latest_mark(self, course: str, name: str, person: str, exercise: str) -> records.Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
         with file_errors(self.path):
             found = [row for row in self._given("marks", course, Whose(name, person)) if row["exercise"] == exercise]
@@ -125,7 +125,7 @@ class Queries:
             found = self._overrides(course, Whose(name, person))
             return tuple(row["exercise"] for row in found if row["points"] >= row["max"])
 
-    def results(self, run: int | None = None) -> list[Row]:
+    def results(self, run: int | None = None) -> list[records.Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
 
         The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
@@ -157,7 +157,9 @@ class Queries:
                 rows.append(_that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule))
             return rows
 
-    def _row(self, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]) -> Row:
+    def _row(
+        self, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]
+    ) -> records.Row:
         """The row of a student's last result of those in a history, under a name."""
         *earlier, seen = history.seen
         whose, members = history.whose, history.members or (history.whose,)
@@ -180,12 +182,12 @@ class Queries:
         marks, begun = self._marks(course, members, {one.name for one in result.to_mark}, work)
         comments = {row["exercise"]: row for row in self._given("comments", course, *members)}
         overrides = tuple(
-            record(Override, row, student=whose.name, stale=work.has_changed(row))
+            records.from_row(records.Override, row, student=whose.name, stale=work.has_changed(row))
             for row in self._overrides(course, whose)
         )
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
-        return Row(
+        return records.Row(
             result=result if name == result.submission else replace(result, submission=name),
             digest=seen.digest,
             seconds=seconds,
@@ -193,15 +195,15 @@ class Queries:
             graded=graded,
             notes=(*said, *result.notes),
             arrival=arrival,
-            late=lateness(arrival, policy, moment(due) if due else None),
+            late=records.lateness(arrival, policy, moment(due) if due else None),
             overrides=overrides,
             run=seen.run,
             due=due,
-            untimed=is_untimed(arrival, policy),
-            claimed=is_claim(arrival, policy),
+            untimed=records.is_untimed(arrival, policy),
+            claimed=records.is_claim(arrival, policy),
             marks=marks,
             comments=tuple(
-                record(Comment, row, student=whose.name, stale=work.file_has_changed(row))
+                records.from_row(records.Comment, row, student=whose.name, stale=work.file_has_changed(row))
                 for _, row in sorted(comments.items())
                 if row["text"]
             ),
@@ -215,7 +217,7 @@ class Queries:
 
     def _with_earlier(
         self, newest: SubmissionResult, earlier: Sequence[Seen], exercises: Sequence[str]
-    ) -> tuple[SubmissionResult, tuple[Older, ...]]:
+    ) -> tuple[SubmissionResult, tuple[records.Older, ...]]:
         """A result with the latest of those exercises that it has not, and where these are from."""
         if not exercises:
             return newest, ()
@@ -229,7 +231,7 @@ class Queries:
             if new:
                 topics = {name.partition(".")[0] for name in new}
                 parts.append(replace(found, unread=tuple(one for one in found.unread if one.topic in topics)))
-                older.append(Older(seen.run, seen.digest, tuple(new)))
+                older.append(records.Older(seen.run, seen.digest, tuple(new)))
                 taken |= new
         in_order = tuple(taken[name] for name in exercises if name in taken)
         whole = replace(
@@ -244,10 +246,10 @@ class Queries:
         return whole, tuple(older)
 
     def _marks(
-        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: "_Work"
-    ) -> tuple[tuple[Mark, ...], tuple[str, ...]]:
+        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: _Work
+    ) -> tuple[tuple[records.Mark, ...], tuple[str, ...]]:
         """Of each wanted exercise the newest mark that is done, unless that one takes back; and those begun since."""
-        done: dict[str, Mark] = {}
+        done: dict[str, records.Mark] = {}
         begun: set[str] = set()
         for row in self._given("marks", course, *members):
             mark = _mark(row, members[0].name)
@@ -293,7 +295,7 @@ class Queries:
         if row is None:
             return "", LatePolicy()
         dates = {name: read_due(row[name]) if row[name] else None for name in ("due", "until")}
-        return row["name"], record(LatePolicy, row, **dates)
+        return row["name"], records.from_row(LatePolicy, row, **dates)
 
     def _value(self, query: str, *values: object) -> Any:
         """The one value that a query gives; None if there is no such row."""
@@ -315,7 +317,7 @@ class _Work:
 
     def file_has_changed(self, row: sqlite3.Row) -> bool:
         """Whether the one file has that a mark or a comment is about."""
-        return bool(row["digest"] != self._digest and work_hash(self._files, row["file"]) != row["work"])
+        return bool(row["digest"] != self._digest and records.work_hash(self._files, row["file"]) != row["work"])
 
     def has_changed(self, override: sqlite3.Row) -> bool:
         """Whether the file of an override's exercise has, or any module that it may import, but for other topics'."""
@@ -333,7 +335,7 @@ class _Work:
         return any(before.get(path) != self._files.get(path) for path in modules)
 
 
-def _that_counts(works: Sequence[Row], rule: str) -> Row:
+def _that_counts(works: Sequence[records.Row], rule: str) -> records.Row:
     """The first work, or the one with the most points after lateness, of equal ones the last."""
     if rule == "first" or not works[1:]:
         return works[0]
@@ -343,9 +345,118 @@ def _that_counts(works: Sequence[Row], rule: str) -> Row:
     return unread[-1] if unread and best.final < best.max else best
 
 
-def _mark(row: sqlite3.Row, student: str) -> Mark:
-    return record(Mark, row, student=student, items=msgspec.json.decode(row["items"]))
+def _mark(row: sqlite3.Row, student: str) -> records.Mark:
+    return records.from_row(records.Mark, row, student=student, items=msgspec.json.decode(row["items"]))
 
 
 def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(item for value in values for item in value))
+
+
+# ---------------------------------------------------------------- whose mark comes from which results
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """A student: the name that the submission has in a run, and the LMS's id, if it is known."""
+
+    name: str
+    person: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """That a run has a result, new or taken over: the result's number, its student, and when the work came."""
+
+    run: int
+    result: int
+    name: str
+    person: str
+    submitted: str
+    digest: str
+    score: float
+    max: float
+
+
+class History(msgspec.Struct, frozen=True):
+    """The results that one student's mark may come from, the last one last.
+
+    Attributes:
+        group: the student's group; empty if there is none.
+        members: everybody whose marks by rubric and comments are about this work, the student first.
+        differing: that the group handed in differing work in its last run, in words; else empty.
+        extension: until when the student of a group may hand in, by the class list; else empty.
+    """
+
+    whose: Whose
+    seen: tuple[Seen, ...]
+    group: str = ""
+    members: tuple[Whose, ...] = ()
+    differing: str = ""
+    extension: str = ""
+
+    def works(self) -> list[History]:
+        """A history for each work that was handed in, in the order in which they came."""
+        of_work: dict[str, list[Seen]] = {}
+        for seen in self.seen:
+            of_work.setdefault(seen.digest, []).append(seen)
+        return [replace(self, seen=tuple(seen)) for seen in of_work.values()]
+
+
+def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
+    """The results of each student, in their order.
+
+    A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
+    """
+    ids_of: dict[str, set[str]] = {}
+    for one in found:
+        ids_of.setdefault(one.name, set()).update({one.person} - {""})
+    ids = {one.person for one in found}
+    of_students: dict[tuple[str, str], list[Seen]] = {}
+    for one in found:
+        of_name = ids_of[one.name]
+        person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
+        of_students.setdefault((person, "") if person else ("", one.name), []).append(one)
+    return list(of_students.values())
+
+
+def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Iterator[History]:
+    """Each student's history: the results of a group are those of every member, whoever handed in.
+
+    Args:
+        own: the results of each student, the last one last.
+        students: the class list.
+    """
+    by_id = {key: student for student in students for key in student.ids}
+    by_name: dict[tuple[str, ...], list[Student]] = {}
+    for student in students if any(one.group for one in students) else ():
+        by_name.setdefault(name_key(student.name), []).append(student)
+    in_groups: dict[str, dict[Student, list[Seen]]] = {}
+    for seen in own:
+        last = seen[-1]
+        alike = by_name.get(name_key(last.name), [])
+        member = by_id.get(last.person.lower(), alike[0] if len(alike) == 1 else None)
+        if member is None or not member.group:
+            yield History(Whose(last.name, last.person), tuple(seen))
+        else:
+            in_groups.setdefault(member.group, {}).setdefault(member, []).extend(seen)
+    for group, of_members in in_groups.items():
+        yield from _of_group(group, of_members, [one for one in students if one.group == group])
+
+
+def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequence[Student]) -> Iterator[History]:
+    shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
+    last = [one for one in shared if one.run == shared[-1].run]
+    names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
+    are_equal = len({one.digest for one in last}) == 1
+    differing = "" if are_equal else f"group {one_line(group)} handed in differing work: {names}"
+    whose = {}
+    for member in members:
+        latest = max(of_members.get(member, ()), key=_order, default=None)
+        whose[member] = Whose(latest.name, latest.person) if latest else Whose(member.name, member.ids[0])
+    for member, one in whose.items():
+        others = tuple(other for other in whose.values() if other != one)
+        yield History(one, shared, group, (one, *others), differing, member.extension)
+
+
+def _order(seen: Seen) -> tuple[int, float, int]:
+    """By run, and within a run by the time of handing in, if that is known."""
+    return seen.run, moment(seen.submitted).timestamp() if seen.submitted else 0.0, seen.result

@@ -1,23 +1,42 @@
 """Makes a submission of the files that were found: notebooks become modules, and each topic gets its file.
 
 Of several files for a topic, the one with most answers counts, of equals the first. Never guesses in silence: if a
-file was taken for a topic because of its definitions, or is in doubt, a note says so.
+file was taken for a topic because of its definitions, or is in doubt, a note says so. At last decides which topics were
+handed in as something that could not be read: no answer, and no wrong one either.
 """
 
+from __future__ import annotations
+
+import codecs
+import io
 import re
-from collections.abc import Iterator, Sequence
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
 
 from grader.intake.bag import Bag
-from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_code
-from grader.intake.notebook import module_of, text_of, without_magics
+from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code
+from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
-from grader.intake.topics import code_lines
-from grader.intake.unread import SeenText, unread_topics
+from grader.intake.topics import Topics, code_lines
+from grader.results import Unread
+from grader.text import one_line
 
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
+_MOST = 200
+_IMPORTED = re.compile(r"(?:from|import)\s+(\w+)")
+_MARKS_OF_KINDS = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip archive",
+    b"\x89PNG": "a picture",
+    b"{\\rtf": "a document in RTF",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_DOCUMENTS = (".pdf", ".doc", ".rtf")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _MAX_NOTES = 200
 _NAMED = 5
 """How many files a note may name, and how many files that belong to no topic get a note."""
@@ -127,22 +146,18 @@ class _Assembly:
             whole = f"{self.root}{origin}"
             beside = self.searched[0] != self.root and not whole.startswith(self.stubs)
             is_spare = beside or whole in self.bag.twice or _of_course(origin)
-            module = _Module(f"{path.rpartition('.')[0]}.py", origin, content, is_spare)
-            if not path.lower().endswith(".ipynb"):
-                python, left_out = without_magics(content)
-                for text in left_out:
-                    self.note(module.path, text)
-                self._add(msgspec.structs.replace(module, content=python), at_top=origin != path)
-                continue
-            code = module_of(content)
-            lost = "" if code.module and code_lines(code.module) else WORK
+            target = f"{path.rpartition('.')[0]}.py"
+            is_notebook = path.lower().endswith(".ipynb")
+            code = module_of(content) if is_notebook else NotebookCode(*without_magics(content), {})
+            is_lost = is_notebook and not (code.module and code_lines(code.module))
             for text in code.notes:
-                self.note(module.path, text, PurePosixPath(path).name, lost)
+                self.note(target, text, PurePosixPath(path).name if is_notebook else "", WORK if is_lost else "")
             if code.module is not None:
-                self._add(msgspec.structs.replace(module, content=code.module), text_of(content), at_top=origin != path)
+                self._add(_Module(target, origin, code.module, is_spare), text_of(content), at_top=origin != path)
             for name, written in code.written.items():
                 target = str(PurePosixPath(path).with_name(name))
-                self._add(_Module(target, f"{origin} (%%writefile {name})", written, is_spare))
+                module = _Module(target, f"{origin} (%%writefile {name})", written, is_spare)
+                self._add(module, text_of(written), at_top=False)
 
     def _files(self) -> Iterator[tuple[str, str, bytes]]:
         """Path in the submission, path below the root, content: of modules first, then of notebooks."""
@@ -153,15 +168,15 @@ class _Assembly:
                 if path.startswith(place) and not in_stubs:
                     yield path.removeprefix(place), path.removeprefix(self.root), content
 
-    def _add(self, module: _Module, text: str = "", *, at_top: bool = False) -> None:
+    def _add(self, module: _Module, text: str, *, at_top: bool) -> None:
         """Takes a module; of two for one path the one with more answers, else the first.
 
         Args:
-            text: all of a notebook.
+            text: all of the file, with what is no code in a notebook.
         """
         if _of_course(module.origin) and self.topics.is_course_file(module.content):
             return
-        self.seen.append(SeenText(module.origin, text or text_of(module.content), module.content))
+        self.seen.append(SeenText(module.origin, text, module.content))
         kept = self.modules.setdefault(module.path, module)
         topic = self._topic_of(module.path)
         if topic and self.topics.answers(topic, module.content) > self.topics.answers(topic, kept.content):
@@ -240,10 +255,11 @@ class _Assembly:
         used = {module.path for module in self.given.values()}
         spare = {path for path, module in self.modules.items() if module.is_spare}
         counting = {path: module for path, module in self.modules.items() if path not in used | spare} | self.given
-        for note_at, note in enumerate(self.notes):
-            if note.source:  # of a notebook that was taken for a topic, on the file of the first such topic
-                target = next((path for path, module in self.given.items() if module.path == note.path), note.path)
-                self.notes[note_at] = msgspec.structs.replace(note, path=target)
+        # A note on a notebook that was taken for a topic is one on the file of the first such topic.
+        target_of = {module.path: path for path, module in reversed(self.given.items())}
+        for at, note in enumerate(self.notes):
+            if note.source:
+                self.notes[at] = msgspec.structs.replace(note, path=target_of.get(note.path, note.path))
         origins = {module.origin for module in self.given.values()}
         for path, (target, archive) in self.bag.twice.items():
             if path.removeprefix(self.root) not in origins:
@@ -293,3 +309,166 @@ def latest(names: Sequence[str]) -> str | None:
             bases.add(name[: found.start()].lower())
     is_one_thing = len(bases) == 1 and len(versions) == len(names) > 1
     return versions[max(versions)] if is_one_thing else None
+
+
+# ---------------------------------------------------------------- what could not be read
+
+
+class SeenText(msgspec.Struct, frozen=True):
+    """A file of the upload, whether it counts or not, but none of the course's own.
+
+    Attributes:
+        path: in the upload, or of the module if it counts.
+        text: all of it, with what is no code in a notebook.
+        module: its code; None if it is of another kind.
+    """
+
+    path: str
+    text: str
+    module: bytes | None = None
+
+
+def unread_topics(
+    files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText] = ()
+) -> tuple[Unread, ...]:
+    """The topics whose work is there and could not be read, with the reason.
+
+    A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
+    code at all, such as a PDF, may have been it only if no topic was read. A topic whose file lacks an answer is one
+    of them if the answer may be somewhere else in the upload.
+    """
+    return tuple(_Look(files, notes, topics, seen).unread())
+
+
+class _Look:
+    """Looks for work that no check can find.
+
+    Attributes:
+        why_not_own: of each topic with a file, why that holds nothing of it that the student wrote; empty if it does,
+            or imports another file.
+        other: the first file that may answer any topic, if nothing of any topic is written.
+    """
+
+    def __init__(
+        self, files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText]
+    ) -> None:
+        self.files = files
+        self.notes = notes
+        self.topics = topics
+        self.seen = [one for one in seen if not topics.is_handed_out(one.text)]
+        self.why_not_own = {
+            topic: "" if self._imports_others(topic) else topics.why_not_own(topic, files[f"{topic}.py"])
+            for topic in sorted(topics.names)
+            if f"{topic}.py" in files
+        }
+        self.other = ""
+        if all(self.why_not_own.values()):
+            self.other = next((one.path for one in self.seen if self._may_be_work(one)), "")
+
+    def unread(self) -> Iterator[Unread]:
+        for topic in sorted(self.topics.names):
+            reason = self._of_file(topic) if f"{topic}.py" in self.files else self._of_missing(topic)
+            if reason:
+                yield Unread(topic, one_line(reason, _MOST))
+
+    def _of_missing(self, topic: str) -> str:
+        """Why a topic without a file needs a look; empty if nothing of it was handed in."""
+        file = f"{topic}.py"
+        named = {f"{one}.py" for one in self.topics.names}
+        lost = [note for note in self.notes if note.lost == WORK or (note.lost and not self.why_not_own)]
+        for note in [note for note in lost if note.path == file] or [note for note in lost if note.path not in named]:
+            return str(note)
+        elsewhere = self._elsewhere(topic)
+        return f"{file} is not there, but {elsewhere} is" if elsewhere else ""
+
+    def _of_file(self, topic: str) -> str:
+        """Why a topic with a file needs a look; empty if it has an answer, or was only not begun."""
+        file = f"{topic}.py"
+        why = self.why_not_own[topic]
+        not_python = why_not_python(self.files[file])
+        doubt = not_python or (self._of_untouched(topic, file, why) if why else self._of_answered(topic))
+        return doubt and f"{file}: {doubt}"
+
+    def _of_answered(self, topic: str) -> str:
+        """Why a file with an answer needs a look."""
+        answered = self.topics.answered(topic, self.files[f"{topic}.py"])
+        missing = self.topics.exercises.get(topic, frozenset()) - self.topics.written(topic, self.files[f"{topic}.py"])
+        if not missing or self._imports_others(topic):
+            return ""
+        if replaced := sorted(missing & answered.keys()):
+            return f"after the answer to {replaced[0]} comes its stub again"
+        for one in self.seen:
+            if one.module is not None and (there := missing & self.topics.written(topic, one.module)):
+                return f"it has no {min(there)}, but {one.path} has"
+        return ""
+
+    def _of_untouched(self, topic: str, file: str, why: str) -> str:
+        """Why a file without an answer needs a look."""
+        content = self.files[file]
+        about = [note for note in self.notes if note.path == file and (note.source or note.lost)] or [
+            note for note in self.notes if note.lost == WORK and note.path.removesuffix(".py") not in self.topics.names
+        ]
+        if about:
+            where = about[0].source or about[0].path
+            return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
+        if elsewhere := self._elsewhere(topic):
+            return f"{why}, but {elsewhere} is there too"
+        if content == self.topics.stubs.get(topic):
+            return ""
+        text = next((one.text for one in self.seen if one.path == file), "")
+        name, in_comments = self.topics.hidden_in(topic, text, self.topics.at_top(content))
+        if in_comments:
+            return f"{why}, but has {name} in comments"
+        if self.topics.has_link_only(topic, text):
+            return f"{why}, but has a link"
+        words = re.findall(r"\w+", "\n".join(code_lines(content)))
+        is_begun = not {"def", "class", *self.topics.exercises.get(topic, ())}.isdisjoint(words)
+        if not name and not (is_begun and self.topics.has_more_code(content)):
+            return ""
+        return why if why.startswith("it defines none") else f"{why}, but has more code"
+
+    def _imports_others(self, topic: str) -> bool:
+        others = {path.partition("/")[0].removesuffix(".py") for path in self.files} - {topic}
+        lines = map(_IMPORTED.match, code_lines(self.files[f"{topic}.py"]))
+        return any(found is not None and found[1] in others for found in lines)
+
+    def _elsewhere(self, topic: str) -> str:
+        """The first other file that may hold an answer to a topic; empty if there is none."""
+        others = [one for one in self.seen if one.path != f"{topic}.py"]
+        return next((one.path for one in others if self._may_answer(topic, one)), self.other)
+
+    def _may_answer(self, topic: str, one: SeenText) -> bool:
+        if one.module is None:
+            is_named = self.topics.named(one.path.rpartition("/")[2]) == topic
+            return is_named or bool(self.topics.hidden_in(topic, one.text)[0])
+        if self.topics.answered(topic, one.module):
+            return True
+        return bool(self.topics.hidden_in(topic, one.text, self.topics.at_top(one.module), one.path)[0])
+
+    def _may_be_work(self, one: SeenText) -> bool:
+        """Whether a file may answer any topic: code that is no stub, a link, or no text."""
+        if one.module is None:
+            is_document = "\0" in one.text or "\ufffd" in one.text or one.path.lower().endswith(_DOCUMENTS)
+            return is_document or self.topics.has_link_only("", one.text)
+        if one.path.removesuffix(".py") in self.topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
+            return False
+        if PurePosixPath(one.path).stem in self.topics.names or is_clutter(one.path):
+            return self.topics.has_more_code(one.module)
+        return bool(code_lines(one.module))
+
+
+def why_not_python(content: bytes) -> str:
+    """Why these bytes are no Python source, whatever it says; empty if they are text that Python reads."""
+    for mark, kind in _MARKS_OF_KINDS.items():
+        if content.startswith(mark):
+            return f"it is {kind}, not Python text"
+    if content.startswith(_UTF_16):
+        return "it is text in UTF-16, which Python does not read; save it as UTF-8"
+    if b"\0" in content:
+        return "it holds null bytes: it is not Python text"
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        content.decode(encoding)
+    except Exception:  # a codec that the file names may raise any of them
+        return "it is not text in UTF-8, nor in an encoding that it names; save it as UTF-8"
+    return ""

@@ -13,23 +13,16 @@ IDENTIFIER, FULL_NAME, GRADE, MAXIMUM, SUBMITTED, MODIFIED, FEEDBACK = (
     *("identifier", "full name", "grade", "maximum grade"),
     *("last modified (submission)", "last modified (grade)", "feedback comments"),
 )
-EMAIL: Final = "email address"
-_IN_ENGLISH: Final[Mapping[str, str]] = {
-    "vollständiger name": FULL_NAME,
-    "e-mail-adresse": EMAIL,
-    "bewertung": GRADE,
-    "bestwertung": MAXIMUM,
-    "zuletzt geändert (abgabe)": SUBMITTED,
-    "zuletzt geändert (bewertung)": MODIFIED,
-    "feedback als kommentar": FEEDBACK,
-    "nom complet": FULL_NAME,
-    "adresse de courriel": EMAIL,
-    "dernière modification (travail remis)": SUBMITTED,
-    "dernière modification (note)": MODIFIED,
-    "nombre completo": FULL_NAME,
-    "última modificación (entrega)": SUBMITTED,
-    "última modificación (calificación)": MODIFIED,
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    FULL_NAME: ("vollständiger name", "nom complet", "nombre completo"),
+    "email address": ("e-mail-adresse", "adresse de courriel"),
+    GRADE: ("bewertung",),
+    MAXIMUM: ("bestwertung",),
+    SUBMITTED: ("zuletzt geändert (abgabe)", "dernière modification (travail remis)", "última modificación (entrega)"),
+    MODIFIED: ("zuletzt geändert (bewertung)", "dernière modification (note)", "última modificación (calificación)"),
+    FEEDBACK: ("feedback als kommentar",),
 }
+_IN_ENGLISH: Final = {name: english for english, names in _NAMES.items() for name in names}
 _FEWEST = 6
 """Columns that a worksheet has at least."""
 _PARTICIPANT = re.compile(r"(\D{3,40}?)(\d+)")

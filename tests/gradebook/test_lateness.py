@@ -10,7 +10,7 @@ import pytest
 from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook
-from grader.gradebook.lateness import is_untimed, lateness
+from grader.gradebook.records import is_untimed, lateness
 from grader.grading.late_options import LateOptions, policy_of, together
 from grader.intake.submission import Arrival, Submission
 from grader.marking.points_and_time import give_time
