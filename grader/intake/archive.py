@@ -19,12 +19,9 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from grader.intake.kinds import MAX_DEPTH, as_text, is_clutter, is_code, is_hidden_code
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Place = Path | bytes
 """A file or a folder on disk, or the bytes of an archive that lay inside another one."""
@@ -40,11 +37,6 @@ _MAX_PATHS = 500_000
 _PARTS_OF_VENV = frozenset({"bin", "scripts", "lib", "lib64", "include", "share", "etc"})
 _MEMBERS = 200_000
 _PATH_CHARACTERS = 1_000
-_EXTENDED = (
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-)
-"""Types of headers that tarfile reads as a whole."""
 _HEADER_BYTES = 16 << 10
 """Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one."""
 TWICE = "more than once in the archive: the last one counts"
@@ -160,12 +152,12 @@ class Tar(Archive):
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar; those that are read as a whole must be short."""
+    """A header of a tar; those that are no file are read as a whole, so they must be short."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
         found = super().frombuf(buf, encoding, errors)
-        if found.type in _EXTENDED and found.size > _HEADER_BYTES:
+        if not found.isreg() and found.size > _HEADER_BYTES:
             raise BrokenArchive(f"a header of more than {_HEADER_BYTES >> 10} KiB: nothing was read")
         return found
 

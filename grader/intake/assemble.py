@@ -20,7 +20,7 @@ from grader.intake.bag import Bag
 from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code
 from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
-from grader.intake.topics import Topics, code_lines
+from grader.intake.topics import Topics, code_lines, fingerprint
 from grader.results import Unread
 from grader.text import one_line
 
@@ -174,7 +174,7 @@ class _Assembly:
         Args:
             text: all of the file, with what is no code in a notebook.
         """
-        if _of_course(module.origin) and self.topics.is_course_file(module.content):
+        if _of_course(module.origin) and fingerprint(module.content) in self.topics.solutions:
             return
         self.seen.append(SeenText(module.origin, text, module.content))
         kept = self.modules.setdefault(module.path, module)
@@ -355,7 +355,8 @@ class _Look:
         self.files = files
         self.notes = notes
         self.topics = topics
-        self.seen = [one for one in seen if not topics.is_handed_out(one.text)]
+        handed_out = {stub.decode("utf-8", "replace") for stub in topics.stubs.values()}
+        self.seen = [one for one in seen if one.text not in handed_out]
         self.why_not_own = {
             topic: "" if self._imports_others(topic) else topics.why_not_own(topic, files[f"{topic}.py"])
             for topic in sorted(topics.names)

@@ -188,14 +188,12 @@ class _Table:
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""
-        if self._unread_times:
-            times = counted(len(self._unread_times), "time")
-            first = one_line(self._unread_times[0])
-            yield f"{file}: {times} of handing in cannot be read, so nothing there counts as late; the first: {first}"
-        if self._unread_extensions:
-            those = counted(len(self._unread_extensions), "extension")
-            first = one_line(self._unread_extensions[0])
-            yield f"{file}: {those} cannot be read, write them as 2026-10-31; the first: {first}"
+        for unread, noun, what in (
+            (self._unread_times, "time", "of handing in cannot be read, so nothing there counts as late"),
+            (self._unread_extensions, "extension", "cannot be read, write them as 2026-10-31"),
+        ):
+            if unread:
+                yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
 
 
 def _first(cells: Mapping[str, str], columns: Iterable[str], nothing: Collection[str]) -> tuple[str, str]:

@@ -49,9 +49,8 @@ class Topics:
         """From names alone, or from names and their exercises."""
         if isinstance(topics, Topics):
             return topics
-        if isinstance(topics, Mapping):
-            return cls(frozenset(topics), {name: frozenset(inside) for name, inside in topics.items()})
-        return cls(frozenset(topics))
+        exercises = topics if isinstance(topics, Mapping) else {}
+        return cls(frozenset(topics), {name: frozenset(inside) for name, inside in exercises.items()})
 
     def named(self, stem: str) -> str | None:
         """The topic that a file's name contains, the longest of several; only letters and digits count, in any case."""
@@ -71,10 +70,6 @@ class Topics:
         here = [name for name in defined_names(lines_in(content)) if count[name] == 1]
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
         return {topic: names for topic, names in found.items() if names}
-
-    def is_course_file(self, content: bytes) -> bool:
-        """Whether a module is one of the course's own solutions or misconceptions."""
-        return fingerprint(content) in self.solutions
 
     def answered(self, topic: str, content: bytes) -> dict[str, bool]:
         """The exercises that a module defines at its top level, with a statement that the stub has not.
@@ -111,14 +106,6 @@ class Topics:
     def answers(self, topic: str, content: bytes) -> int:
         """How many exercises of a topic a module has answers to; of a topic without known exercises: 1 for any code."""
         return len(self.written(topic, content)) if topic in self.exercises else min(len(code_lines(content)), 1)
-
-    def is_handed_out(self, text: str) -> bool:
-        """Whether a text is a file of the course to the letter, as most files of a folder are at first."""
-        return text in self._stub_texts
-
-    @functools.cached_property
-    def _stub_texts(self) -> frozenset[str]:
-        return frozenset(stub.decode("utf-8", "replace") for stub in self.stubs.values())
 
     def why_not_own(self, topic: str, content: bytes) -> str:
         """Why a module holds nothing of a topic that a student wrote; empty if it does."""
