@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import secrets
-import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -51,9 +50,7 @@ class Gradebook(Queries):
     next one from the same open gradebook replaces.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        super().__init__(connection, path)
-        self._backup: Path | None = None
+    _backup: Path | None = None
 
     @classmethod
     def open(cls, path: Path) -> Gradebook:

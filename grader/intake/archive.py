@@ -64,6 +64,11 @@ class Archive:
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (type(self), self.place)
 
+    def content(self, path: str, most: int) -> bytes:
+        """At most so many bytes of a file; none if it cannot be read."""
+        content = self.files[path][0](most)
+        return content if isinstance(content, bytes) else b""
+
     def _add(
         self, name: str, opened: Callable[[], IO[bytes] | None], time: float | None, problem: str | None = None
     ) -> None:

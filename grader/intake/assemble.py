@@ -272,7 +272,7 @@ class _Assembly:
         for path, content in self.bag.others.items():
             module = module_of(content).module if path.lower().endswith(".ipynb") else content
             seen.append(SeenText(path, text_of(content), module if is_code(path) else None))
-        unread = unread_topics(files, self.notes, self.topics, seen)
+        unread = tuple(_Look(files, self.notes, self.topics, seen).unread())
         notes = self.notes[:_MAX_NOTES]
         if more := len(self.notes) - len(notes):
             notes.append(Note("./", f"{more:,} more notes like these"))
@@ -328,20 +328,12 @@ class SeenText(msgspec.Struct, frozen=True):
     module: bytes | None = None
 
 
-def unread_topics(
-    files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText] = ()
-) -> tuple[Unread, ...]:
-    """The topics whose work is there and could not be read, with the reason.
+class _Look:
+    """Looks for the topics whose work is there and could not be read.
 
     A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
     code at all, such as a PDF, may have been it only if no topic was read. A topic whose file lacks an answer is one
     of them if the answer may be somewhere else in the upload.
-    """
-    return tuple(_Look(files, notes, topics, seen).unread())
-
-
-class _Look:
-    """Looks for work that no check can find.
 
     Attributes:
         why_not_own: of each topic with a file, why that holds nothing of it that the student wrote; empty if it does,

@@ -46,13 +46,10 @@ class Bag:
         """Takes a file if there is room."""
         if self._is_full:
             return
-        limit = kinds.limit_of(path)
-        content = read(limit + 1)
-        if isinstance(content, str):
-            self.note(path, content)
-        elif len(content) > limit:
-            self.note(path, kinds.too_large(path))
-        elif len(self.files) + len(self.work) >= MAX_FILES:
+        content = self._read(path, read)
+        if content is None:
+            return
+        if len(self.files) + len(self.work) >= MAX_FILES:
             self._is_full = True
             self.note("./", f"more than {MAX_FILES:,} Python files: the rest was left out")
         elif self._bytes + len(content) > TOTAL_BYTES:
@@ -63,6 +60,14 @@ class Bag:
             (self.files if kinds.is_code(path) else self.work)[path] = content
             if time is not None:
                 self.newest = max(time, self.newest or time)
+
+    def _read(self, path: str, read: Read) -> bytes | None:
+        """The file, within the bound of its kind; None if it is left out, which is noted."""
+        content = read(kinds.limit_of(path) + 1)
+        if isinstance(content, bytes) and len(content) <= kinds.limit_of(path):
+            return content
+        self.note(path, content if isinstance(content, str) else kinds.too_large(path))
+        return None
 
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
         """Notes why something was left out.
@@ -93,9 +98,8 @@ class Bag:
         if depth > 1 and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
             self.note(name, "too many archives inside archives: not opened")
             return
-        content = read(kinds.limit_of(name) + 1)
-        if isinstance(content, str) or len(content) > kinds.limit_of(name):
-            self.note(name, content if isinstance(content, str) else kinds.too_large(name))
+        content = self._read(name, read)
+        if content is None:
             return
         if depth > 1:
             self._nested += 1

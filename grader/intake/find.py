@@ -165,20 +165,13 @@ def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece]
     if len(found) != 1 or not all(path.startswith(folder) for path in paths):
         return None  # a file of that name in one student's folder says nothing about the others
     # It is about a whole class, with the output of every test.
-    metadata = _text(download, found[0], kinds.ARCHIVE_BYTES)
+    metadata = download.content(found[0], kinds.ARCHIVE_BYTES).decode("utf-8", "replace")
     pieces = [
         replace(piece, path=f"{folder}{piece.path}")
         for piece in gradescope_pieces((path.removeprefix(folder) for path in paths), metadata)
     ]
     known = {*found, *(piece.path for piece in pieces)}
     return (pieces, [path for path in paths if path not in known]) if pieces else None
-
-
-def _text(download: Archive, path: str, most: int) -> str:
-    """A file of the platform's own."""
-    read, _ = download.files[path]
-    content = read(most)
-    return "" if isinstance(content, str) else content.decode("utf-8", "replace")
 
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
@@ -220,7 +213,8 @@ def _by_student(
     for (student, _), parts in students.items():
         of = tuple(piece for piece, reason in parts if not reason)
         problems = tuple((piece.file, reason) for piece, reason in parts if reason)
-        said = (blackboard_name(_text(download, one.path, 1000), student) for one in of if one.about)
+        texts = (download.content(one.path, 1000).decode("utf-8", "replace") for one in of if one.about)
+        said = (blackboard_name(text, student) for text in texts)
         name = next(filter(None, said), parts[0][0].name)
         found.append(DownloadSource(name, at, topics, download, of, problems, arrival=_arrival_of(student, of)))
     return found

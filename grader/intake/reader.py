@@ -26,9 +26,10 @@ import msgspec
 
 from grader import new_python
 from grader.intake.archive import read_file
-from grader.intake.assemble import unread_topics
+from grader.intake.assemble import assemble
+from grader.intake.bag import Bag
 from grader.intake.sources import PathSource, Source
-from grader.intake.submission import FILE_TIME, LAST_COMMIT, WORK, Arrival, Note, Submission, Unreadable
+from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival, Submission, Unreadable
 from grader.text import counted, one_line
 
 _WAIT_SECONDS: Final = 600.0
@@ -95,8 +96,9 @@ class Reader:
         limit = f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
         if code == -getattr(signal, "SIGXCPU", 0):
             limit = f"{counted(self._seconds, 'second')} of processor time"
-        note = Note("./", f"reading it took more than {limit}: nothing was read", lost=WORK)
-        return Submission(source.name, {}, (note,), source.arrival, unread_topics({}, [note], source.topics))
+        bag = Bag(source.topics)
+        bag.note("./", f"reading it took more than {limit}: nothing was read")
+        return assemble(source.name, bag, source.arrival)
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._is_ready = False

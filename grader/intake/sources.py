@@ -124,9 +124,7 @@ class DownloadSource(Source):
         """Whether a file is more than an empty one or a stub, as far as it is code."""
         if not kinds.is_code(piece.file):
             return True
-        read, _ = self.download.files[piece.path]
-        content = read(kinds.limit_of(piece.file) + 1)
-        modules = [content if isinstance(content, bytes) else b""]
+        modules = [self.download.content(piece.path, kinds.limit_of(piece.file) + 1)]
         if piece.file.lower().endswith(".ipynb"):
             code = module_of(modules[0])
             modules = [code.module or b"", *code.written.values()]
