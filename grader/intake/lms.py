@@ -189,7 +189,7 @@ def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
         paths: below the export's folder.
         metadata: the text of its `GRADESCOPE_FILE`.
     """
-    _, *parts = _SUBMISSION.split("\n".join(metadata.splitlines()) + "\n")
+    _, *parts = _SUBMISSION.split(metadata.replace("\r\n", "\n"))
     about = dict(zip(parts[::2], parts[1::2], strict=True))
     pieces = []
     for found in filter(None, map(_GRADESCOPE.match, paths)):
