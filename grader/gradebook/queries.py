@@ -24,8 +24,8 @@ from grader.text import one_line
 
 T = TypeVar("T")
 
+# Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id.
 _THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
-"""Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id."""
 _SEEN: Final = (
     "WITH seen (run, result, submission) AS (SELECT run, id, submission FROM results UNION ALL"
     " SELECT reused.run, results.id, submission FROM reused JOIN results ON results.id = reused.result)"

@@ -31,8 +31,8 @@ from grader.gradebook.backups import backups, newest_number, require_whole_pages
 
 VERSION = 1
 NAME = "gradebook.sqlite"
+# How errors begin that SQLite calls operational, and that only a damaged file causes.
 _DAMAGE = ("no such ", "Could not decode ")
-"""How errors begin that SQLite calls operational, and that only a damaged file causes."""
 BUSY_SECONDS = 30.0
 TABLES = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
@@ -108,7 +108,13 @@ def connect(path: Path, *, for_reading: bool = False) -> sqlite3.Connection:
     # Before anything else: a grader that makes a backup raises the number in the gradebook first.
     newest = newest_number(path)
     with file_errors(path), contextlib.ExitStack() as opened:
-        connection = _open_unchanged(path) if for_reading else _open_or_make(path, newest)
+        if for_reading:
+            connection = _open_unchanged(path)
+        elif newest and not path.exists():
+            raise sqlite3.DatabaseError("the file is gone")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         opened.callback(connection.close)
         connection.row_factory = sqlite3.Row
         if is_made := _is_gradebook(connection, path):
@@ -131,13 +137,6 @@ def is_read_only(path: Path) -> bool:
     except OSError:
         return False
     return marked or not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK)
-
-
-def _open_or_make(path: Path, newest: int) -> sqlite3.Connection:
-    if newest and not path.exists():
-        raise sqlite3.DatabaseError("the file is gone")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _open_unchanged(path: Path) -> sqlite3.Connection:

@@ -37,8 +37,8 @@ _MAX_PATHS = 500_000
 _PARTS_OF_VENV = frozenset({"bin", "scripts", "lib", "lib64", "include", "share", "etc"})
 _MEMBERS = 200_000
 _PATH_CHARACTERS = 1_000
+# Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one.
 _HEADER_BYTES = 16 << 10
-"""Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one."""
 TWICE = "more than once in the archive: the last one counts"
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RuntimeError)

@@ -38,8 +38,8 @@ _MARKS_OF_KINDS = {
 _DOCUMENTS = (".pdf", ".doc", ".rtf")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _MAX_NOTES = 200
+# How many files a note may name, and how many files that belong to no topic get a note.
 _NAMED = 5
-"""How many files a note may name, and how many files that belong to no topic get a note."""
 
 
 def assemble(name: str, bag: Bag, arrival: Arrival) -> Submission:

@@ -13,8 +13,8 @@ MAX_ENTRIES = 20_000
 _MAX_OTHERS = 50
 _TEXT_BYTES = kinds.FILE_BYTES // 4
 _MAX_ARCHIVES_DEEP = 3
+# Archives inside the archives of one submission that are opened at most.
 _MAX_NESTED = 40
-"""Archives inside the archives of one submission that are opened at most."""
 
 
 class Bag:

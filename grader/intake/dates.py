@@ -25,8 +25,8 @@ _NUMERIC = (
     re.compile(r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]\s*(?P<day>\d{1,2})\s*[日일]"),
 )
 _WORD = re.compile(r"[^\W\d_]+")
+# Words that may follow a time of the day and do not say which half of it is meant.
 _AFTER_A_CLOCK = {"uhr", "h", "hrs", "klo", "kl"}
-"""Words that may follow a time of the day and do not say which half of it is meant."""
 
 
 def read_time(text: str) -> str:

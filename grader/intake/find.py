@@ -25,8 +25,8 @@ Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """The names by which files of a course are recognised: see `Topics.of`."""
 Say = Callable[[str], None]
 """Is called with a line for each file of no student, for example."""
+# How many students a note may name.
 _NAMED = 5
-"""How many students a note may name."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 

@@ -28,14 +28,14 @@ _NO_CODE = {"raw": "a raw cell", "markdown": "code in a cell of text"}
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+\w+[ \t]*[(:]", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
+# The name of an encoding in a module's second line: a notebook is UTF-8, whatever a comment in it says.
 _COOKIE: Final = re.compile(rb"\A(.*\n[ \t\f]*#.*?coding)[:=]")
-"""The name of an encoding in a module's second line: a notebook is UTF-8, whatever a comment in it says."""
 HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
 """The name of a cell in a notebook that is running: its execution count."""
+# The functions of the grader that a notebook imports.
 _GRADING: Final = ("check", "hint", "show")
-"""The functions of the grader that a notebook imports."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _MAX_CELLS = 5_000

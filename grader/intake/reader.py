@@ -32,17 +32,17 @@ from grader.intake.sources import PathSource, Source
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival, Submission, Unreadable
 from grader.text import counted, one_line
 
+# How long a reply may take on a system that does not limit processor time.
 _WAIT_SECONDS: Final = 600.0
-"""How long a reply may take on a system that does not limit processor time."""
 _BRANCH: Final = re.compile(rb"ref: (refs/heads/(?:[\w-][\w.-]*/)*[\w-][\w.-]*)\s*")
 _ID: Final = re.compile(rb"[0-9a-f]{40}\s*")
 _COMMITTED: Final = re.compile(rb"^committer .*> (\d{1,11}) [+-]\d{4}$", re.MULTILINE)
 _MOST_BYTES: Final = 1 << 20
 _GIT_SECONDS: Final = 10.0
+# The exit code of the process if it has used up its memory.
 _OUT_OF_MEMORY: Final = 3
-"""The exit code of the process if it has used up its memory."""
+# The submission, or None and the fault of the grader's own that kept it from being read.
 _Reply = tuple[Submission | None, str]
-"""The submission, or None and the fault of the grader's own that kept it from being read."""
 
 
 class Reader:

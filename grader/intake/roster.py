@@ -22,15 +22,16 @@ from grader.text import counted, folded, one_line
 
 _GITHUB = "githubusername"
 _IDENTIFIER = "identifier"
+# The columns of ids: here, and below, in lower case and without spaces and marks.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
     *("loginid", "username", "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
     *(_GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel", "matrnr", "matnr", "matricola"),
 )
-"""The columns of ids: here, and below, in lower case and without spaces and marks."""
 _NAMES = ("name", "fullname", "student", "studentname")
 _FIRST = ("firstname", "givenname", "givennames", "vorname", "vornamen")
 _LAST = ("lastname", "surname", "familyname", "nachname", "familienname")
+# Columns with the time of handing in, and the name of that time.
 _TIMES = {
     "submitted": "roster",
     "submittedat": "roster",
@@ -38,14 +39,13 @@ _TIMES = {
     "createdat": "Gradescope time",
     "lastmodifiedsubmission": "Moodle worksheet",
 }
-"""Columns with the time of handing in, and the name of that time."""
 _EXTENSIONS = ("extension", "extendedto", "extendeduntil")
 _GROUPS = ("group", "groupname", "team", "gruppe")
+# How many lines may stand above the one that names the columns, that one too.
 _HEADER_ROWS = 10
-"""How many lines may stand above the one that names the columns, that one too."""
 _NO_TIME = ("", "-", "\u2013")
+# Moodle's default group is everybody who is in no group.
 _NO_GROUP = (*_NO_TIME, "none", "default group")
-"""Moodle's default group is everybody who is in no group."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
 _ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
+# The space before a line, with the marks of a comment, a quotation or a patch.
 _MARGIN = re.compile(r"[ \t]*(?:[#>+][#> \t]*)?")
-"""The space before a line, with the marks of a comment, a quotation or a patch."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>")
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 

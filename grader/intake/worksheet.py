@@ -23,8 +23,8 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
     FEEDBACK: ("feedback als kommentar",),
 }
 _IN_ENGLISH: Final = {name: english for english, names in _NAMES.items() for name in names}
+# Columns that a worksheet has at least.
 _FEWEST = 6
-"""Columns that a worksheet has at least."""
 _PARTICIPANT = re.compile(r"(\D{3,40}?)(\d+)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _EMPTY = {"", "-", "\u2013"}
