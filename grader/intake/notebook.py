@@ -81,7 +81,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
         cells = _cells(content)
     except msgspec.ValidationError as problem:
         return NotebookCode(None, [f"not a notebook: {problem}"], {})
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         return NotebookCode(None, [f"not a notebook: it is not JSON ({problem})"], {})
     if not cells:
         return NotebookCode(None, ["a notebook without cells"], {})
@@ -104,13 +104,13 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
             break
         if found := _WRITTEN.match(text):
             before = written.get(found[2], b"") if found[1] else b""
-            written[found[2]] = before + text[found.end() :].encode("utf-8", "replace")
+            written[found[2]] = before + text[found.end() :].encode()
         else:
             source, left_out = _python(text.rstrip(), futures, grading)
             notes += [f"cell {number}: {note}" for note in left_out]
             parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
-    module = _COOKIE.sub(rb"\1 ", (first + "\n".join(parts)).encode("utf-8", "replace"))
+    module = _COOKIE.sub(rb"\1 ", (first + "\n".join(parts)).encode())
     return NotebookCode(module, notes, written)
 
 
@@ -136,31 +136,22 @@ def text_of(content: bytes) -> str:
     try:
         if cells := _cells(content):
             return "\n".join(map(_text, cells))
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (msgspec.ValidationError, ValueError, RecursionError):
         pass
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
 
 def _cells(content: bytes) -> list[_Cell]:
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    try:
-        notebook = msgspec.json.decode(content, type=_Notebook)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError as problem:  # Python writes and reads NaN, and half of a character
-        try:
-            read = json.loads(content, parse_constant=str)
-        except ValueError:
-            raise problem from None
-        again = json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")
-        notebook = msgspec.json.decode(again, type=_Notebook)
+    # Not by msgspec's decoder: Python writes and reads NaN, and half of a character.
+    notebook = msgspec.convert(json.loads(content, parse_constant=str), _Notebook)
     return notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
 
 
 def _text(cell: _Cell) -> str:
     source = cell.source or cell.input or ""
-    return (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n")
+    text = source if isinstance(source, str) else "".join(source)
+    return text.replace("\r\n", "\n").encode("utf-8", "replace").decode()  # without halves of characters
 
 
 class Cells:
