@@ -1,6 +1,6 @@
 """The gradebook: one SQLite file with every result, when it was made and with what. See `Gradebook`."""
 
-from grader.gradebook.backups import backups, number_of, restore
+from grader.gradebook.backups import restore
 from grader.gradebook.book import Gradebook, gradebook_in, selection_key
 from grader.gradebook.records import (
     Comment,
@@ -14,12 +14,9 @@ from grader.gradebook.records import (
     row_of,
     work_hash,
 )
-from grader.gradebook.schema import VERSION, DamagedGradebook
 
 __all__ = [
-    "VERSION",
     "Comment",
-    "DamagedGradebook",
     "Extension",
     "Gradebook",
     "LookedAt",
@@ -28,9 +25,7 @@ __all__ = [
     "Override",
     "Row",
     "Run",
-    "backups",
     "gradebook_in",
-    "number_of",
     "restore",
     "row_of",
     "selection_key",

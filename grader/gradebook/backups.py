@@ -20,8 +20,8 @@ from grader.errors import UserError
 KEPT: Final = 3
 """How many backups are kept."""
 _PARTIAL: Final = ".partial"
+# Length and begin of the bytes that every process locks in a database which it has open: see SQLite's file format.
 _LOCK_BYTES: Final = (510, (1 << 30) + 2)
-"""Length and begin of the bytes that every process locks in a database which it has open: see SQLite's file format."""
 
 
 class Restored(msgspec.Struct, frozen=True):

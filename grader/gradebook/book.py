@@ -12,12 +12,9 @@ import json
 import os
 import platform
 import secrets
-import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import msgspec
@@ -25,10 +22,10 @@ import msgspec
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.marks import Resubmissions
 from grader.errors import UserError
-from grader.gradebook import by_people, reading
 from grader.gradebook.backups import backups, write_backup
-from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override, Row, Run
-from grader.gradebook.schema import NAME, connect, connect_for_reading, file_errors, is_read_only
+from grader.gradebook.queries import Queries
+from grader.gradebook.records import Comment, Extension, Given, LookedAt, Mark, Override
+from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, from_json, to_json
@@ -46,17 +43,14 @@ def gradebook_in(place: Path) -> Path:
     return place / NAME if place.is_dir() or not place.exists() else place
 
 
-class Gradebook:
+class Gradebook(Queries):
     """An open gradebook; use it in a ``with`` statement.
 
     It is backed up when a run begins and when a person has given something. All of that makes one backup, which the
     next one from the same open gradebook replaces.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self.path = path
-        self._db = connection
-        self._backup: Path | None = None
+    _backup: Path | None = None
 
     @classmethod
     def open(cls, path: Path) -> Gradebook:
@@ -77,24 +71,17 @@ class Gradebook:
         path = gradebook_in(place)
         if not path.is_file() and not backups(path):
             raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
-        return cls(connect_for_reading(path), path) if is_read_only(path) else cls.open(path)
+        return cls(connect(path, for_reading=is_read_only(path)), path)
 
     def __enter__(self) -> Gradebook:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Closes the file; may be called twice."""
         self._db.close()
-
-    @property
-    def seed(self) -> int | None:
-        """The seed of the generated inputs that is kept for the next run; None before the first."""
-        with file_errors(self.path):
-            row = self._db.execute("SELECT seed FROM seeds").fetchone()
-        return None if row is None else int(row[0])
 
     def keep_seed(self, seed: int | None = None) -> int:
         """The seed of the next run, kept for all later ones: the given one, else the kept one, else a secret new one.
@@ -105,9 +92,8 @@ class Gradebook:
             if seed is not None:
                 self._db.execute("INSERT OR REPLACE INTO seeds VALUES (1, ?)", (seed,))
                 return seed
-            drawn = 1 + secrets.randbelow(MAX_SEED)
-            self._db.execute("INSERT OR IGNORE INTO seeds VALUES (1, ?)", (drawn,))
-            return int(self._db.execute("SELECT seed FROM seeds").fetchone()[0])
+            self._db.execute("INSERT OR IGNORE INTO seeds VALUES (1, ?)", (1 + secrets.randbelow(MAX_SEED),))
+            return int(self._value("SELECT seed FROM seeds"))
 
     def start_run(
         self,
@@ -155,11 +141,11 @@ class Gradebook:
             "resubmissions": resubmissions,
         }
         with self._backed_up():
-            self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
-            (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
+            self._insert("courses", {"hash": course_hash, "name": course_name}, "OR IGNORE")
             if students is not None:
                 kept = msgspec.json.encode(list(students)).decode()
-                self._db.execute("INSERT OR REPLACE INTO class_lists VALUES (?, ?)", (course_name, kept))
+                self._insert("class_lists", {"course": course_name, "students": kept}, "OR REPLACE")
+            course = self._value("SELECT id FROM courses WHERE hash = ?", course_hash)
             return self._insert("runs", {**run, "course": course})
 
     def finish_run(self, run: int) -> None:
@@ -173,20 +159,12 @@ class Gradebook:
         A power failure may take it, as long as nothing that is durable was written after it.
         """
         files = zlib.compress(msgspec.msgpack.encode(submission.files))
+        work = {"digest": digest, "files": files, "notes": _json(list(submission.note_lines))}
+        arrival = {"run": run, "arrival": msgspec.json.encode(submission.arrival).decode()}
         with self._writing(durable=False):
-            self._db.execute(
-                "INSERT OR IGNORE INTO works (digest, files, notes) VALUES (?, ?, ?)",
-                (digest, files, _json(list(submission.note_lines))),
-            )
-            self._db.execute(
-                "INSERT OR IGNORE INTO arrivals (run, submission, arrival) VALUES (?, ?, ?)",
-                (run, self._submission(submission.name, digest), msgspec.json.encode(submission.arrival).decode()),
-            )
-
-    def files(self, digest: str) -> dict[str, bytes]:
-        """The files of the work, by path; empty if the gradebook has none of that digest."""
-        with file_errors(self.path):
-            return by_people.files(self._db, digest)
+            self._insert("works", work, "OR IGNORE")
+            arrival["submission"] = self._submission(submission.name, digest)
+            self._insert("arrivals", arrival, "OR IGNORE")
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
         """Keeps a result, with its wall time in seconds; it is on disk when this returns."""
@@ -220,42 +198,8 @@ class Gradebook:
             ).fetchone()
             found = None if row is None else from_json(row[1])
             if found is not None and reuse_in is not None:
-                self._db.execute("INSERT OR IGNORE INTO reused (run, result) VALUES (?, ?)", (reuse_in, row[0]))
+                self._insert("reused", {"run": reuse_in, "result": row[0]}, "OR IGNORE")
         return found
-
-    def results(self, run: int | None = None) -> Iterator[Row]:
-        """The results of a run, reused ones too; None means the latest of each student. In order of names.
-
-        The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
-        trials do not count.
-        """
-        with file_errors(self.path):
-            yield from reading.rows(self._db, run)
-
-    def people(self, course: str) -> dict[str, str]:
-        """The latest names of the students with a result, by the LMS's id, else by the name."""
-        with file_errors(self.path):
-            return reading.people(self._db, course)
-
-    def class_list(self, course: str) -> list[Student]:
-        """The newest class list of a course, without the times of that day; empty if there is none."""
-        with file_errors(self.path):
-            return [replace(one, submitted="", by="") for one in reading.class_list(self._db, course)]
-
-    def no_shows(self) -> list[Student]:
-        """The students of the class list who have handed in nothing, nor has anybody of their group."""
-        with file_errors(self.path):
-            return reading.no_shows(self._db)
-
-    def policy(self, run: int) -> LatePolicy:
-        """When the work of a run was due, and the cost of late work."""
-        with file_errors(self.path):
-            return reading.course_and_policy(self._db, run)[1]
-
-    def runs(self) -> Iterator[Run]:
-        """Every run and how far it came, the first one first."""
-        with file_errors(self.path):
-            yield from reading.runs(self._db)
 
     def override(self, course: str, given: Override, digest: str, person: str = "") -> None:
         """Keeps points that a person gave.
@@ -271,34 +215,13 @@ class Gradebook:
         items = {"items": msgspec.json.encode(given.items).decode()}
         self._keep("marks", course, given, msgspec.structs.asdict(looked_at) | items)
 
-    def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
-        """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
-        with file_errors(self.path):
-            return by_people.latest_mark(self._db, course, name, person, exercise)
-
     def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
         """Keeps a comment on an exercise."""
         self._keep("comments", course, given, msgspec.structs.asdict(looked_at))
 
-    def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
-        """The exercises that a person has given all points for to a student, by name or the LMS's id."""
-        with file_errors(self.path):
-            return by_people.granted(self._db, course, name, person)
-
     def extend(self, course: str, given: Extension, person: str = "") -> None:
         """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""
         self._keep("extensions", course, given, {"person": person})
-
-    def extensions(self, course: str) -> list[Extension]:
-        """The extensions of a course that were given by hand and are in force."""
-        with file_errors(self.path):
-            return reading.extensions(self._db, course)
-
-    def late_given(self) -> dict[str, Any]:
-        """The options about late work of earlier command lines; see `keep_late`."""
-        with file_errors(self.path):
-            row = self._db.execute("SELECT given FROM late_given").fetchone()
-            return {} if row is None else msgspec.json.decode(row[0], type=dict[str, Any])
 
     def keep_late(self, given: Mapping[str, Any]) -> None:
         """Keeps a command line's options about late work for later runs."""
@@ -306,26 +229,20 @@ class Gradebook:
             self._db.execute("INSERT OR REPLACE INTO late_given VALUES (1, ?)", (_json(dict(given)),))
 
     def _submission(self, name: str, digest: str) -> int:
-        work = {"name": name, "digest": digest, "now": _now()}
-        self._db.execute(
-            "INSERT OR IGNORE INTO submissions (name, digest, first_seen) VALUES (:name, :digest, :now)", work
-        )
-        found = self._db.execute("SELECT id FROM submissions WHERE name = :name AND digest = :digest", work)
-        return int(found.fetchone()[0])
+        self._insert("submissions", {"name": name, "digest": digest, "first_seen": _now()}, "OR IGNORE")
+        return int(self._value("SELECT id FROM submissions WHERE name = ? AND digest = ?", name, digest))
 
-    def _keep(
-        self, table: str, course: str, given: Override | Mark | Comment | Extension, more: Mapping[str, object]
-    ) -> None:
+    def _keep(self, table: str, course: str, given: Given, more: Mapping[str, object]) -> None:
         """Keeps something that a person gave; it is in a backup when this returns."""
         row = {**msgspec.structs.asdict(given), "made": given.made or _now(), "course": course, **more}
         row.pop("stale", None)  # it is found out anew at every reading
         with self._backed_up():
             self._insert(table, row)
 
-    def _insert(self, table: str, row: Mapping[str, object]) -> int:
-        """Adds a row, and returns its number."""
+    def _insert(self, table: str, row: Mapping[str, object], otherwise: str = "") -> int:
+        """Adds a row, and returns its number; `otherwise` is what to do if it is there, such as ``OR IGNORE``."""
         values = ", ".join(f":{name}" for name in row)
-        added = self._db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+        added = self._db.execute(f"INSERT {otherwise} INTO {table} ({', '.join(row)}) VALUES ({values})", row)
         return int(added.lastrowid or 0)
 
     @contextlib.contextmanager
@@ -334,7 +251,7 @@ class Gradebook:
         with self._writing():
             yield
             self._db.execute("UPDATE backups SET number = number + 1")
-            (number,) = self._db.execute("SELECT number FROM backups").fetchone()
+            number = self._value("SELECT number FROM backups")
         with file_errors(self.path):
             self._backup = write_backup(self._db, self.path, number, self._backup)
 

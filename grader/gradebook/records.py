@@ -1,38 +1,54 @@
-"""The records that the gradebook gives back: plain, frozen data. Never holds a connection, never decides a verdict."""
+"""The records that the gradebook gives back, and how late work came: plain, frozen data.
 
+Never holds a connection, never decides a verdict. Lateness never changes the score; reports show both.
+"""
+
+import datetime
 import hashlib
+import math
 import sqlite3
 from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 
+from grader.course.due import LatePolicy, moment
 from grader.errors import UserError, did_you_mean
-from grader.gradebook.lateness import Late
-from grader.intake.submission import Arrival
+from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread
+from grader.text import counted
 
 T = TypeVar("T")
+_DAY = 86_400.0
 
 
-class Override(msgspec.Struct, frozen=True, kw_only=True):
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a person gave to a student.
+
+    Attributes:
+        who: the person.
+        made: ISO time.
+    """
+
+    student: str
+    who: str
+    made: str
+
+
+class Override(Given, frozen=True, kw_only=True):
     """Points that a person gave for an exercise, beside the automatic ones.
 
     Attributes:
         points: None withdraws the overrides before it.
         max: the points of the exercise.
-        made: ISO time.
         stale: whether the work under it has changed: other files are graded now.
         automatic: the points that the checks gave then; None if nobody knows.
     """
 
-    student: str
     exercise: str
     points: float | None
     max: float
     why: str
-    who: str
-    made: str
     stale: bool = False
     automatic: float | None = None
 
@@ -45,43 +61,35 @@ class MarkedItem(msgspec.Struct, frozen=True):
     given: bool
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class Mark(Given, frozen=True, kw_only=True):
     """The points that a person gave for an exercise by its rubric.
 
     Attributes:
         items: of the rubric, in its order.
         points: those of the items that were given; None takes back the marks before it.
         max: the points of the exercise.
-        made: ISO time.
         done: False: somebody has begun, and it counts nothing yet.
         stale: whether the work under it has changed.
     """
 
-    student: str
     exercise: str
     items: tuple[MarkedItem, ...]
     points: float | None
     max: float
-    who: str
-    made: str
     done: bool = True
     stale: bool = False
 
 
-class Comment(msgspec.Struct, frozen=True, kw_only=True):
+class Comment(Given, frozen=True, kw_only=True):
     """A person's words about an exercise; they change no points.
 
     Attributes:
         text: one or several lines; empty takes back the comments before it.
-        made: ISO time.
         stale: whether the work under it has changed.
     """
 
-    student: str
     exercise: str
     text: str
-    who: str
-    made: str
     stale: bool = False
 
 
@@ -106,18 +114,15 @@ class LookedAt(msgspec.Struct, frozen=True, kw_only=True):
     work: str
 
 
-class Extension(msgspec.Struct, frozen=True, kw_only=True):
+class Extension(Given, frozen=True, kw_only=True):
     """A later due date of one student.
 
     Attributes:
         due: ISO time; empty withdraws the extensions before it.
-        made: ISO time.
     """
 
-    student: str
     due: str
     why: str
-    who: str
     made: str
 
 
@@ -132,6 +137,67 @@ class Older(msgspec.Struct, frozen=True):
     run: int
     digest: str
     exercises: tuple[str, ...]
+
+
+class Late(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How late a submission came.
+
+    Attributes:
+        days: days since it was due, rounded up; None if the LMS marks it late, but does not say when it came.
+        penalty: the fraction of the points that it loses, 0 to 1.
+        by: the source, as in `Arrival.by`, or ``LMS mark``.
+        closed: whether it came after the date from which nothing counts.
+    """
+
+    days: int | None
+    penalty: float
+    by: str
+    closed: bool = False
+
+    def __str__(self) -> str:
+        if self.days is None:
+            return "late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
+        claim = ", which its owner can set" if self.by in (FILE_TIME, LAST_COMMIT) else ""
+        closed = ", after the last date" if self.closed else ""
+        return f"{counted(self.days, 'day')} late by its {self.by}{claim}{closed}: {100 * self.penalty:g} % off"
+
+
+def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
+    """Whether nothing that counts says when the work came, though there is a date when it was due."""
+    return policy.due is not None and not arrival.late and not _counts(arrival, policy)
+
+
+def is_claim(arrival: Arrival, policy: LatePolicy) -> bool:
+    """Whether only a time that the student can set says that the work came in time."""
+    is_own = policy.due is not None and arrival.by in (FILE_TIME, LAST_COMMIT) and _counts(arrival, policy)
+    return is_own and lateness(arrival, policy) is None
+
+
+def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime | None = None) -> Late | None:
+    """How late it came; None when it came in time or its time is not known.
+
+    Args:
+        extension: until when this student may hand in; None if that is no later than for others.
+    """
+    if policy.due is None or not _counts(arrival, policy):
+        return Late(None, 0.0, "LMS mark") if arrival.late and not extension else None
+    due = max(policy.due, extension) if extension else policy.due
+    until = max(policy.until, due) if policy.until else None
+    try:
+        came = moment(arrival.submitted)
+    except ValueError:
+        return None
+    after = (came - due).total_seconds()
+    closed = until is not None and came > until
+    if after <= 60 * policy.grace_minutes and not closed:
+        return None
+    days = max(1, math.ceil(after / _DAY))
+    penalty = 1.0 if closed else min(1.0, policy.cap, round(days * policy.per_day, 9))
+    return Late(days, penalty, arrival.by, closed)
+
+
+def _counts(arrival: Arrival, policy: LatePolicy) -> bool:
+    return bool(arrival.submitted) and (arrival.by != FILE_TIME or policy.by_file_time)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -283,7 +349,7 @@ def row_of(rows: list[Row], name: str) -> Row:
     raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
 
 
-def record(kind: type[T], row: sqlite3.Row, **more: object) -> T:
+def from_row(kind: type[T], row: sqlite3.Row, **more: object) -> T:
     """The record of a row of its table; `more` takes the place of columns, or is what no column has.
 
     Raises:

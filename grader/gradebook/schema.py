@@ -1,6 +1,17 @@
 """The gradebook's tables; opening and checking the file.
 
 Never changes or replaces a file that is damaged, or that is not a gradebook.
+
+The tables and columns whose meaning is not plain:
+
+- `exercises` of a run are all that the course has, also if the run graded a part of them.
+- `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
+- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
+- `class_lists` has the students of the newest class list of each course.
+- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
+- `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
+- `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
+- A mark that is not done has only been begun, and counts nothing.
 """
 
 import contextlib
@@ -20,8 +31,8 @@ from grader.gradebook.backups import backups, newest_number, require_whole_pages
 
 VERSION = 1
 NAME = "gradebook.sqlite"
+# How errors begin that SQLite calls operational, and that only a damaged file causes.
 _DAMAGE = ("no such ", "Could not decode ")
-"""How errors begin that SQLite calls operational, and that only a damaged file causes."""
 BUSY_SECONDS = 30.0
 TABLES = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
@@ -79,64 +90,42 @@ CREATE TABLE comments (
 CREATE INDEX comments_of_student ON comments (student);
 CREATE INDEX comments_of_person ON comments (person);
 """
-"""The columns whose meaning is not plain:
-
-- `exercises` of a run are all that the course has, also if the run graded a part of them.
-- `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
-- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
-- `class_lists` has the students of the newest class list of each course.
-- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
-- `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
-- `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
-- A mark that is not done has only been begun, and counts nothing.
-"""
 
 
 class DamagedGradebook(UserError):
     """The file cannot be read as a database, or lacks changes that a backup has. Remedy: ``grader restore``."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, *, for_reading: bool = False) -> sqlite3.Connection:
     """An open connection to a gradebook of this version, made if there is none. All of its pages are looked at.
+
+    Args:
+        for_reading: the file, or its folder, cannot be written to.
 
     Raises:
         UserError: it cannot be opened, is damaged, is another program's, or of another version.
     """
     # Before anything else: a grader that makes a backup raises the number in the gradebook first.
     newest = newest_number(path)
-    with file_errors(path):
-        if newest and not path.exists():
+    with file_errors(path), contextlib.ExitStack() as opened:
+        if for_reading:
+            connection = _open_unchanged(path)
+        elif newest and not path.exists():
             raise sqlite3.DatabaseError("the file is gone")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        opened.callback(connection.close)
         connection.row_factory = sqlite3.Row
-    try:
-        with file_errors(path):
-            _prepare(connection, path, newest)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """An open connection to a gradebook that cannot be written to.
-
-    Raises:
-        UserError: as in `connect`.
-    """
-    newest = newest_number(path)
-    with file_errors(path):
-        connection = _open_unchanged(path)
-        connection.row_factory = sqlite3.Row
-        try:
-            if not _is_gradebook(connection, path):
-                raise sqlite3.DatabaseError("it is empty")
+        if is_made := _is_gradebook(connection, path):
             _require_whole(connection, newest)
+        elif newest or for_reading:
+            raise sqlite3.DatabaseError("it is empty")
+        if for_reading:
             connection.execute("PRAGMA query_only = ON")
-        except BaseException:
-            connection.close()
-            raise
+        else:
+            _prepare(connection, path, is_made)
+        opened.pop_all()
     return connection
 
 
@@ -183,12 +172,7 @@ def _remedy(path: Path) -> str:
     return f"take the newest backup, {newest.name}: grader restore --out {shlex.quote(str(place))}"
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, newest: int) -> None:
-    is_made = _is_gradebook(connection, path)
-    if is_made:
-        _require_whole(connection, newest)
-    elif newest:
-        raise sqlite3.DatabaseError("it is empty")
+def _prepare(connection: sqlite3.Connection, path: Path, is_made: bool) -> None:
     # SQLite refuses to switch to WAL while another grader does, and does not wait as it does for other locks.
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -202,7 +186,12 @@ def _prepare(connection: sqlite3.Connection, path: Path, newest: int) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     if not is_made:
-        _make_tables(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        if not _is_gradebook(connection, path):  # Another grader may have made them before this one had the lock.
+            for statement in TABLES.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
 
 
 def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
@@ -216,31 +205,15 @@ def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
         raise sqlite3.DatabaseError(f"changes are missing that backup {newest} has")
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if _version(connection) == 0:  # Another grader may have made them before this one had the lock.
-            for statement in TABLES.split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
 def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether it is a gradebook of this version; False for a new, empty file.
 
     Raises:
         UserError: it is anything else.
     """
-    connection.execute("BEGIN")  # One transaction for both: in between, another grader could make the tables.
-    try:
-        version = _version(connection)
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    finally:
-        connection.execute("COMMIT")
+    # In one query: in between, another grader could make the tables.
+    query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+    version, tables = connection.execute(query).fetchone()
     if version == 0 and tables:
         raise UserError(f"{path} is a database, but not a gradebook", fix="name another folder with --out DIR")
     if version not in (0, VERSION):
@@ -248,8 +221,4 @@ def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is a gradebook of version {version}; this grader reads version {VERSION}",
             fix="use the grader that made it, or name another folder with --out DIR",
         )
-    return version == VERSION
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    return bool(version)

@@ -33,9 +33,10 @@ from grader.grading.settings import (
     topics_of,
     worker_options,
 )
-from grader.intake.find import Source, find_submissions
+from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.intake.roster import Roster
+from grader.intake.sources import Source
 from grader.intake.submission import Note, Submission, Unreadable, digest
 from grader.machine import versions
 from grader.reports.given import marks

@@ -18,7 +18,6 @@ from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.grading.warm import StudentWorkers
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.intake.folder import FileSource
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.reports.check_report import CheckReport
@@ -62,8 +61,8 @@ def check_one(
         files = {name: _BREAKPOINT.sub(rb"\1pass", content) for name, content in submission.files.items()}
         submission = replace(submission, files=files)
     names = settings.names
-    if isinstance(source, FileSource) and not names:
-        names = tuple(topic for topic in [source.topic_of(submission)] if topic)
+    if not names and (topic := source.topic_of(submission)):
+        names = (topic,)
     with StudentWorkers(course, worker_options(course, settings, names), worker) as workers:
         if printer is not None:
             graded = workers.grade(submission)

@@ -1,6 +1,7 @@
-"""Zip and tar archives, read in memory and within bounds.
+"""Zip and tar archives and folders: their files, read one by one within bounds, without unpacking anything.
 
-Never writes a file, never trusts a size, a name or a count in an archive, opens no archive inside an archive.
+Never writes a file, never trusts a size, a name or a count in an archive, opens no archive inside an archive. In
+folders, never follows a symbolic link and never opens anything but a regular file.
 """
 
 from __future__ import annotations
@@ -16,55 +17,75 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from typing import IO, Any, cast
 
-from grader.intake.bag import Content, as_text
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from grader.intake.kinds import MAX_DEPTH, as_text, is_clutter, is_code, is_hidden_code
 
 Place = Path | bytes
-"""A file on disk, or the bytes of an archive that lay inside an LMS's."""
+"""A file or a folder on disk, or the bytes of an archive that lay inside another one."""
+Content = bytes | str
+"""The bytes of a file, or the reason why there are none."""
+Read = Callable[[int], Content]
+"""Reads at most so many bytes of a file."""
 
 TABLE_BYTES = 8 << 20
 UNPACKED_BYTES = 256 << 20
+LINK = "a symbolic link is not followed"
+_MAX_PATHS = 500_000
+_PARTS_OF_VENV = frozenset({"bin", "scripts", "lib", "lib64", "include", "share", "etc"})
 _MEMBERS = 200_000
 _PATH_CHARACTERS = 1_000
-_EXTENDED = (
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-)
-"""Types of headers that tarfile reads as a whole."""
+# Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one.
 _HEADER_BYTES = 16 << 10
-"""Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one."""
 TWICE = "more than once in the archive: the last one counts"
 _DRIVE = re.compile(r"^[A-Za-z]:")
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RuntimeError)
 
 
 class BrokenArchive(Exception):
     """The archive cannot be opened at all; its text is the reason. Remedy: pack it again as a plain zip."""
 
 
-class Taker(Protocol):
-    """The receiver of files: a `Bag`, for example."""
+class Archive:
+    """Files that are read without unpacking them.
 
-    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
-        """Takes a file; `read` gives at most as many bytes as it is asked for, or a reason."""
+    Attributes:
+        files: the reader of each file and its time, if that is known, by its safe path.
+        problems: paths that are left out, and why.
+    """
 
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.files: dict[str, tuple[Read, float | None]] = {}
+        self.problems: list[tuple[str, str]] = []
 
-class Archive(Protocol):
-    """Files that are read without unpacking them: of an archive, or of a folder."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (type(self), self.place)
 
-    paths: dict[str, float | None]
-    """Safe paths of the files inside, with their times."""
-    problems: list[tuple[str, str]]
-    """Entries that are left out, and why."""
+    def content(self, path: str, most: int) -> bytes:
+        """At most so many bytes of a file; none if it cannot be read."""
+        content = self.files[path][0](most)
+        return content if isinstance(content, bytes) else b""
 
-    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
+    def _add(
+        self, name: str, opened: Callable[[], IO[bytes] | None], time: float | None, problem: str | None = None
+    ) -> None:
+        """Lists a file, of several with one path the last one; if there is a problem, only that."""
+
+        def read(size: int) -> Content:
+            try:
+                with opened() or io.BytesIO() as stream:
+                    return stream.read(size)
+            except _DAMAGED as damage:
+                return f"damaged in the archive ({damage}): left out"
+
+        path, unsafe = safe_path(name)
+        if problem := unsafe or problem or (TWICE if path in self.files else None):
+            self.problems.append((path, problem))
+        if problem in (None, TWICE):
+            self.files[path] = read, time
 
 
 def open_archive(name: str, place: Place) -> Archive:
@@ -75,14 +96,14 @@ def open_archive(name: str, place: Place) -> Archive:
     """
     try:
         return Zip(place) if name.lower().endswith(".zip") else Tar(place)
-    except (*_DAMAGED, tarfile.TarError, RecursionError) as problem:
+    except _DAMAGED as problem:
         if isinstance(problem, OSError) and problem.strerror:
             raise BrokenArchive(f"cannot be read ({problem.strerror})") from problem
         raise BrokenArchive(f"damaged, or not an archive of this kind ({problem}): nothing was read") from problem
 
 
 @functools.lru_cache(maxsize=4)
-def reopened(kind: Callable[[Place], Archive], place: Place) -> Archive:
+def _reopened(kind: Callable[[Place], Archive], place: Place) -> Archive:
     """An archive that another process has opened before; a download is opened once for all of its students."""
     return kind(place)
 
@@ -100,131 +121,118 @@ def safe_path(name: str) -> tuple[str, str | None]:
     return "/".join(parts), None
 
 
-class Zip:
+class Zip(Archive):
     """A zip; may be read by several threads at once."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
+        super().__init__(place)
         if _table_bytes(place) > TABLE_BYTES:
             raise BrokenArchive("its table of contents is too long: nothing was read")
-        self._zip = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
-        self.paths: dict[str, float | None] = {}
-        self.problems: list[tuple[str, str]] = []
-        self._members: dict[str, zipfile.ZipInfo] = {}
-        for member in self._zip.infolist():
-            if member.is_dir():
-                continue
-            path, reason = safe_path(_name(member))
-            reason = reason or _unreadable(member)
-            if reason is None and path in self._members:
-                self.problems.append((path, TWICE))
-            if reason is None:
-                self._members[path] = member
-                self.paths[path] = _time(member)
-            else:
-                self.problems.append((path, reason))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reopened, (Zip, self._place)
-
-    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
-        for path, target in wanted.items():
-            bag.add(target, self._reader(self._members[path]), self.paths[path])
-
-    def _reader(self, member: zipfile.ZipInfo) -> Callable[[int], Content]:
-        def read(size: int) -> Content:
-            try:
-                with self._zip.open(member) as stream:
-                    return stream.read(size)
-            except _DAMAGED as problem:
-                return f"damaged in the archive ({problem}): left out"
-
-        return read
+        packed = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
+        for member in packed.infolist():
+            if not member.is_dir():
+                self._add(_name(member), functools.partial(packed.open, member), _time(member), _unreadable(member))
 
 
-class Tar:
-    """A tar or tar.gz, read as a stream: once for its table of contents, once for its files."""
+class Tar(Archive):
+    """A tar or tar.gz, unpacked in memory."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self.paths: dict[str, float | None] = {}
-        self.problems: list[tuple[str, str]] = []
-        self._index: dict[str, int] = {}
-        for index, (member, _) in enumerate(self._members()):
-            if index == _MEMBERS:
+        super().__init__(place)
+        with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as packed:
+            is_gzip = packed.read(2) == b"\x1f\x8b"
+            packed.seek(0)
+            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if is_gzip else packed
+            content = stream.read(UNPACKED_BYTES + 1)
+        if len(content) > UNPACKED_BYTES:
+            raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
+        tar = tarfile.TarFile(fileobj=io.BytesIO(content), tarinfo=_Header)
+        for number, member in enumerate(tar):
+            if number == _MEMBERS:
                 raise BrokenArchive(f"more than {_MEMBERS:,} files and folders inside: nothing was read")
-            path, reason = safe_path(as_text(member.name))
-            if member.isdir():
-                continue
-            if not member.isreg():
-                reason = reason or "a link or a device in an archive: left out"
-            if reason is not None:
-                self.problems.append((path, reason))
-                continue
-            if path in self._index:
-                self.problems.append((path, TWICE))
-            self._index[path] = index
-            self.paths[path] = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reopened, (Tar, self._place)
-
-    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
-        at = {self._index[path]: path for path in wanted}
-        for index, (member, tar) in enumerate(self._members()):
-            if index in at:
-                bag.add(wanted[at[index]], _tar_reader(tar, member), self.paths[at[index]])
-
-    def _members(self) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
-        raw: IO[bytes] = io.BytesIO(self._place) if isinstance(self._place, bytes) else self._place.open("rb")
-        with raw:
-            head = raw.read(2)
-            raw.seek(0)
-            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if head == b"\x1f\x8b" else raw
-            bounded = cast("IO[bytes]", _Bounded(stream))
-            with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as tar:
-                for member in tar:
-                    yield member, tar
-                    tar.members.clear()  # type: ignore[attr-defined]  # tarfile would keep every member in memory.
+            if not member.isdir():
+                changed = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
+                problem = None if member.isreg() else "a link or a device in an archive: left out"
+                self._add(as_text(member.name), functools.partial(tar.extractfile, member), changed, problem)
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar; those that are read as a whole must be short."""
+    """A header of a tar; those that are no file are read as a whole, so they must be short."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
         found = super().frombuf(buf, encoding, errors)
-        if found.type in _EXTENDED and found.size > _HEADER_BYTES:
+        if not found.isreg() and found.size > _HEADER_BYTES:
             raise BrokenArchive(f"a header of more than {_HEADER_BYTES >> 10} KiB: nothing was read")
         return found
 
 
-class _Bounded:
-    """A stream that ends with an error when more was unpacked than a submission may have."""
+class Folder(Archive):
+    """A folder on disk.
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._left = UNPACKED_BYTES
+    Args:
+        most: files that are listed at most.
+    """
 
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(min(size, self._left + 1))
-        self._left -= len(data)
-        if self._left < 0:
-            raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
-        return data
+    def __init__(self, place: Path, most: int = _MAX_PATHS) -> None:
+        super().__init__(place)
+        self._root = place
+        for at, folders, files in os.walk(place, onerror=self._not_listed):
+            here = Path(at)
+            if "pyvenv.cfg" in files and here != place:
+                folders[:] = [name for name in folders if name.lower() not in _PARTS_OF_VENV]
+            folders[:] = [] if is_clutter(self._name(here)) else sorted(folders)
+            if folders and len(here.relative_to(place).parts) > MAX_DEPTH:
+                self.problems.append((f"{self._name(here)}/", f"nested more than {MAX_DEPTH} folders deep: left out"))
+                folders.clear()
+            for name in (*folders, *sorted(files)):
+                file = here / name
+                path = self._name(file)
+                if is_clutter(path) and (name in folders or not is_hidden_code(path)):
+                    continue
+                if file.is_symlink():
+                    self.problems.append((path, LINK))
+                elif name not in folders:
+                    self.files[path] = read_file(file), time_of(file)
+                elif is_code(name):
+                    self.problems.append((path, "a folder, not a file"))
+            if len(self.files) > most:
+                self.problems.append(("./", f"more than {most:,} files: the rest was left out"))
+                return
+
+    def _name(self, file: Path) -> str:
+        return as_text(file.relative_to(self._root).as_posix())
+
+    def _not_listed(self, problem: OSError) -> None:
+        self.problems.append(
+            (f"{self._name(Path(problem.filename))}/", f"cannot be listed ({problem.strerror}): left out")
+        )
 
 
-def _tar_reader(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Callable[[int], Content]:
+def read_file(file: Path) -> Read:
+    """A reader of one regular file."""
+
     def read(size: int) -> Content:
         try:
-            stream = tar.extractfile(member)
-            return b"" if stream is None else stream.read(size)
-        except (*_DAMAGED, tarfile.TarError) as problem:
-            return f"damaged in the archive ({problem}): left out"
+            # Not blocking: opening a named pipe must not wait for a writer.
+            flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            with os.fdopen(os.open(file, flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
+                status = os.fstat(stream.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    return "not a regular file: left out"
+                return stream.read(min(size, status.st_size + 1))  # more would be reserved in memory
+        except OSError as problem:
+            return LINK if file.is_symlink() else f"cannot be read ({problem.strerror}): left out"
 
     return read
+
+
+def time_of(file: Path) -> float | None:
+    """When the file was last written to."""
+    try:
+        return file.lstat().st_mtime
+    except OSError:
+        return None
 
 
 def _name(member: zipfile.ZipInfo) -> str:

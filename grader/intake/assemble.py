@@ -1,60 +1,56 @@
 """Makes a submission of the files that were found: notebooks become modules, and each topic gets its file.
 
 Of several files for a topic, the one with most answers counts, of equals the first. Never guesses in silence: if a
-file was taken for a topic because of its definitions, or is in doubt, a note says so.
+file was taken for a topic because of its definitions, or is in doubt, a note says so. At last decides which topics were
+handed in as something that could not be read: no answer, and no wrong one either.
 """
 
+from __future__ import annotations
+
+import codecs
+import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
 
-from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag, is_code
-from grader.intake.notebook import module_of, text_of, without_magics
+from grader.intake.bag import Bag
+from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code
+from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
-from grader.intake.topics import Topics, code_lines
-from grader.intake.unread import SeenText, unread_topics
+from grader.intake.topics import Topics, code_lines, fingerprint
+from grader.results import Unread
+from grader.text import one_line
 
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
+_MOST = 200
+_IMPORTED = re.compile(r"(?:from|import)\s+(\w+)")
+_MARKS_OF_KINDS = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip archive",
+    b"\x89PNG": "a picture",
+    b"{\\rtf": "a document in RTF",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_DOCUMENTS = (".pdf", ".doc", ".rtf")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _MAX_NOTES = 200
+# How many files a note may name, and how many files that belong to no topic get a note.
 _NAMED = 5
-"""How many files a note may name, and how many files that belong to no topic get a note."""
 
 
-def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submission:
+def assemble(name: str, bag: Bag, arrival: Arrival) -> Submission:
     """The submission in the bag."""
-    places = _places(bag, topics)
-    found = _read(bag, places, topics)
-    given = _give_to_topics(found.modules, topics)
-    if not found.modules and not found.notes and not bag.work:
+    assembly = _Assembly(bag)
+    assembly.read_modules()
+    if not assembly.modules and not assembly.notes and not bag.work:
         only = f", but {next(iter(bag.others))}" if bag.others else ""
-        found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
-    used = {module.path for module in given.modules.values()}
-    files = {path: module.content for path, module in found.modules.items() if path not in used and not module.is_spare}
-    files |= {path: module.content for path, module in given.modules.items()}
-    work, about_work = _work(bag, places, topics)
-    files |= {path: content for path, content in work.items() if path not in files}
-    for spare, (path, archive) in bag.twice.items():
-        target = f"{path.removeprefix(places.stubs).removeprefix(places.root).rpartition('.')[0]}.py"
-        if not any(module.origin == spare.removeprefix(places.root) for module in given.modules.values()):
-            given.notes.append(Note(target, f"handed in twice; the file counts, not the one in {archive}"))
-    notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
-    counting = {one.origin: path for path, one in (found.modules | given.modules).items() if _topic_of(path, topics)}
-    seen = [SeenText(counting.get(one.path, one.path), one.text, one.module) for one in found.seen]
-    seen += [SeenText(path, text_of(content), _hidden_module(path, content)) for path, content in bag.others.items()]
-    unread = unread_topics(files, notes, topics, seen)
-    if len(notes) > _MAX_NOTES:
-        notes[_MAX_NOTES:] = [Note("./", f"{len(notes) - _MAX_NOTES:,} more notes like these")]
-    return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
-
-
-def _hidden_module(path: str, content: bytes) -> bytes | None:
-    """The code of a file with a hidden name or folder; None of a file that is no code."""
-    if not is_code(path):
-        return None
-    return module_of(content).module if path.lower().endswith(".ipynb") else content
+        assembly.note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else "")
+    assembly.give_to_topics()
+    return assembly.submission(name, arrival)
 
 
 class _Module(msgspec.Struct, frozen=True):
@@ -72,138 +68,230 @@ class _Module(msgspec.Struct, frozen=True):
     is_spare: bool = False
 
 
-class _Places(msgspec.Struct, frozen=True):
-    """The folders of a submission's modules in the bag, as prefixes of paths; ``exercises/`` may be one, too."""
+class _Assembly:
+    """A submission in the making.
 
-    root: str
-    stubs: str
-    searched: tuple[str, ...]
-    note: Note | None = None
-
-
-@dataclass
-class _Found:
-    """The modules in the bag by their path, notes on the files that were left out, and everything that has code."""
-
-    modules: dict[str, _Module] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    seen: list[SeenText] = field(default_factory=list)
-
-
-@dataclass
-class _Given:
-    """The topic files that modules of another name were taken for, and notes on that."""
-
-    modules: dict[str, _Module] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-
-
-# ---------------------------------------------------------------- the folder of the work
-
-
-def _places(bag: Bag, topics: Topics) -> _Places:
-    root, note = _version(_root(bag, topics), bag, topics)
-    stubs = f"{root}{STUBS}/"
-    at_root = any(_topic_of(path.removeprefix(root), topics) for path in bag.files if path.startswith(root))
-    below = any(_topic_of(path.removeprefix(stubs), topics) for path in bag.files)
-    return _Places(root, stubs, (root, stubs) if at_root or not below else (stubs, root), note)
-
-
-def _root(bag: Bag, topics: Topics) -> str:
-    """The folders that all files are in, as when a folder is packed as a whole."""
-    return _root_of("", bag, topics)
-
-
-def _root_of(root: str, bag: Bag, topics: Topics) -> str:
-    """The same below a folder."""
-    while True:
-        inside = [path.removeprefix(root) for path in bag.files if path.startswith(root)]
-        if not inside or any("/" not in path or _topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
-            return root
-        first = {path.partition("/")[0] for path in inside}
-        if len(first) != 1 or first == {STUBS}:
-            return root
-        root += f"{first.pop()}/"
-
-
-def _version(root: str, bag: Bag, topics: Topics) -> tuple[str, Note | None]:
-    """The folder of the work; of several that are versions of each other the last one, with a note that says so."""
-    inside = [path.removeprefix(root) for path in bag.files]
-    if any(_topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
-        return root, None
-    folders: dict[str, bool] = {}
-    for path in inside:
-        if topic := _topic_of(PurePosixPath(path).name, topics):
-            folder = path.partition("/")[0]
-            own = path.endswith(".ipynb") or topics.answers(topic, bag.files[f"{root}{path}"]) > 0
-            folders[folder] = own or folders.get(folder, False)
-    last = latest(sorted(folders))
-    if last is not None and not folders[last]:
-        return root, None  # as it was handed out: an earlier one may have the answer
-    if last is None:
-        return root, None
-    others = ", ".join(f"{folder}/" for folder in sorted(folders.keys() - {last})[:_NAMED])
-    return _root_of(f"{root}{last}/", bag, topics), Note("./", f"{last}/ counts, the last version, not {others}")
-
-
-def _topic_of(path: str, topics: Topics) -> str | None:
-    """The topic whose exact name a file at the top has."""
-    stem = PurePosixPath(path).stem
-    return stem if "/" not in path and stem in topics.names else None
-
-
-# ---------------------------------------------------------------- from files to modules
-
-
-def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
-    """The modules in the bag; of two with one path the first one counts."""
-    found = _Found(notes=[_note_on_topic(note, places, topics) for note in bag.all_notes()])
-    found.notes += [places.note] if places.note else []
-    for path, origin, content in _files(bag, places):
-        beside = places.searched[0] != places.root and not f"{places.root}{origin}".startswith(places.stubs)
-        is_spare = beside or f"{places.root}{origin}" in bag.twice or _of_course(origin)
-        target = f"{path.rpartition('.')[0]}.py"
-        if not path.lower().endswith(".ipynb"):
-            python, left_out = without_magics(content)
-            found.notes += [Note(target, text) for text in left_out]
-            _add(found, _Module(target, origin, python, is_spare), topics, at_top=origin != path)
-            continue
-        module, left_out, written = module_of(content)
-        lost = "" if module and code_lines(module) else WORK
-        found.notes += [Note(target, text, source=PurePosixPath(path).name, lost=lost) for text in left_out]
-        if module is not None:
-            _add(found, _Module(target, origin, module, is_spare), topics, text_of(content), at_top=origin != path)
-        folder = path[: path.rfind("/") + 1]
-        for name, text in written.items():
-            _add(
-                found,
-                _Module(f"{folder}{name}", f"{origin} (%%writefile {name})", text, is_spare),
-                topics,
-                at_top=False,
-            )
-    return found
-
-
-def _add(found: _Found, module: _Module, topics: Topics, text: str = "", *, at_top: bool) -> None:
-    """Takes a module; of two for one path the one with more answers, else the first.
-
-    Args:
-        text: all of a notebook.
+    Attributes:
+        root: the folder of the work in the bag, as a prefix of paths.
+        stubs: the folder ``exercises/`` in it.
+        searched: these two in the order in which they count.
+        modules: by path in the submission; of two with one path the one that counts.
+        given: the modules of another name that were taken for a topic, by the path of that topic's file.
+        seen: everything that has code or text, whether it counts or not.
     """
-    if _of_course(module.origin) and topics.is_course_file(module.content):
-        return
-    found.seen.append(SeenText(module.origin, text or text_of(module.content), module.content))
-    kept = found.modules.get(module.path)
-    if kept is None:
-        found.modules[module.path] = module
-        return
-    topic = _topic_of(module.path, topics)
-    if topic and topics.answers(topic, module.content) > topics.answers(topic, kept.content):
-        found.modules[module.path] = module
-        found.notes.append(_instead_of(kept, module, topic, topics))
-    else:
-        where = "the one at the top" if at_top else kept.origin
-        found.notes.append(Note(module.path, f"handed in twice; {where} counts, not {module.origin}"))
+
+    def __init__(self, bag: Bag) -> None:
+        self.bag = bag
+        self.topics = bag.topics
+        self.modules: dict[str, _Module] = {}
+        self.given: dict[str, _Module] = {}
+        self.seen: list[SeenText] = []
+        self.root, version_note = self._last_version(self._unwrapped(""))
+        self.stubs = f"{self.root}{STUBS}/"
+        at_root = any(self._topic_of(path.removeprefix(self.root)) for path in bag.files if path.startswith(self.root))
+        below = any(self._topic_of(path.removeprefix(self.stubs)) for path in bag.files)
+        self.searched = (self.root, self.stubs) if at_root or not below else (self.stubs, self.root)
+        self.notes = [*map(self._on_topic, bag.notes), *version_note]
+
+    def note(self, path: str, text: str, source: str = "", lost: str = "") -> None:
+        self.notes.append(Note(path, text, source, lost))
+
+    def _topic_of(self, path: str) -> str | None:
+        """The topic whose exact name a file at the top has."""
+        stem = PurePosixPath(path).stem
+        return stem if "/" not in path and stem in self.topics.names else None
+
+    # ---------------------------------------------------------------- the folder of the work
+
+    def _unwrapped(self, root: str) -> str:
+        """The innermost folder that all files below a folder are in, as when a folder is packed as a whole."""
+        while True:
+            inside = [path.removeprefix(root) for path in self.bag.files if path.startswith(root)]
+            first = {path.partition("/")[0] for path in inside}
+            if len(first) != 1 or first == {STUBS} or any("/" not in path for path in inside):
+                return root
+            root += f"{first.pop()}/"
+
+    def _last_version(self, root: str) -> tuple[str, list[Note]]:
+        """The folder of the work; of several that are versions of each other the last one, with a note that says so."""
+        inside = [path.removeprefix(root) for path in self.bag.files]
+        if any(self._topic_of(path.removeprefix(f"{STUBS}/")) for path in inside):
+            return root, []
+        folders: dict[str, bool] = {}
+        for path in inside:
+            if topic := self._topic_of(PurePosixPath(path).name):
+                is_own = path.endswith(".ipynb") or self.topics.answers(topic, self.bag.files[f"{root}{path}"]) > 0
+                folder = path.partition("/")[0]
+                folders[folder] = folders.get(folder, False) or is_own
+        last = latest(sorted(folders))
+        if last is None or not folders[last]:  # not own: an earlier one may have the answer
+            return root, []
+        others = ", ".join(f"{folder}/" for folder in sorted(folders.keys() - {last})[:_NAMED])
+        return self._unwrapped(f"{root}{last}/"), [Note("./", f"{last}/ counts, the last version, not {others}")]
+
+    def _on_topic(self, note: Note) -> Note:
+        """The same note, on the topic's file if it is about a file that would have become that one."""
+        for place in (self.stubs, self.root):
+            inside = note.path.removeprefix(place)
+            if note.path.startswith(place) and (topic := self._topic_of(inside)):
+                source = "" if inside.endswith(".py") else inside
+                return Note(f"{topic}.py" if source else inside, note.text, source, note.lost)
+        return note
+
+    # ---------------------------------------------------------------- from files to modules
+
+    def read_modules(self) -> None:
+        """Makes modules of the files in the bag."""
+        for path, origin, content in self._files():
+            whole = f"{self.root}{origin}"
+            beside = self.searched[0] != self.root and not whole.startswith(self.stubs)
+            is_spare = beside or whole in self.bag.twice or _of_course(origin)
+            target = f"{path.rpartition('.')[0]}.py"
+            is_notebook = path.lower().endswith(".ipynb")
+            code = module_of(content) if is_notebook else NotebookCode(*without_magics(content), {})
+            is_lost = is_notebook and not (code.module and code_lines(code.module))
+            for text in code.notes:
+                self.note(target, text, PurePosixPath(path).name if is_notebook else "", WORK if is_lost else "")
+            if code.module is not None:
+                self._add(_Module(target, origin, code.module, is_spare), text_of(content), at_top=origin != path)
+            for name, written in code.written.items():
+                target = str(PurePosixPath(path).with_name(name))
+                module = _Module(target, f"{origin} (%%writefile {name})", written, is_spare)
+                self._add(module, text_of(written), at_top=False)
+
+    def _files(self) -> Iterator[tuple[str, str, bytes]]:
+        """Path in the submission, path below the root, content: of modules first, then of notebooks."""
+        in_order = sorted(self.bag.files.items(), key=lambda item: (item[0].endswith(".ipynb"), item[0]))
+        for place in self.searched:
+            for path, content in in_order:
+                in_stubs = place == self.root and path.startswith(self.stubs)
+                if path.startswith(place) and not in_stubs:
+                    yield path.removeprefix(place), path.removeprefix(self.root), content
+
+    def _add(self, module: _Module, text: str, *, at_top: bool) -> None:
+        """Takes a module; of two for one path the one with more answers, else the first.
+
+        Args:
+            text: all of the file, with what is no code in a notebook.
+        """
+        if _of_course(module.origin) and fingerprint(module.content) in self.topics.solutions:
+            return
+        self.seen.append(SeenText(module.origin, text, module.content))
+        kept = self.modules.setdefault(module.path, module)
+        topic = self._topic_of(module.path)
+        if topic and self.topics.answers(topic, module.content) > self.topics.answers(topic, kept.content):
+            self.modules[module.path] = module
+            self._note_instead_of(kept, module, topic)
+        elif kept is not module:
+            where = "the one at the top" if at_top else kept.origin
+            self.note(module.path, f"handed in twice; {where} counts, not {module.origin}")
+
+    def _note_instead_of(self, file: _Module, module: _Module, topic: str) -> None:
+        why = self.topics.why_not_own(topic, file.content) or "it has fewer answers"
+        self.note(f"{topic}.py", f"taken from {module.origin}; {file.origin} does not count: {why}")
+
+    # ---------------------------------------------------------------- which module is which topic
+
+    def give_to_topics(self) -> None:
+        """Finds the module that is meant for each topic without an answer in a file of its name, if there is one."""
+        others = [module for path, module in self.modules.items() if not self._topic_of(path)]
+        loose = [module for module in others if "/" not in module.path]
+        missing = [topic for topic in sorted(self.topics.names) if f"{topic}.py" not in self.modules]
+        named = {module.path: self.topics.named(PurePosixPath(module.path).stem) for module in loose}
+        if len(loose) == 1 and len(self.topics.names) == 1 and missing:
+            named[loose[0].path] = missing[0]
+        is_meant = [self._give_to_topic(topic, others, named) for topic in sorted(self.topics.names)]
+        if not any(is_meant):
+            for module in loose[:_NAMED]:
+                why = "its name does not say which topic it is, and it defines none of the exercises"
+                self.note(module.origin, f"{why}; call it {min(self.topics.names, default='topic')}.py, for example")
+
+    def _give_to_topic(self, topic: str, others: Sequence[_Module], named: dict[str, str | None]) -> bool:
+        """The same for one topic; whether any module is meant for it, or may be.
+
+        Args:
+            named: the topic in the name of each module at the top, by its path.
+        """
+        target = f"{topic}.py"
+        file = self.modules.get(target)
+        defines = {module.path: self.topics.defined(module.content).get(topic, []) for module in others}
+        loose = [module for module in others if module.path in named]
+        below = [module for module in others if module.path not in named]
+        by_name = [module for module in loose if named[module.path] == topic]
+        by_content = [module for module in loose if defines[module.path] and not named[module.path]]
+        in_folder = [module for module in below if PurePosixPath(module.path).name == target]
+        kinds = [by_name, by_content, in_folder, [module for module in below if defines[module.path]]]
+        has = {module.path: self.topics.answers(topic, module.content) for kind in kinds for module in kind}
+        most = max(has.values(), default=0)
+        if file and (not most or most <= self.topics.answers(topic, file.content)):
+            for module in (*by_name, *in_folder):
+                if has[module.path] and not module.is_spare:
+                    self.note(module.origin, f"not taken for {topic}, as {target} is there")
+            return True
+        best = ([module for module in kind if has[module.path] == most] for kind in kinds)
+        candidates = sorted(next(filter(None, best), []), key=lambda module: module.path)
+        if last := latest([module.path.removesuffix(".py") for module in candidates]):
+            older = ", ".join([module.path for module in candidates if module.path != f"{last}.py"][:_NAMED])
+            self.note(target, f"{last}.py counts, the last version, not {older}")
+            candidates = [module for module in candidates if module.path == f"{last}.py"]
+        if len(candidates) > 1:
+            which = ", ".join(module.origin for module in candidates[:_NAMED])
+            reason = f"could be any of {which}: none was taken; one of them must be called {target}"
+            self.note(target, reason, lost=WORK)
+        for module in candidates if len(candidates) == 1 else ():
+            self.given[target] = module
+            if file:
+                self._note_instead_of(file, module, topic)
+            elif module not in by_name:
+                found = defines[module.path]
+                names = ", ".join(found[:3]) + (", …" if found[3:] else "")
+                self.note(target, f"taken from {module.origin}" + (f", which defines {names}" if names else ""))
+        return bool(file or candidates)
+
+    # ---------------------------------------------------------------- all of it
+
+    def submission(self, name: str, arrival: Arrival) -> Submission:
+        """The submission, when each topic has its module."""
+        used = {module.path for module in self.given.values()}
+        spare = {path for path, module in self.modules.items() if module.is_spare}
+        counting = {path: module for path, module in self.modules.items() if path not in used | spare} | self.given
+        # A note on a notebook that was taken for a topic is one on the file of the first such topic.
+        target_of = {module.path: path for path, module in reversed(self.given.items())}
+        for at, note in enumerate(self.notes):
+            if note.source:
+                self.notes[at] = msgspec.structs.replace(note, path=target_of.get(note.path, note.path))
+        origins = {module.origin for module in self.given.values()}
+        for path, (target, archive) in self.bag.twice.items():
+            if path.removeprefix(self.root) not in origins:
+                inside = target.removeprefix(self.stubs).removeprefix(self.root)
+                text = f"handed in twice; the file counts, not the one in {archive}"
+                self.note(f"{inside.rpartition('.')[0]}.py", text)
+        files = self._marked_files() | {path: module.content for path, module in counting.items()}
+        topic_of = {one.origin: path for path, one in (self.modules | self.given).items() if self._topic_of(path)}
+        seen = [msgspec.structs.replace(one, path=topic_of.get(one.path, one.path)) for one in self.seen]
+        for path, content in self.bag.others.items():
+            module = module_of(content).module if path.lower().endswith(".ipynb") else content
+            seen.append(SeenText(path, text_of(content), module if is_code(path) else None))
+        unread = tuple(_Look(files, self.notes, self.topics, seen).unread())
+        notes = self.notes[:_MAX_NOTES]
+        if more := len(self.notes) - len(notes):
+            notes.append(Note("./", f"{more:,} more notes like these"))
+        return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
+
+    def _marked_files(self) -> dict[str, bytes]:
+        """The other files that a person marks: at their path, else the only one of that name, with a note."""
+        marked: dict[str, bytes] = {}
+        work = self.bag.work
+        for file in sorted(self.topics.files):
+            name = file.rpartition("/")[2].lower()
+            exact = [path for place in self.searched if (path := f"{place}{file}") in work]
+            others = sorted(path for path in work if path.rpartition("/")[2].lower() == name)
+            if exact or len(others) == 1:
+                marked[file] = work[[*exact, *others][0]]
+            if others and not exact:
+                taken = f"taken from {others[0]}" if file in marked else ""
+                self.note(file, taken or f"could be any of {', '.join(others[:_NAMED])}: none was taken")
+        return marked
 
 
 def _of_course(path: str) -> bool:
@@ -211,151 +299,169 @@ def _of_course(path: str) -> bool:
     return not COURSE_FOLDERS.isdisjoint(path.split("/")[:-1])
 
 
-def _files(bag: Bag, places: _Places) -> Iterator[tuple[str, str, bytes]]:
-    """Path in the submission, path below the root, content: of modules first, then of notebooks."""
-    in_order = sorted(bag.files.items(), key=lambda item: (item[0].endswith(".ipynb"), item[0]))
-    for place in places.searched:
-        for path, content in in_order:
-            in_stubs = place == places.root and path.startswith(places.stubs)
-            if path.startswith(place) and not in_stubs:
-                yield path.removeprefix(place), path.removeprefix(places.root), content
-
-
-def _work(bag: Bag, places: _Places, topics: Topics) -> tuple[dict[str, bytes], list[Note]]:
-    """The other files that a person marks: at their path, else the only one of that name; and notes on those."""
-    work: dict[str, bytes] = {}
-    notes = []
-    for file in sorted(topics.files):
-        name = file.rpartition("/")[2].lower()
-        exact = [path for place in places.searched if (path := f"{place}{file}") in bag.work]
-        others = sorted(path for path in bag.work if path.rpartition("/")[2].lower() == name)
-        found = exact[:1] or (others if len(others) == 1 else [])
-        if found:
-            work[file] = bag.work[found[0]]
-            notes += [] if exact else [Note(file, f"taken from {found[0]}")]
-        elif others:
-            notes.append(Note(file, f"could be any of {', '.join(others[:_NAMED])}: none was taken"))
-    return work, notes
-
-
-def _note_on_topic(note: Note, places: _Places, topics: Topics) -> Note:
-    """The same note, on the topic's file if it is about a file that would have become that one."""
-    for place in (places.stubs, places.root):
-        inside = note.path.removeprefix(place)
-        topic = _topic_of(inside, topics) if note.path.startswith(place) else None
-        if topic:
-            source = "" if inside.endswith(".py") else inside
-            return Note(f"{topic}.py" if source else inside, note.text, source, note.lost)
-    return note
-
-
-# ---------------------------------------------------------------- which module is which topic
-
-
-def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
-    """Finds the module that is meant for each topic without an answer in a file of its name, if there is one."""
-    others = [module for path, module in modules.items() if not _topic_of(path, topics)]
-    loose = [module for module in others if "/" not in module.path]
-    missing = [topic for topic in sorted(topics.names) if f"{topic}.py" not in modules]
-    defined = {module.path: topics.defined(module.content) for module in others}
-    named = {module.path: topics.named(PurePosixPath(module.path).stem) for module in loose}
-    if len(loose) == 1 and len(topics.names) == 1 and missing:
-        named[loose[0].path] = missing[0]
-
-    given = _Given()
-    any_found = len(missing) < len(topics.names)
-    for topic in sorted(topics.names):
-        file = modules.get(f"{topic}.py")
-        by_name = [module for module in loose if named[module.path] == topic]
-        by_content = [module for module in loose if topic in defined[module.path] and not named[module.path]]
-        below = [module for module in others if "/" in module.path]
-        in_folder = [module for module in below if PurePosixPath(module.path).name == f"{topic}.py"]
-        kinds = [by_name, by_content, in_folder, [module for module in below if topic in defined[module.path]]]
-        has = {module.path: topics.answers(topic, module.content) for kind in kinds for module in kind}
-        most = max([*has.values(), 0])
-        if file and (not most or most <= topics.answers(topic, file.content)):
-            given.notes += [
-                _not_taken(module, topic)
-                for module in (*by_name, *in_folder)
-                if has[module.path] and not module.is_spare
-            ]
-            continue
-        best = [[module for module in kind if has[module.path] == most] for kind in kinds]
-        candidates = next(filter(None, best), [])
-        if last := latest([module.path.removesuffix(".py") for module in candidates]):
-            given.notes.append(_last_of(candidates, f"{last}.py", topic))
-            candidates = [module for module in candidates if module.path == f"{last}.py"]
-        any_found = any_found or bool(candidates)
-        if len(candidates) == 1:
-            module = candidates[0]
-            given.modules[f"{topic}.py"] = module
-            if file:
-                given.notes.append(_instead_of(file, module, topic, topics))
-            elif module not in by_name:
-                given.notes.append(_taken_from(module, topic, defined[module.path].get(topic, [])))
-        elif candidates:
-            given.notes.append(_any_of(candidates, topic))
-    if not any_found:
-        example = min(topics.names, default="topic")
-        given.notes += [_of_no_topic(module, example) for module in loose[:_NAMED]]
-    return given
-
-
-def _about_topic_file(note: Note, given: Mapping[str, _Module]) -> Note:
-    """A note on a notebook that was taken for a topic is a note on the (first such) topic's file."""
-    if not note.source:
-        return note
-    target = next((path for path, module in given.items() if module.path == note.path), note.path)
-    return msgspec.structs.replace(note, path=target)
-
-
-def _taken_from(module: _Module, topic: str, defines: Sequence[str]) -> Note:
-    names = ", ".join(defines[:3]) + (", …" if defines[3:] else "")
-    return Note(f"{topic}.py", f"taken from {module.origin}" + (f", which defines {names}" if names else ""))
-
-
-def _instead_of(file: _Module, module: _Module, topic: str, topics: Topics) -> Note:
-    why = topics.why_not_own(topic, file.content) or "it has fewer answers"
-    return Note(f"{topic}.py", f"taken from {module.origin}; {file.origin} does not count: {why}")
-
-
-def _not_taken(module: _Module, topic: str) -> Note:
-    return Note(module.origin, f"not taken for {topic}, as {topic}.py is there")
-
-
-def _last_of(candidates: Sequence[_Module], last: str, topic: str) -> Note:
-    others = ", ".join(sorted(module.path for module in candidates if module.path != last)[:_NAMED])
-    return Note(f"{topic}.py", f"{last} counts, the last version, not {others}")
-
-
-def _any_of(candidates: Sequence[_Module], topic: str) -> Note:
-    which = ", ".join(module.origin for module in sorted(candidates, key=lambda one: one.path)[:_NAMED])
-    file = f"{topic}.py"
-    return Note(file, f"could be any of {which}: none was taken; one of them must be called {file}", lost=WORK)
-
-
-def _of_no_topic(module: _Module, example: str) -> Note:
-    return Note(
-        module.origin,
-        "its name does not say which topic it is, and it defines none of the exercises;"
-        f" call it {example}.py, for example",
-    )
-
-
-# ---------------------------------------------------------------- versions of one thing: homework_v1, homework_v2
-
-
-def version_of(name: str) -> tuple[str, int] | None:
-    """The name without its version, in lower case, and the version's number; None if it has none."""
-    found = _VERSION.search(name)
-    return (name[: found.start()].lower(), int(found["number"])) if found else None
-
-
 def latest(names: Sequence[str]) -> str | None:
     """The last version, if all names are versions of one thing; None if not, or if two are the same version."""
-    versions = [version_of(name) for name in names]
-    known = [version for version in versions if version is not None]
-    if len(known) != len(names) or len(known) < 2 or len({base for base, _ in known}) != 1:
-        return None
-    numbers = [number for _, number in known]
-    return names[numbers.index(max(numbers))] if len(set(numbers)) == len(numbers) else None
+    versions: dict[int, str] = {}
+    bases = set()
+    for name in names:
+        if found := _VERSION.search(name):
+            versions[int(found["number"])] = name
+            bases.add(name[: found.start()].lower())
+    is_one_thing = len(bases) == 1 and len(versions) == len(names) > 1
+    return versions[max(versions)] if is_one_thing else None
+
+
+# ---------------------------------------------------------------- what could not be read
+
+
+class SeenText(msgspec.Struct, frozen=True):
+    """A file of the upload, whether it counts or not, but none of the course's own.
+
+    Attributes:
+        path: in the upload, or of the module if it counts.
+        text: all of it, with what is no code in a notebook.
+        module: its code; None if it is of another kind.
+    """
+
+    path: str
+    text: str
+    module: bytes | None = None
+
+
+class _Look:
+    """Looks for the topics whose work is there and could not be read.
+
+    A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
+    code at all, such as a PDF, may have been it only if no topic was read. A topic whose file lacks an answer is one
+    of them if the answer may be somewhere else in the upload.
+
+    Attributes:
+        why_not_own: of each topic with a file, why that holds nothing of it that the student wrote; empty if it does,
+            or imports another file.
+        other: the first file that may answer any topic, if nothing of any topic is written.
+    """
+
+    def __init__(
+        self, files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText]
+    ) -> None:
+        self.files = files
+        self.notes = notes
+        self.topics = topics
+        handed_out = {stub.decode("utf-8", "replace") for stub in topics.stubs.values()}
+        self.seen = [one for one in seen if one.text not in handed_out]
+        self.why_not_own = {
+            topic: "" if self._imports_others(topic) else topics.why_not_own(topic, files[f"{topic}.py"])
+            for topic in sorted(topics.names)
+            if f"{topic}.py" in files
+        }
+        self.other = ""
+        if all(self.why_not_own.values()):
+            self.other = next((one.path for one in self.seen if self._may_be_work(one)), "")
+
+    def unread(self) -> Iterator[Unread]:
+        for topic in sorted(self.topics.names):
+            reason = self._of_file(topic) if f"{topic}.py" in self.files else self._of_missing(topic)
+            if reason:
+                yield Unread(topic, one_line(reason, _MOST))
+
+    def _of_missing(self, topic: str) -> str:
+        """Why a topic without a file needs a look; empty if nothing of it was handed in."""
+        file = f"{topic}.py"
+        named = {f"{one}.py" for one in self.topics.names}
+        lost = [note for note in self.notes if note.lost == WORK or (note.lost and not self.why_not_own)]
+        for note in [note for note in lost if note.path == file] or [note for note in lost if note.path not in named]:
+            return str(note)
+        elsewhere = self._elsewhere(topic)
+        return f"{file} is not there, but {elsewhere} is" if elsewhere else ""
+
+    def _of_file(self, topic: str) -> str:
+        """Why a topic with a file needs a look; empty if it has an answer, or was only not begun."""
+        file = f"{topic}.py"
+        why = self.why_not_own[topic]
+        not_python = why_not_python(self.files[file])
+        doubt = not_python or (self._of_untouched(topic, file, why) if why else self._of_answered(topic))
+        return doubt and f"{file}: {doubt}"
+
+    def _of_answered(self, topic: str) -> str:
+        """Why a file with an answer needs a look."""
+        answered = self.topics.answered(topic, self.files[f"{topic}.py"])
+        missing = self.topics.exercises.get(topic, frozenset()) - self.topics.written(topic, self.files[f"{topic}.py"])
+        if not missing or self._imports_others(topic):
+            return ""
+        if replaced := sorted(missing & answered.keys()):
+            return f"after the answer to {replaced[0]} comes its stub again"
+        for one in self.seen:
+            if one.module is not None and (there := missing & self.topics.written(topic, one.module)):
+                return f"it has no {min(there)}, but {one.path} has"
+        return ""
+
+    def _of_untouched(self, topic: str, file: str, why: str) -> str:
+        """Why a file without an answer needs a look."""
+        content = self.files[file]
+        about = [note for note in self.notes if note.path == file and (note.source or note.lost)] or [
+            note for note in self.notes if note.lost == WORK and note.path.removesuffix(".py") not in self.topics.names
+        ]
+        if about:
+            where = about[0].source or about[0].path
+            return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
+        if elsewhere := self._elsewhere(topic):
+            return f"{why}, but {elsewhere} is there too"
+        if content == self.topics.stubs.get(topic):
+            return ""
+        text = next((one.text for one in self.seen if one.path == file), "")
+        name, in_comments = self.topics.hidden_in(topic, text, self.topics.at_top(content))
+        if in_comments:
+            return f"{why}, but has {name} in comments"
+        if self.topics.has_link_only(topic, text):
+            return f"{why}, but has a link"
+        words = re.findall(r"\w+", "\n".join(code_lines(content)))
+        is_begun = not {"def", "class", *self.topics.exercises.get(topic, ())}.isdisjoint(words)
+        if not name and not (is_begun and self.topics.has_more_code(content)):
+            return ""
+        return why if why.startswith("it defines none") else f"{why}, but has more code"
+
+    def _imports_others(self, topic: str) -> bool:
+        others = {path.partition("/")[0].removesuffix(".py") for path in self.files} - {topic}
+        lines = map(_IMPORTED.match, code_lines(self.files[f"{topic}.py"]))
+        return any(found is not None and found[1] in others for found in lines)
+
+    def _elsewhere(self, topic: str) -> str:
+        """The first other file that may hold an answer to a topic; empty if there is none."""
+        others = [one for one in self.seen if one.path != f"{topic}.py"]
+        return next((one.path for one in others if self._may_answer(topic, one)), self.other)
+
+    def _may_answer(self, topic: str, one: SeenText) -> bool:
+        if one.module is None:
+            is_named = self.topics.named(one.path.rpartition("/")[2]) == topic
+            return is_named or bool(self.topics.hidden_in(topic, one.text)[0])
+        if self.topics.answered(topic, one.module):
+            return True
+        return bool(self.topics.hidden_in(topic, one.text, self.topics.at_top(one.module), one.path)[0])
+
+    def _may_be_work(self, one: SeenText) -> bool:
+        """Whether a file may answer any topic: code that is no stub, a link, or no text."""
+        if one.module is None:
+            is_document = "\0" in one.text or "\ufffd" in one.text or one.path.lower().endswith(_DOCUMENTS)
+            return is_document or self.topics.has_link_only("", one.text)
+        if one.path.removesuffix(".py") in self.topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
+            return False
+        if PurePosixPath(one.path).stem in self.topics.names or is_clutter(one.path):
+            return self.topics.has_more_code(one.module)
+        return bool(code_lines(one.module))
+
+
+def why_not_python(content: bytes) -> str:
+    """Why these bytes are no Python source, whatever it says; empty if they are text that Python reads."""
+    for mark, kind in _MARKS_OF_KINDS.items():
+        if content.startswith(mark):
+            return f"it is {kind}, not Python text"
+    if content.startswith(_UTF_16):
+        return "it is text in UTF-16, which Python does not read; save it as UTF-8"
+    if b"\0" in content:
+        return "it holds null bytes: it is not Python text"
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        content.decode(encoding)
+    except Exception:  # a codec that the file names may raise any of them
+        return "it is not text in UTF-8, nor in an encoding that it names; save it as UTF-8"
+    return ""

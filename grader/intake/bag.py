@@ -1,37 +1,20 @@
-"""The files found of one submission, within bounds, and a note for each that was left out.
+"""The files of one submission, collected within bounds, and a note for each that was left out."""
 
-Never takes more than the bounds, never follows a symbolic link, never opens anything but a regular file.
-"""
+from collections.abc import Mapping
 
-import os
-import stat
-from collections.abc import Callable
-from pathlib import Path, PurePosixPath
-
+from grader.intake import kinds
+from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Read, open_archive
 from grader.intake.submission import WORK, Note
+from grader.intake.topics import Topics
 
-FILE_BYTES = 1024 * 1024
-TEXT_BYTES = FILE_BYTES // 4
-NOTEBOOK_BYTES = 8 * FILE_BYTES
-WORK_BYTES = 8 * FILE_BYTES
-ARCHIVE_BYTES = 64 * FILE_BYTES
-TOTAL_BYTES = 16 * FILE_BYTES
+TOTAL_BYTES = 16 * kinds.FILE_BYTES
 MAX_FILES = 2_000
 MAX_ENTRIES = 20_000
-MAX_DEPTH = 12
-MAX_NOTES = 50
-STUBS = "exercises"
-NOT_WORK = frozenset({"__pycache__", "__MACOSX", "node_modules", "site-packages"})
-COURSE_FOLDERS = frozenset({"solutions", "checks"})
-"""Folders that a course has, and some students: what is in them is work only if it is not the course's own."""
-CODE = (".py", ".ipynb")
-ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
-UNSUPPORTED_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
-UNSUPPORTED_NOTE = f"not a kind of archive that is read ({', '.join(ARCHIVES)}): left out"
-LINK = "a symbolic link is not followed"
-
-Content = bytes | str
-"""The bytes of a file, or the reason why there are none."""
+_MAX_OTHERS = 50
+_TEXT_BYTES = kinds.FILE_BYTES // 4
+_MAX_ARCHIVES_DEEP = 3
+# Archives inside the archives of one submission that are opened at most.
+_MAX_NESTED = 40
 
 
 class Bag:
@@ -46,141 +29,134 @@ class Bag:
             byte for one that is no text, or a long one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, topics: Topics) -> None:
+        self.topics = topics
         self.files: dict[str, bytes] = {}
         self.work: dict[str, bytes] = {}
         self.notes: list[Note] = []
         self.twice: dict[str, tuple[str, str]] = {}
         self.newest: float | None = None
         self.others: dict[str, bytes] = {}
-        self.full = False
+        self._is_full = False
         self._bytes = 0
-        self._dropped = 0
+        self._nested = 0
+        self._nested_bytes = 0
 
-    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
-        """Takes a file if there is room; `read` gives at most as many bytes as it is asked for, or a reason."""
-        if self.full:
+    def add(self, path: str, read: Read, time: float | None = None) -> None:
+        """Takes a file if there is room."""
+        if self._is_full:
             return
-        limit = limit_of(path)
-        content = read(limit + 1)
-        if isinstance(content, str):
-            self.note(path, content)
-        elif len(content) > limit:
-            self.note(path, too_large(path))
-        elif len(self.files) + len(self.work) >= MAX_FILES:
-            self.stop(f"more than {MAX_FILES:,} Python files")
+        content = self._read(path, read)
+        if content is None:
+            return
+        if len(self.files) + len(self.work) >= MAX_FILES:
+            self._is_full = True
+            self.note("./", f"more than {MAX_FILES:,} Python files: the rest was left out")
         elif self._bytes + len(content) > TOTAL_BYTES:
-            self.stop(f"more than {TOTAL_BYTES >> 20} MiB of Python files")
+            self._is_full = True
+            self.note("./", f"more than {TOTAL_BYTES >> 20} MiB of Python files: the rest was left out")
         else:
             self._bytes += len(content)
-            (self.files if is_code(path) else self.work)[path] = content
+            (self.files if kinds.is_code(path) else self.work)[path] = content
             if time is not None:
                 self.newest = max(time, self.newest or time)
 
+    def _read(self, path: str, read: Read) -> bytes | None:
+        """The file, within the bound of its kind; None if it is left out, which is noted."""
+        content = read(kinds.limit_of(path) + 1)
+        if isinstance(content, bytes) and len(content) <= kinds.limit_of(path):
+            return content
+        self.note(path, content if isinstance(content, str) else kinds.too_large(path))
+        return None
+
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
-        """Notes why something was left out; beyond a bound such notes are only counted.
+        """Notes why something was left out.
 
         Args:
             lost: whether work may be lost with it; see `Note`.
         """
-        if len(self.notes) < MAX_NOTES:
-            self.notes.append(Note(path, reason, lost=lost))
-        else:
-            self._dropped += 1
+        self.notes.append(Note(path, reason, lost=lost))
 
-    def other(self, path: str, read: Callable[[int], Content]) -> None:
+    def add_other(self, path: str, read: Read) -> None:
         """Remembers a file that is neither code that counts nor an archive: an answer may be in it."""
-        if len(self.others) < MAX_NOTES:
-            most = limit_of(path) if is_code(path) else TEXT_BYTES
+        if len(self.others) < _MAX_OTHERS:
+            most = kinds.limit_of(path) if kinds.is_code(path) else _TEXT_BYTES
             content = read(most + 1)
             is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
             self.others[path] = content if isinstance(content, bytes) and is_text else b"\0"
 
-    def stop(self, reason: str) -> None:
-        """Takes no more files from now on, and notes why."""
-        if not self.full:
-            self.full = True
-            self.notes.append(Note("./", f"{reason}: the rest was left out", lost=WORK))
+    def add_archive(self, name: str, read: Read, prefix: str = "", depth: int = 1) -> None:
+        """Takes the files of an archive, with a note on each that is left out.
 
-    @property
-    def has_work(self) -> bool:
-        """Whether any file was taken."""
-        return bool(self.files or self.work)
-
-    def all_notes(self) -> list[Note]:
-        """The notes, and at the end the number of those beyond the bound."""
-        more = [Note("./", f"{self._dropped:,} more notes like these")] if self._dropped else []
-        return [*self.notes, *more]
-
-
-def limit_of(path: str) -> int:
-    """How many bytes a file of that name may have."""
-    if path.lower().endswith(".py"):
-        return FILE_BYTES
-    return NOTEBOOK_BYTES if is_code(path) else ARCHIVE_BYTES if is_archive(path) else WORK_BYTES
-
-
-def too_large(path: str) -> str:
-    """The reason why a file above its limit is left out."""
-    fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
-    return f"larger than {limit_of(path) >> 20} MiB: not read{fix}"
-
-
-def is_code(path: str) -> bool:
-    """Whether that is a Python file or a notebook, by its name."""
-    return path.lower().endswith(CODE)
-
-
-def is_archive(path: str) -> bool:
-    """Whether that is an archive which is read, by its name."""
-    return path.lower().endswith(ARCHIVES)
-
-
-def is_unsupported_archive(path: str) -> bool:
-    """Whether that is an archive of a kind that is not read, by its name."""
-    return path.lower().endswith(UNSUPPORTED_ARCHIVES) and not is_archive(path)
-
-
-def is_clutter(path: str) -> bool:
-    """Whether a path is not the student's work: hidden, caches, packages."""
-    return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
-
-
-def is_hidden_code(path: str) -> bool:
-    """Whether that is code of a hidden name or right inside a folder of clutter, such as a notebook's automatic copy.
-
-    It never counts, but an answer may be in it. The files that macOS puts beside others are none.
-    """
-    folder = PurePosixPath(path).parent
-    is_listed = is_code(path) and not PurePosixPath(path).name.startswith("._")
-    return is_listed and is_clutter(path) and not is_clutter(str(folder.parent))
-
-
-def read_file(file: Path) -> Callable[[int], Content]:
-    """A reader of one regular file."""
-
-    def read(size: int) -> Content:
+        Args:
+            prefix: the folder of the submission that its files are in.
+            depth: the archives that are open, this one too.
+        """
+        if depth > _MAX_ARCHIVES_DEEP:
+            self.note(name, f"archives more than {_MAX_ARCHIVES_DEEP} deep are not opened")
+            return
+        if depth > 1 and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
+            self.note(name, "too many archives inside archives: not opened")
+            return
+        content = self._read(name, read)
+        if content is None:
+            return
+        if depth > 1:
+            self._nested += 1
+            self._nested_bytes += len(content)
         try:
-            # Not blocking: opening a named pipe must not wait for a writer.
-            flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-            with os.fdopen(os.open(file, flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
-                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    return "not a regular file: left out"
-                return stream.read(size)
-        except OSError as problem:
-            return LINK if file.is_symlink() else f"cannot be read ({problem.strerror}): left out"
+            archive = open_archive(name, content)
+        except BrokenArchive as problem:
+            self.note(name, str(problem))
+            return
+        for path, reason in archive.problems:
+            if not kinds.is_clutter(path):
+                self.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
+        before = len(self.notes)
+        self.add_files(archive, {path: path for path in archive.files}, name, prefix, depth)
+        if not self.files and not self.work and len(self.notes) == before:
+            self.note(name, "no Python file and no notebook inside")
 
-    return read
+    def add_files(
+        self, archive: Archive, names: Mapping[str, str], outer: str = "", prefix: str = "", depth: int = 0
+    ) -> None:
+        """Takes files of an archive, a folder or a download.
 
+        Args:
+            names: the name in the submission of each file that is asked for, by its path.
+            outer: the archive's own name; empty if it is none.
+        """
+        start = f"{outer}/" if outer else ""
+        in_order = sorted(names.items(), key=lambda item: self.reading_order(item[1]))
+        if len(in_order) > MAX_ENTRIES:
+            self.note(outer or "./", f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
+        archives: dict[str, Read] = {}
+        for path, name in in_order[:MAX_ENTRIES]:
+            read, time = archive.files[path]
+            target = prefix + name
+            if kinds.is_clutter(name):
+                if kinds.is_hidden_code(name):
+                    self.add_other(start + name, read)
+            elif name.count("/") > kinds.MAX_DEPTH:
+                self.note(start + name, f"nested more than {kinds.MAX_DEPTH} folders deep: left out")
+            elif kinds.is_code(name) and target in self.files:
+                self.twice[start + name] = (target, outer)
+                self.add(start + name, read, time)
+            elif target in self.work:
+                self.note(target, f"handed in twice; the file counts, not the one in {outer}", lost="")
+            elif kinds.is_code(name) or self.topics.is_wanted(name):
+                self.add(target, read, time)
+            elif kinds.is_archive(name):
+                archives[name] = read
+            elif kinds.is_unsupported_archive(name):
+                self.note(start + name, kinds.UNSUPPORTED_NOTE)
+            else:
+                self.add_other(start + name, read)
+        for name, read in archives.items():  # last, because files count more
+            self.add_archive(start + name, read, prefix + name[: name.rfind("/") + 1] if outer else "", depth + 1)
 
-def time_of(file: Path) -> float | None:
-    """When the file was last written to."""
-    try:
-        return file.lstat().st_mtime
-    except OSError:
-        return None
-
-
-def as_text(name: str) -> str:
-    """A file name as text that every format can hold: bytes that are not UTF-8 become replacement characters."""
-    return os.fsencode(name).decode("utf-8", "replace")
+    def reading_order(self, path: str) -> tuple[bool, bool, str]:
+        """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""
+        file = path.rpartition("/")[2]
+        is_first = kinds.is_code(file) and file.rpartition(".")[0] in self.topics.names
+        return not (is_first or self.topics.is_wanted(file)), path.partition("/")[0] != kinds.STUBS, path

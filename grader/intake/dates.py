@@ -8,8 +8,8 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from grader.course.due import moment
 from grader.text import folded
@@ -25,8 +25,8 @@ _NUMERIC = (
     re.compile(r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]\s*(?P<day>\d{1,2})\s*[日일]"),
 )
 _WORD = re.compile(r"[^\W\d_]+")
+# Words that may follow a time of the day and do not say which half of it is meant.
 _AFTER_A_CLOCK = {"uhr", "h", "hrs", "klo", "kl"}
-"""Words that may follow a time of the day and do not say which half of it is meant."""
 
 
 def read_time(text: str) -> str:
@@ -35,43 +35,33 @@ def read_time(text: str) -> str:
         return moment(text).isoformat(timespec="seconds")
     except ValueError:
         pass
-    plain = folded(text)
-    plain, clock = _take_clock(plain)
-    days = set(_days(plain))
-    if clock is None or len(days) != 1:
+    found = list(_CLOCK.finditer(folded(text)))
+    clocks = [one for one in found if ":" in one[0]] or found[-1:]
+    if len(clocks) != 1:
         return ""
+    clock, plain = clocks[0], clocks[0].string
+    half, before, after = _take_half(plain[: clock.start()], plain[clock.end() :])
+    days = set(_days(f"{before} {after}"))
+    hour, minute, second = (int(part or 0) for part in clock.groups())
+    if half == "unknown" or (half and not 1 <= hour <= 12) or len(days) != 1:
+        return ""
+    hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
     try:
-        return datetime.datetime.combine(days.pop(), clock).astimezone().isoformat(timespec="seconds")
+        time = datetime.datetime.combine(days.pop(), datetime.time(hour, minute, second))
+        return time.astimezone().isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
         return ""
 
 
-def _take_clock(text: str) -> tuple[str, datetime.time | None]:
-    """The text without the time of day, and that time; None if there is not exactly one."""
-    found = list(_CLOCK.finditer(text))
-    clocks = [one for one in found if ":" in one[0]] or found[-1:]
-    if len(clocks) != 1:
-        return text, None
-    before, after = text[: clocks[0].start()], text[clocks[0].end() :]
-    hour, minute, second = (int(part or 0) for part in clocks[0].groups())
-    half, before, after = _take_half(before, after)
-    if half == "unknown" or (half and not 1 <= hour <= 12):
-        return text, None
-    hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
-    try:
-        return f"{before} {after}", datetime.time(hour, minute, second)
-    except ValueError:
-        return text, None
-
-
 def _take_half(before: str, after: str) -> tuple[str, str, str]:
     """Which half of the day is said beside a time (``am``, ``pm``, nothing or ``unknown``), and the other words."""
+    after, before = after.lstrip(" ,"), before.rstrip(" ,")
     for name, half in _halves().items():
-        if after.lstrip(" ,").startswith(name) and not after.lstrip(" ,")[len(name) : len(name) + 1].isalpha():
-            return half, before, after.lstrip(" ,")[len(name) :]
-        if before.rstrip(" ,").endswith(name) and len(name) > 1 and not name.isascii():
-            return half, before.rstrip(" ,")[: -len(name)], after
-    word = _WORD.match(after.lstrip(" ,."))
+        if after.startswith(name) and not after[len(name) : len(name) + 1].isalpha():
+            return half, before, after[len(name) :]
+        if before.endswith(name) and len(name) > 1 and not name.isascii():
+            return half, before[: -len(name)], after
+    word = _WORD.match(after.lstrip("."))
     return ("unknown" if word and word[0] not in _AFTER_A_CLOCK else ""), before, after
 
 
@@ -80,8 +70,8 @@ def _days(text: str) -> Iterator[datetime.date]:
     for form in _NUMERIC:
         if found := form.search(text):
             year, month, day = int(found["year"]), int(found["month"]), int(found["day"])
-            readings = [_day(year, month, day), _day(year, day, month) if "/" in found[0] else None]
-            yield from (one for one in readings if one is not None)
+            yield from _day(year, month, day)
+            yield from _day(year, day, month) if "/" in found[0] else ()
             return
     numbers = re.findall(r"\d+", text)
     years = [int(number) for number in numbers if len(number) == 4]
@@ -89,51 +79,43 @@ def _days(text: str) -> Iterator[datetime.date]:
     if len(years) != 1 or len(others) != 1 or len(numbers) != 2:
         return
     words = set(_WORD.findall(text))
-    sure: set[datetime.date] = set()
-    unsure: set[datetime.date] = set()
+    by_weekday: set[datetime.date] = set()
+    by_month: set[datetime.date] = set()
     contradicts = False
-    for language in _languages():
-        months = {language.months[word] for word in words if word in language.months}
-        weekdays = {language.weekdays[word] for word in words if word in language.weekdays}
-        meant = _day(years[0], months.pop(), others[0]) if len(months) == 1 else None
-        if meant is None:
-            continue
-        if not weekdays:
-            unsure.add(meant)
-        elif meant.weekday() in weekdays:
-            sure.add(meant)
-        else:
-            contradicts = True
-    yield from sure or (() if contradicts else unsure)
+    for names_of_months, names_of_weekdays in _languages():
+        months = {names_of_months[word] for word in words & names_of_months.keys()}
+        weekdays = {names_of_weekdays[word] for word in words & names_of_weekdays.keys()}
+        for meant in _day(years[0], months.pop(), others[0]) if len(months) == 1 else ():
+            if not weekdays:
+                by_month.add(meant)
+            elif meant.weekday() in weekdays:
+                by_weekday.add(meant)
+            else:
+                contradicts = True
+    yield from by_weekday or (() if contradicts else by_month)
 
 
-def _day(year: int, month: int, day: int) -> datetime.date | None:
+def _day(year: int, month: int, day: int) -> list[datetime.date]:
+    """That day, if there is such a day."""
     try:
-        return datetime.date(year, month, day)
+        return [datetime.date(year, month, day)]
     except ValueError:
-        return None
-
-
-class _Language:
-    """The words of one language: of months from 1, of weekdays from Monday, 0."""
-
-    def __init__(self) -> None:
-        self.months: dict[str, int] = {}
-        self.weekdays: dict[str, int] = {}
+        return []
 
 
 @functools.cache
-def _languages() -> list[_Language]:
-    found = []
-    for locale in _locales():
-        language = _Language()
-        for names, kept in ((locale.months, language.months), (locale.days, language.weekdays)):
-            for width in ("abbreviated", "wide"):
-                for form in ("stand-alone", "format"):
-                    for number, name in names.get(form, {}).get(width, {}).items():
-                        for word in _WORD.findall(folded(name))[:1]:
-                            kept[word] = number
-        found.append(language)
+def _languages() -> list[tuple[dict[str, int], dict[str, int]]]:
+    """Of each language the words for months, from 1, and for weekdays, from Monday, 0."""
+    return [(_numbers(locale.months), _numbers(locale.days)) for locale in _locales()]
+
+
+def _numbers(names: Mapping[str, Any]) -> dict[str, int]:
+    """The number of each month or weekday by the first word of its names."""
+    found: dict[str, int] = {}
+    for width in ("abbreviated", "wide"):
+        for form in ("stand-alone", "format"):
+            for number, name in names.get(form, {}).get(width, {}).items():
+                found.update(dict.fromkeys(_WORD.findall(folded(name))[:1], number))
     return found
 
 
@@ -145,9 +127,8 @@ def _halves() -> dict[str, str]:
         for form in locale.day_periods.values():
             for width in form.values():
                 for half in ("am", "pm"):
-                    if name := folded(width.get(half, "")).strip():
-                        names.setdefault(name, set()).add(half)
-    known = {name: halves.pop() for name, halves in names.items() if len(halves) == 1}
+                    names.setdefault(folded(width.get(half, "")).strip(), set()).add(half)
+    known = {name: halves.pop() for name, halves in names.items() if name and len(halves) == 1}
     return dict(sorted(known.items(), key=lambda item: -len(item[0])))
 
 

@@ -5,37 +5,28 @@ Never mixes the work of two students, and never leaves out a file that could be 
 
 import os
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import msgspec
+from msgspec.structs import replace as replace_arrival
 
 from grader.errors import UserError
-from grader.intake.archive import BrokenArchive, open_archive
-from grader.intake.bag import (
-    CODE,
-    COURSE_FOLDERS,
-    NOT_WORK,
-    STUBS,
-    as_text,
-    is_archive,
-    is_code,
-    is_unsupported_archive,
-)
-from grader.intake.download import DownloadSource, arrival_of, class_sources, lms_sources
-from grader.intake.folder import ArchiveSource, FileSource, Folder, FolderSource, PathSource, UnsupportedSource
-from grader.intake.lms import GRADESCOPE_FILE, pieces_of
+from grader.intake import kinds
+from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive
+from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, pieces_of
 from grader.intake.roster import Roster, Student, name_key
+from grader.intake.sources import DownloadSource, PathSource, Source
+from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
 
-Source = PathSource | DownloadSource
-"""A submission that was found, but not read yet: a class need not fit in memory."""
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """The names by which files of a course are recognised: see `Topics.of`."""
+Say = Callable[[str], None]
+"""Is called with a line for each file of no student, for example."""
+# How many students a note may name.
 _NAMED = 5
-"""How many students a note may name."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
@@ -48,7 +39,7 @@ def find_submissions(
     topics: Known,
     skip: Path | None = None,
     roster: Roster | None = None,
-    note: Callable[[str], None] = _ignore,
+    note: Say = _ignore,
     known_people: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Source]:
     """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
@@ -66,11 +57,9 @@ def find_submissions(
     known = Topics.of(topics)
     left_out = None if skip is None else skip.resolve()
     found = [source for path in paths for source in _sources(path, known, left_out, note)]
-    students = roster.students if roster else []
-    ids = {key.lower() for key in known_people} | {key for one in students for key in one.ids}
-    found = [_of_lms_file(source, ids) for source in found]
-    found = _enrolled(found, roster, note, known_people) if roster else list(_known(found, known_people))
-    return sorted(_unique(found), key=lambda source: source.name)
+    graded = Roster.of_people(known_people)
+    named = _with_names(found, roster or graded, graded, note if roster else _ignore)
+    return sorted(_unique(named), key=lambda source: source.name)
 
 
 def open_submission(path: Path, topics: Known) -> PathSource:
@@ -85,39 +74,38 @@ def open_submission(path: Path, topics: Known) -> PathSource:
         return _source(path, known)
     modules = ", ".join([*(f"{topic}.py" for topic in sorted(known.names)), *sorted(known.files)][:3])
     raise UserError(
-        f"no topic module ({modules}, …) in {path} or its {STUBS} folder",
+        f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder",
         fix="go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR",
     )
 
 
-def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str], None]) -> Iterator[Source]:
+# ---------------------------------------------------------------- on disk
+
+
+def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[Source]:
     _require(path)
-    if path.is_file():
-        yield from _in_archive(path, topics, note) if is_archive(path.name) else [_source(path, topics)]
-        return
-    if _is_submission(path, topics):
-        yield _source(path, topics)
-        return
+    if kinds.is_archive(path.name) and path.is_file():
+        try:
+            archive = open_archive(path.name, path)
+        except BrokenArchive:
+            return [_source(path, topics)]  # Its result will have a note that says so.
+        inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note)
+        return [*inside] or [_source(path, topics)]
+    if path.is_file() or _is_submission(path, topics):
+        return [_source(path, topics)]
     children = [
         child
         for child in sorted(path.iterdir())
         if not child.name.startswith(".")
-        and child.name not in NOT_WORK | COURSE_FOLDERS | {STUBS}
+        and child.name not in kinds.NOT_WORK | kinds.COURSE_FOLDERS | {kinds.STUBS}
         and child.resolve() != skip
     ]
-    if _is_download(children):
-        download = lms_sources(Folder(path), path, topics, note)
-        if download:
-            yield from download
-            return
-    empty = True
-    for child in children:
-        kind = is_code(child.name) or is_archive(child.name) or is_unsupported_archive(child.name)
-        if child.is_dir() or kind:
-            empty = False
-            yield replace(_source(child, topics), link=child.is_symlink())
-    if empty:
+    if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
+        return [*download]
+    submissions = [child for child in children if child.is_dir() or kinds.is_work(child.name)]
+    if not submissions:
         raise UserError(f"no submission in {path}", fix=_FIX)
+    return [replace(_source(child, topics), is_link=child.is_symlink()) for child in submissions]
 
 
 def _is_download(children: Sequence[Path]) -> bool:
@@ -125,27 +113,15 @@ def _is_download(children: Sequence[Path]) -> bool:
     inside = [child / GRADESCOPE_FILE for child in children] if len(children) == 1 else []
     if any(file.name == GRADESCOPE_FILE and file.is_file() for file in (*children, *inside)):
         return True
-    return bool(pieces_of(f"{as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
-
-
-def _in_archive(path: Path, topics: Topics, note: Callable[[str], None]) -> Sequence[Source]:
-    try:
-        archive = open_archive(path.name, path)
-    except BrokenArchive:
-        return [_source(path, topics)]  # Its result will have a note that says so.
-    return (
-        lms_sources(archive, path, topics, note)
-        or class_sources(archive, path, topics, note)
-        or [_source(path, topics)]
-    )
+    return bool(pieces_of(f"{kinds.as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
 
 
 def _require(path: Path) -> None:
     try:
-        if path.is_dir() or (path.is_file() and (is_code(path.name) or is_archive(path.name))):
+        if path.is_dir() or (path.is_file() and (kinds.is_code(path.name) or kinds.is_archive(path.name))):
             return
-        kinds = f"{', '.join(CODE)}, .zip or .tar.gz"
-        reason = f"is neither a folder nor a {kinds} file" if path.exists() else "is not there"
+        known = ", ".join([*kinds.CODE, ".zip or .tar.gz"])
+        reason = f"is neither a folder nor a {known} file" if path.exists() else "is not there"
     except OSError as problem:
         reason = f"cannot be read ({problem.strerror})"
     raise UserError(f"{path} {reason}", fix=_FIX)
@@ -153,96 +129,180 @@ def _require(path: Path) -> None:
 
 def _source(path: Path, topics: Topics) -> PathSource:
     resolved = path if path.name not in ("", "..") else path.resolve()
-    name = as_text(resolved.name) or "submission"
-    if path.is_dir():
-        return FolderSource(name, path, topics)
-    if is_archive(name) or is_unsupported_archive(name):
+    name = kinds.as_text(resolved.name) or "submission"
+    if not path.is_dir():
         stem = Path(name).stem
-        bare = stem[:-4] if stem.lower().endswith(".tar") else stem
-        return (ArchiveSource if is_archive(name) else UnsupportedSource)(bare, path, topics)
-    return FileSource(as_text(path.stem), path, topics)
+        name = stem[:-4] if stem.lower().endswith(".tar") else stem
+    return PathSource(name, path, topics)
 
 
 def _is_submission(folder: Path, topics: Topics) -> bool:
-    places = (folder, folder / STUBS)
-    names = [*(f"{topic}{end}" for topic in topics.names for end in CODE), *topics.files]
-    return any(os.path.lexists(place / name) for name in names for place in places)
+    names = [*(f"{topic}{end}" for topic in topics.names for end in kinds.CODE), *topics.files]
+    return any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS))
 
 
-def _of_lms_file(source: Source, ids: Container[str]) -> Source:
+# ---------------------------------------------------------------- in a download, or an archive of a whole class
+
+
+def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
+    """The students of a platform's download; none if it is no such download."""
+    paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
+    pieces, others = _of_gradescope(download, paths) or pieces_of(paths)
+    if not pieces:
+        return []
+    # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
+    reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
+    problematic, foreign = pieces_of(reasons)
+    for path in [*(path for path in others if not kinds.is_clutter(path)), *foreign, *(() if problematic else reasons)]:
+        note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
+    return _by_student(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in problematic])
+
+
+def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece], list[str]] | None:
+    """The students' files of a Gradescope export, and the other paths; None if it is no such export."""
+    found = [path for path in paths if path.rpartition("/")[2] == GRADESCOPE_FILE and path.count("/") <= 1]
+    folder = found[0].removesuffix(GRADESCOPE_FILE) if len(found) == 1 else ""
+    if len(found) != 1 or not all(path.startswith(folder) for path in paths):
+        return None  # a file of that name in one student's folder says nothing about the others
+    # It is about a whole class, with the output of every test.
+    metadata = download.content(found[0], kinds.ARCHIVE_BYTES).decode("utf-8", "replace")
+    pieces = [
+        replace(piece, path=f"{folder}{piece.path}")
+        for piece in gradescope_pieces((path.removeprefix(folder) for path in paths), metadata)
+    ]
+    known = {*found, *(piece.path for piece in pieces)}
+    return (pieces, [path for path in paths if path not in known]) if pieces else None
+
+
+def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
+    """The students of an archive that holds a folder or file for each; none if it is one submission."""
+    work = [path for path in download.files if kinds.is_code(path) or kinds.is_archive(path) or topics.is_wanted(path)]
+    inside = [path for path in work if not kinds.is_clutter(path)]
+    root = ""
+    while True:
+        tops = {path.partition("/")[0] for path in inside}
+        stems = {path.rpartition(".")[0] for path in inside if "/" not in path}
+        if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
+            return []
+        if len(tops) != 1 or any("/" not in path for path in inside):
+            break
+        inside = [path.partition("/")[2] for path in inside]
+        root += f"{tops.pop()}/"
+    if len(tops) < 2:
+        return []
+    for path, reason in download.problems:
+        note(f"{kinds.as_text(at.name)}: {path}: {reason}")
+    pieces = []
+    for path in download.files:
+        top, _, rest = path.removeprefix(root).partition("/")
+        is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else bool(rest) or top in tops
+        # Whoever handed in nothing that can be read is one of the class, too.
+        if path.startswith(root) and is_kept and not kinds.is_clutter(top):
+            pieces.append(Piece(path, rest or top, top if rest else top.partition(".")[0], ""))
+    return _by_student(download, at, topics, pieces, [])
+
+
+def _by_student(
+    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], problematic: Iterable[tuple[Piece, str]]
+) -> list[DownloadSource]:
+    students: dict[tuple[str, str], list[tuple[Piece, str]]] = {}
+    for piece, reason in [*((piece, "") for piece in pieces), *problematic]:
+        # By the id, for which one student may have a name in two spellings; by the name where there is none.
+        students.setdefault((piece.student, "" if piece.student else piece.name), []).append((piece, reason))
+    found = []
+    for (student, _), parts in students.items():
+        of = tuple(piece for piece, reason in parts if not reason)
+        problems = tuple((piece.file, reason) for piece, reason in parts if reason)
+        texts = (download.content(one.path, 1000).decode("utf-8", "replace") for one in of if one.about)
+        said = (blackboard_name(text, student) for text in texts)
+        name = next(filter(None, said), parts[0][0].name)
+        found.append(DownloadSource(name, at, topics, download, of, problems, arrival=_arrival_of(student, of)))
+    return found
+
+
+def _arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
+    """When a student's files came, as far as their names say so."""
+    lms = pieces[0].lms if pieces else ""
+    submitted = max((piece.submitted for piece in pieces), default="")
+    by = f"{lms.capitalize()} time" if submitted else ""
+    return Arrival(student=student, submitted=submitted, by=by, late=any(piece.late for piece in pieces), lms=lms)
+
+
+# ---------------------------------------------------------------- whose it is
+
+
+def _with_names(found: Sequence[Source], people: Roster, graded: Roster, note: Say) -> list[Source]:
+    """The submissions under the names of the class list, with its times, or under those of the gradebook.
+
+    Args:
+        people: the class list; the students in the gradebook if there is no class list.
+        graded: the students in the gradebook.
+    """
+    for line in people.notes:
+        note(line)
+    found = [_of_lms_file(source, people, graded) for source in found]
+    times_of = Counter(source.name for source in found)
+    named: list[Source] = []
+    seen: set[Student] = set()
+    for source in found:
+        key, name = source.arrival.student, source.name
+        student = people.find(key) or people.find(name) or people.of_repository(name)
+        is_other = bool(key) and (people is graded or times_of[name] > 1)
+        alike = [] if student or is_other else _alike(people, source)
+        if student is None and not key and not alike:
+            student = people.of_group(name)
+        if student is None and len(alike) == 1:
+            student = alike[0]
+        if student is not None:
+            seen.add(student)
+            arrival = replace_arrival(source.arrival, student=key or next(iter(student.ids), ""))
+            if student.submitted:
+                arrival = replace_arrival(arrival, submitted=student.submitted, by=student.by)
+            if student.extension:
+                arrival = replace_arrival(arrival, due=student.extension)
+            source = replace(source, name=student.name, arrival=arrival)
+        elif alike:
+            ids = ", ".join(one.ids[0] for one in alike[:_NAMED] if one.ids)
+            seen.update(alike)
+            note(f"{name}: could be any of {len(alike)} of that name in the roster ({ids}): name it by the id")
+        else:
+            note(f"{name}: not in the roster")
+        named.append(source)
+    _note_no_shows(people, seen, graded, note)
+    return named
+
+
+def _of_lms_file(source: Source, people: Roster, graded: Roster) -> Source:
     """The same; of one file out of an LMS's download with the student whose id is in its name, if that id is known."""
     if isinstance(source, DownloadSource) or source.path.is_dir():
         return source
-    pieces, _ = pieces_of([as_text(source.path.name)])
-    if not pieces or pieces[0].student.lower() not in ids:
+    pieces, _ = pieces_of([kinds.as_text(source.path.name)])
+    if not pieces or not (people.find(pieces[0].student) or graded.find(pieces[0].student)):
         return source
-    return replace(source, name=pieces[0].name, arrival=arrival_of(pieces[0].student, pieces))
+    return replace(source, name=pieces[0].name, arrival=_arrival_of(pieces[0].student, pieces))
 
 
-def _known(found: Iterable[Source], known_people: Mapping[str, str]) -> Iterator[Source]:
-    """The submissions under the names by which the gradebook knows their students: by the id, else by a unique name."""
-    of_names: dict[tuple[str, ...], list[str]] = {}
-    for key, name in known_people.items():
-        of_names.setdefault(name_key(name), []).append(key)
-    for source in found:
-        key = source.arrival.student
-        alike = [] if key else of_names.get(name_key(source.name), [])
-        if len(alike) == 1 and source.name not in known_people:
-            key = alike[0]
-            person = key if key != known_people[key] else ""
-            source = replace(source, arrival=msgspec.structs.replace(source.arrival, student=person))
-        yield replace(source, name=known_people.get(key, source.name))
+def _alike(people: Roster, source: Source) -> list[Student]:
+    """The students of that name; a Moodle download of groups has the group's name and a hyphen before it."""
+    parts = source.name.split("-") if source.arrival.lms == "moodle" else [source.name]
+    names = ("-".join(parts[at:]) for at in range(len(parts)))
+    return next((alike for name in names if (alike := people.named(name))), [])
 
 
-def _enrolled(
-    found: Iterable[Source], roster: Roster, note: Callable[[str], None], known_people: Mapping[str, str]
-) -> list[Source]:
-    """The submissions under the names of the class list, with its times."""
-    named: list[Source] = []
-    seen = set()
-    times_of = Counter(source.name for source in found)
-    for line in roster.notes:
-        note(line)
-    for source in found:
-        student = roster.find(source.arrival.student) or roster.find(source.name) or roster.of_repository(source.name)
-        alike = [] if student or (source.arrival.student and times_of[source.name] > 1) else _named(roster, source)
-        if len(alike) == 1:
-            student = alike[0]
-        if student is None and not alike and not source.arrival.student:
-            student = roster.of_group(source.name)
-        if student is not None:
-            seen.add(student)
-            times = {"submitted": student.submitted, "by": student.by} if student.submitted else {}
-            times |= {"due": student.extension} if student.extension else {}
-            key = source.arrival.student or student.ids[0]
-            arrival = msgspec.structs.replace(source.arrival, student=key, **times)
-            source = replace(source, name=student.name, arrival=arrival)
-        elif alike:
-            ids = ", ".join(one.ids[0] for one in alike[:_NAMED])
-            seen.update(alike)
-            note(f"{source.name}: could be any of {len(alike)} of that name in the roster ({ids}): name it by the id")
-        else:
-            note(f"{source.name}: not in the roster")
-        named.append(source)
-    known: set[object] = {key.lower() for key in known_people}
-    known |= {name_key(name) for key, name in known_people.items() if roster.find(key) is None}
-    there = seen | {one for one in roster.students if not known.isdisjoint((*one.ids, name_key(one.name)))}
+def _note_no_shows(people: Roster, seen: set[Student], graded: Roster, note: Say) -> None:
+    """Notes who of the class list has handed in nothing, now or before, nor has anybody of the group."""
+    keys = {one: one.ids or (one.name,) for one in graded.students}
+    ids = {key.lower() for of_one in keys.values() for key in of_one}
+    names = {name_key(one.name) for one, of_one in keys.items() if not any(map(people.find, of_one))}
+    there = {one for one in people.students if not ids.isdisjoint(one.ids) or name_key(one.name) in names} | seen
     groups = {student.group for student in there} - {""}
-    nothing = [one.name for one in roster.students if one not in there and one.group not in groups]
+    nothing = [one.name for one in people.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:
         first = ", ".join(nothing[:_NAMED])
         note(f"{len(nothing)} students of the roster have handed in nothing: {first}, …")
     else:
         for name in nothing:
             note(f"{name}: in the roster, but has handed in nothing")
-    return named
-
-
-def _named(roster: Roster, source: Source) -> list[Student]:
-    """The students of that name; a Moodle download of groups has the group's name and a hyphen before it."""
-    parts = source.name.split("-") if source.arrival.lms == "moodle" else [source.name]
-    names = ("-".join(parts[at:]) for at in range(len(parts)))
-    return next((alike for name in names if (alike := roster.named(name))), [])
 
 
 def _unique(found: Sequence[Source]) -> Iterator[Source]:
@@ -251,15 +311,10 @@ def _unique(found: Sequence[Source]) -> Iterator[Source]:
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            source = replace(source, name=_unused(source.longer_name, taken))
-            taken.add(source.name)
+            name, number = source.longer_name, 1
+            while name in taken:
+                number += 1
+                name = f"{source.longer_name} ({number})"
+            source = replace(source, name=name)
+            taken.add(name)
         yield source
-
-
-def _unused(name: str, taken: Container[str]) -> str:
-    """The name, with the first number that makes it unique if it is taken."""
-    unused, number = name, 1
-    while unused in taken:
-        number += 1
-        unused = f"{name} ({number})"
-    return unused

@@ -12,28 +12,28 @@ from grader.intake.dates import read_time
 from grader.intake.roster import name_key
 from grader.intake.topics import Topics
 
-_MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<rest>[_/].*|)$", re.DOTALL)
-_MOODLE_FLAT = re.compile(
-    r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_(?P<rest>[^/]+)$", re.DOTALL
-)
-_CANVAS_ANONYMOUS = re.compile(
-    r"^anon(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]+)(?P<late2>_LATE)?_(?:(?P<order>\d+)_)?(?P<rest>[^/]+)$", re.DOTALL
-)
+_MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL)
 _CANVAS = re.compile(
-    r"^(?P<name>[^/]+?)(?P<late>_LATE|_late)?_(?P<id>\d+)_(?:(?P<order>\d+)_)?(?P<rest>[^/]+)$", re.DOTALL
+    r"^(?:anon(?:_LATE)?_(?P<anonymous>[A-Za-z0-9]+)(?:_LATE)?_(?:(?P<order>\d+)_)?"
+    r"|(?P<name>[^/]+?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
+    re.DOTALL,
 )
 _BLACKBOARD = re.compile(
     r"^(?P<who>[^/]+)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d)(?:_(?P<rest>[^/]+)|\.txt)$",
     re.DOTALL,
 )
-_BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
 _BRIGHTSPACE = re.compile(
     r"^(?P<id>\d+)-\d+ - (?P<name>[^/]+) - (?P<day>[^/]+?) (?P<h>\d{1,2})(?P<m>\d\d)(?P<half> [AP]M|)/(?P<rest>.+)$",
     re.DOTALL,
 )
-_GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
+_BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
 GRADESCOPE_FILE = "submission_metadata.yml"
-_YAML = re.compile(r"^(?:(?P<key>submission_\d+):|(?P<indent> *(?:- )?):(?P<field>\w+):[ \t]*(?P<value>.*?))[ \t\r]*$")
+_GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
+_SUBMISSION = re.compile(r"^(submission_\d+):[ \t]*$", re.MULTILINE)
+_CREATED = re.compile(r"^  :created_at:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_SUBMITTERS = re.compile(r"^  :submitters:[ \t]*\n((?:(?:  - |    ).*\n)*)", re.MULTILINE)
+_FACT = re.compile(r"^ *:(\w+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
 
 
@@ -76,13 +76,17 @@ def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     all_paths = list(paths)
     folder = _wrapping(all_paths)
     inside = {path: path.removeprefix(folder) for path in all_paths}
-    for parse in (_moodle, _blackboard, _brightspace, _canvas):
-        pieces = [piece for path, name in inside.items() if (piece := parse(path, name)) is not None]
-        pieces = _told_apart(pieces)
-        top = pieces if parse in (_moodle, _brightspace) else [path for path, name in inside.items() if "/" not in name]
-        if pieces and 2 * len(pieces) >= len(top):
+    at_top = sum("/" not in name for name in inside.values())
+    for form, make in (
+        (_MOODLE, _moodle),
+        (_BLACKBOARD, _blackboard),
+        (_BRIGHTSPACE, _brightspace),
+        (_CANVAS, _canvas),
+    ):
+        pieces = [make(path, found) for path, name in inside.items() if (found := form.match(name))]
+        if pieces and (form in (_MOODLE, _BRIGHTSPACE) or 2 * len(pieces) >= at_top):
             known = {piece.path for piece in pieces}
-            return pieces, [path for path in all_paths if path not in known]
+            return _told_apart(pieces), [path for path in all_paths if path not in known]
     return [], []
 
 
@@ -94,30 +98,28 @@ def latest_files(
     Args:
         may_count: whether something is in a file: an empty one does not replace the one before.
     """
-    groups: dict[str, list[tuple[int, int, Piece]]] = {}
     pieces = list(pieces)
     attempts = sorted({piece.attempt for piece in pieces})
-    of = {attempt: [piece for piece in pieces if piece.attempt == attempt] for attempt in attempts}
     if not attempts:
         return [], []
+    of = {attempt: [piece for piece in pieces if piece.attempt == attempt] for attempt in attempts}
     used = _last(attempts, lambda attempt: any(not piece.about and may_count(piece) for piece in of[attempt]))
-    pieces = of[used]
-    there = {piece.file for piece in pieces}
-    for piece in pieces:
-        found = _COPY_NUMBER.search(piece.file)
-        base = _COPY_NUMBER.sub("", piece.file) if found else piece.file
-        is_known = base in there or topics.named(base.partition(".")[0]) is not None or topics.is_wanted(base)
-        if not found or not is_known:
-            groups.setdefault(piece.file, []).append((piece.order, 0, piece))
-        else:
-            groups.setdefault(base, []).append((piece.order, int(found["number"] or found["copy"]), piece))
+    there = {piece.file for piece in of[used]}
+    groups: dict[str, list[tuple[int, int, str, Piece]]] = {}
+    for piece in of[used]:
+        base, number = piece.file, 0
+        if found := _COPY_NUMBER.search(piece.file):
+            original = _COPY_NUMBER.sub("", piece.file)
+            if original in there or topics.named(original.partition(".")[0]) or topics.is_wanted(original):
+                base, number = original, int(found["number"] or found["copy"])
+        groups.setdefault(base, []).append((piece.order, number, piece.path, piece))
     last: list[Piece] = []
     notes: list[tuple[str, str]] = []
     if attempts[1:]:
         which = f"the last{_WITH[used != attempts[-1]]} counts, of {used}"
         notes.append(("./", f"handed in {len(attempts)} times; {which}"))
     for base, group in groups.items():
-        in_order = [piece for *_, piece in sorted(group, key=lambda member: (member[0], member[1], member[2].path))]
+        in_order = [piece for *_, piece in sorted(group, key=lambda member: member[:3])]
         counts = _last(in_order, may_count)
         last.append(replace(counts, file=base))
         if in_order[1:]:
@@ -135,41 +137,26 @@ def _last(versions: Sequence[T], may_count: Callable[[T], bool]) -> T:
     return next((one for one in reversed(versions) if versions[1:] and may_count(one)), versions[-1])
 
 
-def _moodle(path: str, name: str) -> Piece | None:
-    found = _MOODLE_FLAT.match(name) if "/" not in name else _MOODLE.match(name)
-    if found is None:
-        return None
+def _moodle(path: str, found: re.Match[str]) -> Piece:
     who = f"Participant {found['id']}" if found["name"] == "Participant" else found["name"].strip()
     return Piece(path, found["rest"].lstrip("/"), who, found["id"], 0, "moodle", text=found["kind"] != "file")
 
 
-def _canvas(path: str, name: str) -> Piece | None:
-    anonymous = _CANVAS_ANONYMOUS.match(name)
-    found = anonymous or _CANVAS.match(name)
-    if found is None:
-        return None
-    text = found["rest"] == "text.html"
-    if not text and found["order"] is None and not anonymous:
-        return None
-    late = bool(found["late"] or (anonymous and anonymous["late2"]))
-    who = f"anon_{found['id']}" if anonymous else found["name"]
-    return Piece(path, found["rest"], who, found["id"], int(found["order"] or 0), "canvas", late, text)
+def _canvas(path: str, found: re.Match[str]) -> Piece:
+    name = found["name"] or f"anon_{found['anonymous']}"
+    is_late = "_LATE_" in found.string[: found.start("rest")].upper()
+    order = int(found["order"] or found["order2"] or 0)
+    is_text = found["rest"] == "text.html"
+    return Piece(path, found["rest"], name, found["id"] or found["anonymous"], order, "canvas", is_late, is_text)
 
 
-def _blackboard(path: str, name: str) -> Piece | None:
-    found = _BLACKBOARD.match(name)
-    if found is None:
-        return None
-    rest = found["rest"] or ""
+def _blackboard(path: str, found: re.Match[str]) -> Piece:
+    who, rest = found["who"], found["rest"] or ""
     when = f"{found['day']} {found['h']}:{found['m']}:{found['s']}"
-    who = found["who"]
     return Piece(path, rest, who, who, 0, "blackboard", submitted=read_time(when), about=not rest, attempt=when)
 
 
-def _brightspace(path: str, name: str) -> Piece | None:
-    found = _BRIGHTSPACE.match(name)
-    if found is None:
-        return None
+def _brightspace(path: str, found: re.Match[str]) -> Piece:
     when = read_time(f"{found['day']} {found['h']}:{found['m']}{found['half']}")
     order = int(re.sub(r"\D", "", when[:19]) or 0)
     return Piece(path, found["rest"], found["name"].strip(), found["id"], order, "brightspace", submitted=when)
@@ -202,34 +189,19 @@ def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
         paths: below the export's folder.
         metadata: the text of its `GRADESCOPE_FILE`.
     """
-    submissions: dict[str, tuple[list[dict[str, str]], dict[str, str]]] = {}
-    people: list[dict[str, str]] = []
-    facts: dict[str, str] = {}
-    for line in metadata.splitlines():
-        found = _YAML.match(line)
-        if found and found["key"]:
-            people, facts = submissions.setdefault(found["key"], ([], {}))
-        elif found and len(found["indent"]) == 2 and found["indent"] != "- ":
-            facts.setdefault(found["field"], _plain(found["value"]))
-            facts["in"] = found["field"]
-        elif found and facts.get("in") == "submitters":
-            if "-" in found["indent"]:
-                people.append({})
-            if people:
-                people[-1].setdefault(found["field"], _plain(found["value"]))
+    _, *parts = _SUBMISSION.split(metadata.replace("\r\n", "\n"))
+    about = dict(zip(parts[::2], parts[1::2], strict=True))
     pieces = []
-    for path in paths:
-        found = _GRADESCOPE.match(path)
-        of, about = submissions.get(found["submission"], ([], {})) if found else ([], {})
-        for one in of if found else ():
-            key = one.get("sid") or one.get("email") or ""
-            when = read_time(_UTC.sub("+00:00", about.get("created_at", "")))
-            name = one.get("name") or key
-            pieces.append(Piece(path, found["rest"], name, key, 0, "gradescope", submitted=when))  # type: ignore[index]
+    for found in filter(None, map(_GRADESCOPE.match, paths)):
+        facts = about.get(found["submission"], "")
+        created, submitters = _CREATED.search(facts), _SUBMITTERS.search(facts)
+        when = read_time(_UTC.sub("+00:00", created[1])) if created else ""
+        for one in re.split(r"^  - ", submitters[1], flags=re.MULTILINE)[1:] if submitters else ():
+            person = {name: _plain(value) for name, value in _FACT.findall(one)}
+            key = person.get("sid") or person.get("email") or ""
+            name = person.get("name") or key
+            pieces.append(Piece(found.string, found["rest"], name, key, 0, "gradescope", submitted=when))
     return _told_apart(pieces)
-
-
-_UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
 
 
 def _plain(value: str) -> str:
@@ -239,12 +211,8 @@ def _plain(value: str) -> str:
 
 def _wrapping(paths: list[str]) -> str:
     """The one folder that all files are in, with its slash; empty if there is none or it is a student's."""
-    first = {path.partition("/")[0] for path in paths if "/" in path}
-    if (
-        len(first) == 1
-        and all("/" in path for path in paths)
-        and not _MOODLE.match(next(iter(first)))
-        and not _BRIGHTSPACE.match(paths[0])
-    ):
-        return f"{next(iter(first))}/"
-    return ""
+    first = {path.partition("/")[0] for path in paths}
+    is_wrapped = len(first) == 1 and all("/" in path for path in paths)
+    if not is_wrapped or _MOODLE.match(min(first)) or _BRIGHTSPACE.match(paths[0]):
+        return ""
+    return f"{first.pop()}/"

@@ -10,12 +10,12 @@ import bisect
 import codecs
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from grader.intake.bag import FILE_BYTES
+from grader.intake.kinds import FILE_BYTES
 from grader.intake.topics import parse
 
 _MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")
@@ -24,23 +24,22 @@ _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 _WRITTEN = re.compile(
     r"\s*%%(?:writefile|file)[ \t]+((?:-a|--append)[ \t]+)?[\"']?(?:[^\n\"']*/)?([\w-]+\.py)[\"']?[ \t]*\n"
 )
-_LOOKS_LIKE_CODE = re.compile(r"^(?:def|class|import|from)\s", re.MULTILINE)
+_NO_CODE = {"raw": "a raw cell", "markdown": "code in a cell of text"}
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+\w+[ \t]*[(:]", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
+# The name of an encoding in a module's second line: a notebook is UTF-8, whatever a comment in it says.
 _COOKIE: Final = re.compile(rb"\A(.*\n[ \t\f]*#.*?coding)[:=]")
-"""The name of an encoding in a module's second line: a notebook is UTF-8, whatever a comment in it says."""
 HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
 """The name of a cell in a notebook that is running: its execution count."""
+# The functions of the grader that a notebook imports.
 _GRADING: Final = ("check", "hint", "show")
-"""The functions of the grader that a notebook imports."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
-_MAX_NOTES = 50
 
 
 class _Cell(msgspec.Struct):
@@ -82,42 +81,37 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
         cells = _cells(content)
     except msgspec.ValidationError as problem:
         return NotebookCode(None, [f"not a notebook: {problem}"], {})
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         return NotebookCode(None, [f"not a notebook: it is not JSON ({problem})"], {})
     if not cells:
         return NotebookCode(None, ["a notebook without cells"], {})
-    notes: list[str] = []
-    if len(cells) > _MAX_CELLS:
-        notes.append(f"more than {_MAX_CELLS:,} cells: the rest was left out")
+    notes = [f"more than {_MAX_CELLS:,} cells: the rest was left out"] if len(cells) > _MAX_CELLS else []
     parts: list[str] = []
     written: dict[str, bytes] = {}
     futures: dict[str, None] = {}
     grading: set[str] = set()
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
-        if cell.cell_type == "raw" and _LOOKS_LIKE_CODE.search(_text(cell)):
-            notes.append(f"cell {number}: a raw cell, which no notebook runs: left out; make it a code cell")
-        elif cell.cell_type == "markdown" and _DEFINITION.search(_FENCED.sub("", _text(cell))):
-            notes.append(
-                f"cell {number}: code in a cell of text, which no notebook runs: left out; make it a code cell"
-            )
-        elif found := _WRITTEN.match(_text(cell)) if cell.cell_type == "code" else None:
-            room -= len(_text(cell))
+        text = _text(cell)
+        if cell.cell_type in _NO_CODE and _DEFINITION.search(_FENCED.sub("", text)):
+            why = f"{_NO_CODE[cell.cell_type]}, which no notebook runs: left out; make it a code cell"
+            notes.append(f"cell {number}: {why}")
+        if cell.cell_type != "code":
+            continue
+        room -= len(text)
+        if room < 0:
+            notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
+            break
+        if found := _WRITTEN.match(text):
             before = written.get(found[2], b"") if found[1] else b""
-            if room >= 0:
-                written[found[2]] = before + _text(cell)[found.end() :].encode("utf-8", "replace")
-        elif cell.cell_type == "code":
-            room -= sum(map(len, cell.source or cell.input or ""))
-            if room < 0:
-                notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
-                break
-            source, left_out = _python(cell, futures, grading)
+            written[found[2]] = before + text[found.end() :].encode()
+        else:
+            source, left_out = _python(text.rstrip(), futures, grading)
             notes += [f"cell {number}: {note}" for note in left_out]
             parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
-    more = [f"{len(notes) - _MAX_NOTES:,} more notes like these"] if len(notes) > _MAX_NOTES else []
-    module = _COOKIE.sub(rb"\1 ", (first + "\n".join(parts)).encode("utf-8", "replace"))
-    return NotebookCode(module, [*notes[:_MAX_NOTES], *more], written)
+    module = _COOKIE.sub(rb"\1 ", (first + "\n".join(parts)).encode())
+    return NotebookCode(module, notes, written)
 
 
 def without_magics(content: bytes) -> tuple[bytes, list[str]]:
@@ -125,18 +119,16 @@ def without_magics(content: bytes) -> tuple[bytes, list[str]]:
 
     If Python reads the module as it is, or does not without those lines either, nothing is changed.
     """
-    if not _MAGIC_LINE.search(content) or _problem_of(content) is None:
+    if not _MAGIC_LINE.search(content) or _problem(content) is None:
         return content, []
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         return content, []
-    dropped: list[str] = []
-    for index in range(len(lines)):
-        _drop(lines, index, dropped)
+    dropped = _drop(lines, range(len(lines)))
     module = ("\n".join(lines) + "\n").encode()
     is_nothing_else = len(dropped) == len(list(filter(None, lines)))
-    return (content, []) if is_nothing_else or _problem_of(module) else (module, [_left_out(dropped)])
+    return (content, []) if is_nothing_else or _problem(module) else (module, [_left_out(dropped)])
 
 
 def text_of(content: bytes) -> str:
@@ -144,31 +136,22 @@ def text_of(content: bytes) -> str:
     try:
         if cells := _cells(content):
             return "\n".join(map(_text, cells))
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (msgspec.ValidationError, ValueError, RecursionError):
         pass
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
 
 def _cells(content: bytes) -> list[_Cell]:
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    try:
-        notebook = msgspec.json.decode(content, type=_Notebook)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError as problem:  # Python writes and reads NaN, and half of a character
-        try:
-            read = json.loads(content, parse_constant=str)
-        except ValueError:
-            raise problem from None
-        again = json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")
-        notebook = msgspec.json.decode(again, type=_Notebook)
+    # Not by msgspec's decoder: Python writes and reads NaN, and half of a character.
+    notebook = msgspec.convert(json.loads(content, parse_constant=str), _Notebook)
     return notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
 
 
 def _text(cell: _Cell) -> str:
     source = cell.source or cell.input or ""
-    return (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n")
+    text = source if isinstance(source, str) else "".join(source)
+    return text.replace("\r\n", "\n").encode("utf-8", "replace").decode()  # without halves of characters
 
 
 class Cells:
@@ -197,69 +180,60 @@ class Cells:
         heading, number = self._headings[max(index, 0)]
         return number, line - heading
 
-    def named(self, numbers: Sequence[int]) -> str:
-        """Cells in words: ``cell 4``, ``cells 4, 6``, ``In [4], In [6]``."""
-        if self._form == HANDED_IN and len(numbers) > 1:
-            return f"cells {', '.join(map(str, numbers))}"
-        return ", ".join(map(self._form.format, numbers))
+    def named(self, number: int) -> str:
+        """A cell in words: ``cell 4``, ``In [4]``."""
+        return self._form.format(number)
 
     def place(self, line: int) -> str:
         """A line of the module in words: ``cell 4, line 2``, ``In [4], line 2``."""
         number, inside = self.find(line)
-        return f"{self._form.format(number)}, line {inside}" if inside > 0 else self._form.format(number)
+        return f"{self.named(number)}, line {inside}" if inside > 0 else self.named(number)
 
 
-def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:
-    """The cell as Python, and notes on the lines that were left out.
+def _python(text: str, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:
+    """A cell as Python, and notes on the lines that were left out.
 
     Args:
         futures: gets the names that it imports from ``__future__``.
         grading: names that stand for functions of the grader; gets those that it imports.
     """
-    text = _text(cell).rstrip()
-    first = text.lstrip().split(None, 1)[0] if text.strip() else ""
+    first = text.split(None, 1)[0] if text else ""
     if first.startswith("%%") and first not in _PYTHON_CELLS:
         return "# left out", [f"begins with {first[:40]}: left out"]
     lines = text.split("\n")
     dropped: list[str] = []
-    problem: SyntaxError | None = None
-    for _ in range(_MAX_FIXES):
-        problem = _problem("\n".join(lines))
-        if problem is None or not _drop(lines, (problem.lineno or 0) - 1, dropped):
+    problem = _problem(text, in_cell=True)
+    while problem is not None:
+        found = _drop(lines, [(problem.lineno or 0) - 1]) if len(dropped) < _MAX_FIXES else []
+        # The parser may point to another line, as after a quote in a shell line: then all that look like shell go.
+        found = found or _drop(lines, range(len(lines)))
+        if not found:
             break
-    if problem is not None:
-        # The parser may point to another line, as after a quote in a shell line: drop all lines that look like shell.
-        for index in range(len(lines)):
-            _drop(lines, index, dropped)
-        problem = _problem("\n".join(lines))
+        dropped += found
+        problem = _problem("\n".join(lines), in_cell=True)
     if problem is not None:
         where = f"line {problem.lineno}: {problem.msg}" if problem.lineno else problem.msg
         return "# left out", [f"cannot be parsed ({where}): left out"]
-    notes = [_left_out(dropped)] if dropped else []
     if "__future__" in text or "grader" in text or grading:
         _take_out(lines, futures, grading)
-    return "\n".join(lines), notes
+    return "\n".join(lines), [_left_out(dropped)] if dropped else []
 
 
 def _left_out(lines: Sequence[str]) -> str:
     return f"left out: {', '.join(line[:60] for line in lines[:5])}{', …' if lines[5:] else ''}"
 
 
-def _problem_of(content: bytes) -> SyntaxError | None:
+def _problem(code: str | bytes, *, in_cell: bool = False) -> SyntaxError | None:
+    """Why a module cannot hold this code. It is parsed, not compiled, which may take gigabytes for a few lines.
+
+    Args:
+        in_cell: whether ``return`` and ``await`` at the top level are a problem, too.
+    """
     try:
-        parse(content)
+        nodes: list[ast.AST] = [parse(code)]
     except SyntaxError as problem:
         return problem
-    return None
-
-
-def _problem(text: str) -> SyntaxError | None:
-    """Why a module cannot hold this code. It is parsed, not compiled, which may take gigabytes for a few lines."""
-    try:
-        nodes: list[ast.AST] = [parse(text)]
-    except SyntaxError as problem:
-        return problem
-    for node in nodes:
+    for node in nodes if in_cell else ():
         if isinstance(node, _ONLY_IN_FUNCTIONS):
             return SyntaxError(f"{type(node).__name__} outside of a function", ("", node.lineno, None, None))
         if not isinstance(node, _FUNCTIONS):
@@ -267,15 +241,16 @@ def _problem(text: str) -> SyntaxError | None:
     return None
 
 
-def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
-    """Replaces a line of magic or shell by ``pass``, in place; whether it was such a line."""
-    line = lines[index].strip() if 0 <= index < len(lines) else ""
-    if not _MAGIC.match(line):
-        return False
-    indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
-    lines[index] = f"{indent}pass  # left out: {line}"
-    dropped.append(line)
-    return True
+def _drop(lines: list[str], indices: Iterable[int]) -> list[str]:
+    """Replaces lines by ``pass``, in place, if they are magic or shell; returns those that were."""
+    dropped = []
+    for index in indices:
+        line = lines[index].strip() if 0 <= index < len(lines) else ""
+        if _MAGIC.match(line):
+            indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
+            lines[index] = f"{indent}pass  # left out: {line}"
+            dropped.append(line)
+    return dropped
 
 
 def _take_out(lines: list[str], futures: dict[str, None], grading: set[str]) -> None:

@@ -7,32 +7,42 @@ one that could not be read, and the class goes on. No submitted code runs here.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import pickle
+import re
+import shutil
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
-from types import TracebackType
+import time
+from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 
 from grader import new_python
-from grader.intake.commits import with_commit_time
-from grader.intake.find import Source
-from grader.intake.folder import FolderSource
-from grader.intake.submission import WORK, Note, Submission, Unreadable
-from grader.intake.unread import unread_topics
+from grader.intake.archive import read_file
+from grader.intake.assemble import assemble
+from grader.intake.bag import Bag
+from grader.intake.sources import PathSource, Source
+from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival, Submission, Unreadable
 from grader.text import counted, one_line
 
+# How long a reply may take on a system that does not limit processor time.
 _WAIT_SECONDS: Final = 600.0
-"""How long a reply may take on a system that does not limit processor time."""
+_BRANCH: Final = re.compile(rb"ref: (refs/heads/(?:[\w-][\w.-]*/)*[\w-][\w.-]*)\s*")
+_ID: Final = re.compile(rb"[0-9a-f]{40}\s*")
+_COMMITTED: Final = re.compile(rb"^committer .*> (\d{1,11}) [+-]\d{4}$", re.MULTILINE)
+_MOST_BYTES: Final = 1 << 20
+_GIT_SECONDS: Final = 10.0
+# The exit code of the process if it has used up its memory.
 _OUT_OF_MEMORY: Final = 3
-"""The exit code of the process if it has used up its memory."""
+# The submission, or None and the fault of the grader's own that kept it from being read.
 _Reply = tuple[Submission | None, str]
-"""The submission, or None and the fault of the grader's own that kept it from being read."""
 
 
 class Reader:
@@ -53,7 +63,7 @@ class Reader:
         self._start()  # now, so that it imports its modules while the caller does something else
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *problem: object) -> None:
         if self._process is not None:
             self._process.kill()  # it may be busy with a submission that nobody waits for any more
         self._end()
@@ -69,17 +79,26 @@ class Reader:
         if not self._is_ready and _receive(process.stdout) is None:
             raise OSError(f"the process that reads submissions has not started: exit code {self._end()}")
         self._is_ready = True
-        with _limited_wait(process):
-            try:
-                _send(process.stdin, pickle.dumps(source))
-                reply = _receive(process.stdout)
-            except OSError:
-                reply = None
+        too_late = threading.Timer(_WAIT_SECONDS, process.kill)
+        if os.name == "nt":  # Elsewhere the process ends itself, and a thread for each takes longer than reading.
+            too_late.start()
+        try:
+            _send(process.stdin, pickle.dumps(source))
+            reply = _receive(process.stdout)
+        except OSError:
+            reply = None
+        finally:
+            too_late.cancel()
         if reply is not None:
             submission, fault = msgspec.msgpack.decode(reply, type=_Reply)
             return submission or Unreadable(source.name, fault)
-        note = Note("./", f"reading it took more than {self._limit_met()}: nothing was read", lost=WORK)
-        return Submission(source.name, {}, (note,), source.arrival, unread_topics({}, [note], source.topics))
+        code = self._end()
+        limit = f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
+        if code == -getattr(signal, "SIGXCPU", 0):
+            limit = f"{counted(self._seconds, 'second')} of processor time"
+        bag = Bag(source.topics)
+        bag.note("./", f"reading it took more than {limit}: nothing was read")
+        return assemble(source.name, bag, source.arrival)
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._is_ready = False
@@ -92,13 +111,6 @@ class Reader:
         )
         return self._process
 
-    def _limit_met(self) -> str:
-        """Ends the process that gave no reply; the limit that it has met."""
-        code = self._end()
-        if code == -getattr(signal, "SIGXCPU", 0):
-            return f"{counted(self._seconds, 'second')} of processor time"
-        return f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
-
     def _end(self) -> int:
         """Ends the process, if there is one; its exit code."""
         process, self._process = self._process, None
@@ -110,19 +122,6 @@ class Reader:
         code = process.wait()
         process.stdout.close()
         return code
-
-
-@contextlib.contextmanager
-def _limited_wait(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ends the process if nothing else would. Not elsewhere: a thread for each submission takes longer than reading."""
-    too_late = threading.Timer(_WAIT_SECONDS, process.kill) if os.name == "nt" else None
-    if too_late is not None:
-        too_late.start()
-    try:
-        yield
-    finally:
-        if too_late is not None:
-            too_late.cancel()
 
 
 def _send(stream: IO[bytes], message: bytes) -> None:
@@ -142,10 +141,9 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but replies is written there
     seconds, memory = map(int, sys.argv[1:3])
-    _limit_memory(memory)
     _send(replies, b"ready")
     while (request := _receive(sys.stdin.buffer)) is not None:
-        _limit_time(seconds)
+        _set_limits(seconds, memory)
         try:
             # Safe: it comes from the main process. The content of a submission only goes the other way, as msgpack.
             source: Source = pickle.loads(request)
@@ -158,28 +156,92 @@ def main() -> None:
 def _read(source: Source) -> _Reply:
     try:
         submission = source.read()
-        arrival = with_commit_time(submission.arrival, source.path) if isinstance(source, FolderSource) else None
-        return (msgspec.structs.replace(submission, arrival=arrival) if arrival else submission), ""
+        if isinstance(source, PathSource):
+            arrival = _with_commit_time(submission.arrival, source.path)
+            submission = msgspec.structs.replace(submission, arrival=arrival)
+        return submission, ""
     except MemoryError:
         raise
     except Exception as problem:
         return None, one_line(" ".join(f"{type(problem).__name__}: {problem}".split()))
 
 
-def _limit_memory(most: int) -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no such limits, macOS not this one
+def _set_limits(seconds: int, memory: int) -> None:
+    """Gives the next submission its processor time and its memory."""
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no such limits, macOS not that of memory
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        until = int(time.process_time()) + 1 + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _limit_time(seconds: int) -> None:
-    """Gives the next submission its processor time."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
+# ---------------------------------------------------------------- the time of the last commit
 
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        until = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
-        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
+
+def _with_commit_time(arrival: Arrival, folder: Path) -> Arrival:
+    """The arrival, with the time of the last commit if the folder is a clone and only its files have a time."""
+    if arrival.submitted and arrival.by != FILE_TIME:
+        return arrival
+    time = _last_commit(folder / ".git")
+    return msgspec.structs.replace(arrival, submitted=time, by=LAST_COMMIT) if time else arrival
+
+
+def _last_commit(repository: Path) -> str:
+    """The ISO time of the commit that is checked out; empty if it cannot be read, or git is not installed."""
+    commit, git = _checked_out(repository), shutil.which("git")
+    if not commit or git is None or not _is_plain(repository / "objects"):
+        return ""
+    # Asked from a repository without settings: in the student's, they name programs that git would run.
+    with tempfile.TemporaryDirectory(prefix="torchkata-") as own:
+        for name in ("objects", "refs"):
+            Path(own, name).mkdir()
+        Path(own, "HEAD").write_text("ref: refs/heads/main\n")
+        environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_DIR": own,
+            "GIT_OBJECT_DIRECTORY": str(repository.absolute() / "objects"),
+        }
+        command = [git, "cat-file", "commit", commit]
+        try:
+            shown = subprocess.run(
+                command, env=environment, cwd=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    found = _COMMITTED.search(shown.stdout.partition(b"\n\n")[0])
+    try:
+        return datetime.datetime.fromtimestamp(int(found[1])).astimezone().isoformat() if found else ""
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _is_plain(objects: Path) -> bool:
+    """Whether there are only folders and files, and no other place is named: git would wait at a named pipe."""
+    inside = (os.path.join(at, name) for at, folders, files in os.walk(objects) for name in (*folders, *files))
+    try:
+        kinds = {stat.S_IFMT(os.lstat(one).st_mode) for one in (str(objects), *inside)}
+    except OSError:
+        return False
+    return kinds <= {stat.S_IFDIR, stat.S_IFREG} and not (objects / "info" / "alternates").exists()
+
+
+def _checked_out(repository: Path) -> str:
+    """The id of the commit that is checked out; empty if it is not known."""
+    if repository.is_symlink():
+        return ""
+    head = _content(repository / "HEAD")
+    branch = _BRANCH.fullmatch(head)
+    if branch:
+        name = branch[1].decode()
+        packed = re.search(rb"^([0-9a-f]{40}) %s$" % re.escape(branch[1]), _content(repository / "packed-refs"), re.M)
+        head = _content(repository / name) or (packed[1] if packed else b"")
+    return head.decode().strip() if _ID.fullmatch(head) else ""
+
+
+def _content(file: Path) -> bytes:
+    content = read_file(file)(_MOST_BYTES)
+    return content if isinstance(content, bytes) else b""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,17 +22,16 @@ from grader.text import counted, folded, one_line
 
 _GITHUB = "githubusername"
 _IDENTIFIER = "identifier"
+# The columns of ids: here, and below, in lower case and without spaces and marks.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
     *("loginid", "username", "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
     *(_GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel", "matrnr", "matnr", "matricola"),
 )
-"""The columns of ids: here, and below, in lower case and without spaces and marks."""
 _NAMES = ("name", "fullname", "student", "studentname")
-_FIRST, _LAST = (
-    ("firstname", "givenname", "givennames", "vorname", "vornamen"),
-    ("lastname", "surname", "familyname", "nachname", "familienname"),
-)
+_FIRST = ("firstname", "givenname", "givennames", "vorname", "vornamen")
+_LAST = ("lastname", "surname", "familyname", "nachname", "familienname")
+# Columns with the time of handing in, and the name of that time.
 _TIMES = {
     "submitted": "roster",
     "submittedat": "roster",
@@ -39,14 +39,13 @@ _TIMES = {
     "createdat": "Gradescope time",
     "lastmodifiedsubmission": "Moodle worksheet",
 }
-"""Columns with the time of handing in, and the name of that time."""
 _EXTENSIONS = ("extension", "extendedto", "extendeduntil")
 _GROUPS = ("group", "groupname", "team", "gruppe")
+# How many lines may stand above the one that names the columns, that one too.
 _HEADER_ROWS = 10
-"""How many lines may stand above the one that names the columns, that one too."""
 _NO_TIME = ("", "-", "\u2013")
+# Moodle's default group is everybody who is in no group.
 _NO_GROUP = (*_NO_TIME, "none", "default group")
-"""Moodle's default group is everybody who is in no group."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +82,11 @@ class Roster:
         self._by_id: dict[str, Student] = {}
         for student in self.students:
             for key in student.ids:
-                other = self._by_id.setdefault(key, student)
+                other = self._by_id.setdefault(key.lower(), student)
                 if other is not student:
                     raise UserError(
                         f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix="leave one line of them"
                     )
-        self._by_github = {student.github: student for student in self.students if student.github}
-        self._groups: dict[tuple[str, ...], Student] = {}
-        for student in self.students:
-            if student.group:
-                self._groups.setdefault(name_key(student.group), student)
-        self._by_name: dict[tuple[str, ...], list[Student]] = {}
-        self._by_joined: dict[tuple[str, ...], list[Student]] = {}
-        for student in self.students:
-            self._by_name.setdefault(name_key(student.name), []).append(student)
-            words = re.findall(r"[^\W_]+", folded(student.name))
-            for joined in {"".join(words[at:] + words[:at]) for at in range(len(words)) if words[1:]}:
-                self._by_joined.setdefault((joined,), []).append(student)
 
     @classmethod
     def read(cls, file: Path) -> Roster:
@@ -112,21 +99,26 @@ class Roster:
             text = _text(file.read_bytes())
         except (OSError, UnicodeDecodeError) as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
-        first = None
+        missing = ""
         for delimiter in sorted(",;\t", key=text.count, reverse=True):
             try:
                 rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
             except csv.Error as problem:
                 raise UserError(f"{file} is not a CSV file: {problem}") from None
             for start in range(min(_HEADER_ROWS, len(rows))):
-                columns = _Columns(rows[start:])
-                if columns.ids and columns.names:
-                    return cls(filter(None, map(columns.student, rows[start + 1 :])), file, columns.notes(file.name))
-                first = first or (columns if columns.ids or columns.names else None)
+                table = _Table(rows[start:])
+                if table.has_ids and table.names:
+                    return cls(table.students(), file, table.notes(file.name))
+                missing = missing or ("names" if table.has_ids else "ids" if table.names else "")
         raise UserError(
-            f"{file} has no column for {'names' if first and first.ids else 'ids'}",
-            fix="one line must name the columns, for example: id,name",
+            f"{file} has no column for {missing or 'ids'}", fix="one line must name the columns, for example: id,name"
         )
+
+    @classmethod
+    def of_people(cls, known: Mapping[str, str]) -> Roster:
+        """The people whose work is graded already: their names by id, else by name."""
+        people = {key.lower(): Student(name, () if key == name else (key,)) for key, name in known.items()}
+        return cls(people.values(), Path())
 
     def find(self, key: str) -> Student | None:
         """The student with that id."""
@@ -134,90 +126,93 @@ class Roster:
 
     def of_repository(self, name: str) -> Student | None:
         """The student whose GitHub name stands at the end of a repository's, behind the assignment's."""
-        parts = name.split("-")
-        ends = ("-".join(parts[at:]).lower() for at in range(1, len(parts)))
-        return next((self._by_github[end] for end in ends if end in self._by_github), None)
+        parts = name.lower().split("-")
+        ends = ["-".join(parts[at:]) for at in range(1, len(parts))]
+        found = (one for end in ends for one in self.students if one.github == end and end)
+        return next(found, None)
 
     def of_group(self, name: str) -> Student | None:
         """The first student of the group of that name."""
-        return self._groups.get(name_key(name))
+        return next((one for one in self.students if one.group and name_key(one.group) == name_key(name)), None)
 
     def named(self, name: str) -> list[Student]:
         """The students of that name, whatever its accents, its case, the order of its words and, as Canvas writes it in
         the names of files, the spaces between them."""
-        return self._by_name.get(name_key(name)) or self._by_joined.get(name_key(name), [])
+        key = name_key(name)
+        alike = [one for one in self.students if name_key(one.name) == key]
+        return alike or [one for one in self.students if len(key) == 1 and key[0] in _without_spaces(one.name)]
 
 
-class _Columns:
-    """Finds the columns of a class list, and makes students of its lines."""
+class _Table:
+    """The lines of a class list from the one on that names the columns."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
-        known: dict[str, int] = {}
+        self._rows = rows[1:]
+        self._columns: dict[str, int] = {}
         for name, place in worksheet.columns_of(rows).items():
-            known.setdefault(re.sub(r"[\W_]", "", name), place)
-        self.ids = [known[name] for name in _IDS if name in known]
-        first, last, whole = ([known[name] for name in names if name in known][:1] for names in (_FIRST, _LAST, _NAMES))
-        is_last_name = "vorname" in known and not last  # as in `Name;Vorname`
+            self._columns.setdefault(re.sub(r"[\W_]", "", name), place)
+        self.has_ids = not self._columns.keys().isdisjoint(_IDS)
+        first, last, whole = ([one for one in names if one in self._columns][:1] for names in (_FIRST, _LAST, _NAMES))
+        is_last_name = "vorname" in self._columns and not last  # as in `Name;Vorname`
         self.names = first + whole if is_last_name else whole or first + last
-        self._times = [(known[name], by) for name, by in _TIMES.items() if name in known][:1]
-        self._extensions = [known[name] for name in _EXTENSIONS if name in known][:1]
-        self._group = next((known[name] for name in _GROUPS if name in known), None)
-        self._github = known.get(_GITHUB)
-        self._identifier = known.get(_IDENTIFIER) if self._github is None else None
-        self._unread: list[str] = []
+        self._unread_times: list[str] = []
         self._unread_extensions: list[str] = []
 
-    def student(self, row: Sequence[str]) -> Student | None:
-        """The student of a line; None if it is nobody's."""
+    def students(self) -> Iterator[Student]:
+        """The students; a line that is nobody's is left out."""
+        for row in self._rows:
+            cells = {name: row[place].strip() for name, place in self._columns.items() if place < len(row)}
+            if _GITHUB not in cells:
+                identifier = cells.get(_IDENTIFIER, "")
+                cells[_IDENTIFIER] = worksheet.participant(identifier) or identifier
+            ids = [cells[name] for name in _IDS if cells.get(name)]
+            name = " ".join(filter(None, (cells.get(one) for one in self.names)))
+            if ids and name != "Points Possible":
+                yield self._student(name or ids[0], tuple(dict.fromkeys(map(_key, ids))), cells)
 
-        def cell(column: int) -> str:
-            return row[column].strip() if column < len(row) else ""
-
-        name = " ".join(filter(None, map(cell, self.names)))
-        ids = {column: cell(column) for column in self.ids if cell(column)}
-        if self._identifier in ids:
-            ids[self._identifier] = worksheet.participant(ids[self._identifier]) or ids[self._identifier]
-        keys = tuple(dict.fromkeys(map(_key, ids.values())))
-        if not keys or name == "Points Possible":
-            return None
-        name = name or next(iter(ids.values()))
-        written = next(((cell(column), by) for column, by in self._times if cell(column) not in _NO_TIME), ("", ""))
-        until = next((cell(column) for column in self._extensions if cell(column) not in _NO_TIME), "")
-        submitted = read_time(written[0])
-        if written[0] and not submitted:
-            self._unread.append(f"{name}: {written[0]}")
-        by = written[1] if submitted else ""
-        github = cell(self._github).lower() if self._github is not None else ""
-        group = cell(self._group) if self._group is not None else ""
-        group = "" if group.casefold() in _NO_GROUP else group
-        return Student(name, keys, submitted, by, self._extension(until, name), github, group)
+    def _student(self, name: str, ids: tuple[str, ...], cells: Mapping[str, str]) -> Student:
+        column, written = _first(cells, _TIMES, _NO_TIME)
+        submitted = read_time(written)
+        if written and not submitted:
+            self._unread_times.append(f"{name}: {written}")
+        _, until = _first(cells, _EXTENSIONS, _NO_TIME)
+        try:
+            extension = read_due(until).isoformat(timespec="seconds") if until else ""
+        except (ValueError, OverflowError):
+            extension = read_time(until)
+            if not extension:
+                self._unread_extensions.append(f"{name}: {until}")
+        by = _TIMES[column] if submitted else ""
+        _, group = _first(cells, _GROUPS, _NO_GROUP)
+        return Student(name, ids, submitted, by, extension, cells.get(_GITHUB, "").lower(), group)
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""
-        if self._unread:
-            times = counted(len(self._unread), "time")
-            first = one_line(self._unread[0])
-            yield f"{file}: {times} of handing in cannot be read, so nothing there counts as late; the first: {first}"
-        if self._unread_extensions:
-            those = counted(len(self._unread_extensions), "extension")
-            first = one_line(self._unread_extensions[0])
-            yield f"{file}: {those} cannot be read, write them as 2026-10-31; the first: {first}"
-
-    def _extension(self, text: str, name: str) -> str:
-        if not text:
-            return ""
-        try:
-            return read_due(text).isoformat(timespec="seconds")
-        except (ValueError, OverflowError):
-            read = read_time(text)
-            if not read:
-                self._unread_extensions.append(f"{name}: {text}")
-            return read
+        for unread, noun, what in (
+            (self._unread_times, "time", "of handing in cannot be read, so nothing there counts as late"),
+            (self._unread_extensions, "extension", "cannot be read, write them as 2026-10-31"),
+        ):
+            if unread:
+                yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
 
 
+def _first(cells: Mapping[str, str], columns: Iterable[str], nothing: Collection[str]) -> tuple[str, str]:
+    """The first of these columns with a cell that says something, and that cell; both empty if there is none."""
+    found = ((name, cells[name]) for name in columns if cells.get(name, "").casefold() not in nothing)
+    return next(found, ("", ""))
+
+
+@functools.lru_cache(maxsize=10_000)
 def name_key(name: str) -> tuple[str, ...]:
     """The words of a name in alphabetical order, without accents and in lower case."""
     return tuple(sorted(re.findall(r"[^\W_]+", folded(name))))
+
+
+@functools.lru_cache(maxsize=10_000)
+def _without_spaces(name: str) -> set[str]:
+    """A name of several words as one, beginning with any of them."""
+    words = re.findall(r"[^\W_]+", folded(name))
+    return {"".join(words[at:] + words[:at]) for at in range(len(words)) if words[1:]}
 
 
 def _text(content: bytes) -> str:

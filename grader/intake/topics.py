@@ -13,17 +13,16 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from grader.course.definitions import defined_names, lines_in, untouched_names
 
 AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
-_WORD: Final = re.compile(r"[^\W\d]\w*")
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
 _ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
+# The space before a line, with the marks of a comment, a quotation or a patch.
 _MARGIN = re.compile(r"[ \t]*(?:[#>+][#> \t]*)?")
-"""The space before a line, with the marks of a comment, a quotation or a patch."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>")
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
@@ -50,9 +49,8 @@ class Topics:
         """From names alone, or from names and their exercises."""
         if isinstance(topics, Topics):
             return topics
-        if isinstance(topics, Mapping):
-            return cls(frozenset(topics), {name: frozenset(inside) for name, inside in topics.items()})
-        return cls(frozenset(topics))
+        exercises = topics if isinstance(topics, Mapping) else {}
+        return cls(frozenset(topics), {name: frozenset(inside) for name, inside in exercises.items()})
 
     def named(self, stem: str) -> str | None:
         """The topic that a file's name contains, the longest of several; only letters and digits count, in any case."""
@@ -73,33 +71,31 @@ class Topics:
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
         return {topic: names for topic, names in found.items() if names}
 
-    def is_course_file(self, content: bytes) -> bool:
-        """Whether a module is one of the course's own solutions or misconceptions."""
-        return fingerprint(content) in self.solutions
+    def answered(self, topic: str, content: bytes) -> dict[str, bool]:
+        """The exercises that a module defines at its top level, with a statement that the stub has not.
 
-    def written(self, topic: str, content: bytes) -> frozenset[str]:
-        """The exercises that a module defines at its top level, with a statement that the stub has not."""
+        Returns:
+            By name, whether the last definition has one: else a stub comes below the answer.
+        """
         exercises = self.exercises.get(topic, frozenset())
         stub = self.stubs.get(topic, b"")
         if content == stub:
-            return frozenset()
+            return {}
         try:
             mine, handed_out = _statements(content), _statements(stub)
         except SyntaxError:
-            return exercises.intersection(defined_names(lines_in(content))) - untouched_names(content, stub)
-        there = exercises & mine.keys()
-        return frozenset(name for name in there if name not in handed_out or mine[name][-1] - handed_out[name][-1])
+            there = exercises.intersection(defined_names(lines_in(content))) - untouched_names(content, stub)
+            return dict.fromkeys(there, True)
+        found = {}
+        for name in exercises & mine.keys():
+            is_own = [name not in handed_out or bool(one - handed_out[name][-1]) for one in mine[name]]
+            if any(is_own):
+                found[name] = is_own[-1]
+        return found
 
-    def replaced(self, topic: str, content: bytes) -> list[str]:
-        """The exercises whose last definition in a module is a stub, although an earlier one has an answer."""
-        try:
-            mine, handed_out = _statements(content), _statements(self.stubs.get(topic, b""))
-        except SyntaxError:
-            return []
-        stubs = (self.exercises.get(topic, frozenset()) & mine.keys() & handed_out.keys()) - self.written(
-            topic, content
-        )
-        return sorted(name for name in stubs if any(one - handed_out[name][-1] for one in mine[name]))
+    def written(self, topic: str, content: bytes) -> set[str]:
+        """The exercises that a module has an answer to."""
+        return {name for name, is_last in self.answered(topic, content).items() if is_last}
 
     def has_link_only(self, topic: str, text: str) -> bool:
         """Whether a text has a link that is not in the stub, and hardly anything else: the work may lie there."""
@@ -111,24 +107,13 @@ class Topics:
         """How many exercises of a topic a module has answers to; of a topic without known exercises: 1 for any code."""
         return len(self.written(topic, content)) if topic in self.exercises else min(len(code_lines(content)), 1)
 
-    def is_handed_out(self, text: str) -> bool:
-        """Whether a text is a file of the course to the letter, as most files of a folder are at first."""
-        return text in self._stub_texts
-
-    @functools.cached_property
-    def _stub_texts(self) -> frozenset[str]:
-        return frozenset(stub.decode("utf-8", "replace") for stub in self.stubs.values())
-
-    def is_stub(self, topic: str, text: str) -> bool:
-        """Whether a text is only what was handed out for a topic."""
-        return bool(text) and set(code_lines(text.encode())) <= set(code_lines(self.stubs.get(topic, b"")))
-
     def why_not_own(self, topic: str, content: bytes) -> str:
         """Why a module holds nothing of a topic that a student wrote; empty if it does."""
-        code = code_lines(content)
         exercises = self.exercises.get(topic, frozenset())
-        if not code or not exercises or self.written(topic, content):
-            return "" if code else "it is empty"
+        if not code_lines(content):
+            return "it is empty"
+        if not exercises or self.written(topic, content):
+            return ""
         defined = exercises.intersection(defined_names(lines_in(content)))
         if not defined:
             more = ", …" if len(exercises) > _SEVERAL else ""
@@ -162,59 +147,48 @@ class Topics:
         exercises = {name for name in self.exercises.get(topic, ()) if name in text}
         home = PurePosixPath(path).stem
         if exercises and home != topic:
-            exercises -= _names_anywhere(self.stubs.get(home, b""))
-        if not exercises:
-            return "", False
-        exercises &= _named_in_definitions(text)
-        if not exercises:
-            return "", False
-        lines = _TAG.sub("", text).splitlines()
-        stub = {_bare(line) for line in lines_in(self.stubs.get(topic, b""))} | {""}
-        for at, line in enumerate(lines):
-            margin = _margin(line)
-            found = _ANYWHERE.match(line, margin)
-            name = (found[1] or found[2]) if found else ""
-            if name not in exercises or (name in at_top and not margin):
-                continue
-            if any(_bare(one) not in stub for one in (line, *_body(lines, at + 1, margin))):
-                return name, "#" in line[:margin]
+            exercises -= {one.name for one in _definitions(self.stubs.get(home, b"").decode("utf-8", "replace"))}
+        if exercises:
+            stub = {_bare(line) for line in lines_in(self.stubs.get(topic, b""))}
+            for one in _definitions(text):
+                is_hidden = one.name in exercises and (one.margin or one.name not in at_top)
+                if is_hidden and not one.lines <= stub:
+                    return one.name, "#" in one.margin
         return "", False
 
-    def may_answer(self, topic: str, content: bytes) -> bool:
-        """Whether a module has several lines of its own, and defines something or names an exercise."""
-        words = {word for line in code_lines(content) for word in _WORD.findall(line)}
-        return self.has_more_code(content) and not words.isdisjoint({"def", "class", *self.exercises.get(topic, ())})
+
+class _Definition(NamedTuple):
+    """What may be a definition, with the space and the marks before it, and its lines without those."""
+
+    name: str
+    margin: str
+    lines: set[str]
 
 
 @functools.lru_cache(maxsize=64)
-def _named_in_definitions(text: str) -> frozenset[str]:
-    """The names of all that may be a definition in a text, once its tags are gone."""
-    bare = _TAG.sub("", text)
-    functions = re.findall(r"(?:def|class)[ \t]+(\w+)", bare)
-    return frozenset(functions + (re.findall(r"(\w+)[ \t]*=[ \t]*lambda\b", bare) if "lambda" in bare else []))
+def _definitions(text: str) -> list[_Definition]:
+    """All that may be a definition in any place of a text: in comments, quotations, patches, pages."""
+    lines = _TAG.sub("", text).splitlines()
+    found = []
+    for at, line in enumerate(lines):
+        margin = _margin(line)
+        if match := _ANYWHERE.match(line, len(margin)):
+            inside = {_bare(line)}
+            for below in itertools.islice(lines, at + 1, None):
+                if _bare(below) and len(_margin(below)) <= len(margin):
+                    break
+                inside.add(_bare(below))
+            found.append(_Definition(match[1] or match[2], margin, inside - {""}))
+    return found
 
 
-@functools.lru_cache(maxsize=64)
-def _names_anywhere(content: bytes) -> frozenset[str]:
-    """The names that a module defines in any place."""
-    return frozenset().union(*_ANYWHERE.findall("\n".join(lines_in(content))))
-
-
-def _margin(line: str) -> int:
+def _margin(line: str) -> str:
     found = _MARGIN.match(line)
-    return found.end() if found else 0
-
-
-def _body(lines: list[str], start: int, margin: int) -> Iterator[str]:
-    """The lines from one on that are blank or further in than the margin."""
-    for line in itertools.islice(lines, start, None):
-        if _bare(line) and _margin(line) <= margin:
-            return
-        yield line
+    return found[0] if found else ""
 
 
 def _bare(line: str) -> str:
-    return line[_margin(line) :].strip()
+    return line[len(_margin(line)) :].strip()
 
 
 def fingerprint(content: bytes) -> bytes:

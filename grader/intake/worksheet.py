@@ -4,7 +4,7 @@ Known names are enough; else the place of a column and its cells say which it is
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from grader.intake.dates import read_time
@@ -13,28 +13,21 @@ IDENTIFIER, FULL_NAME, GRADE, MAXIMUM, SUBMITTED, MODIFIED, FEEDBACK = (
     *("identifier", "full name", "grade", "maximum grade"),
     *("last modified (submission)", "last modified (grade)", "feedback comments"),
 )
-EMAIL: Final = "email address"
-_IN_ENGLISH: Final[Mapping[str, str]] = {
-    "vollständiger name": FULL_NAME,
-    "e-mail-adresse": EMAIL,
-    "bewertung": GRADE,
-    "bestwertung": MAXIMUM,
-    "zuletzt geändert (abgabe)": SUBMITTED,
-    "zuletzt geändert (bewertung)": MODIFIED,
-    "feedback als kommentar": FEEDBACK,
-    "nom complet": FULL_NAME,
-    "adresse de courriel": EMAIL,
-    "dernière modification (travail remis)": SUBMITTED,
-    "dernière modification (note)": MODIFIED,
-    "nombre completo": FULL_NAME,
-    "última modificación (entrega)": SUBMITTED,
-    "última modificación (calificación)": MODIFIED,
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    FULL_NAME: ("vollständiger name", "nom complet", "nombre completo"),
+    "email address": ("e-mail-adresse", "adresse de courriel"),
+    GRADE: ("bewertung",),
+    MAXIMUM: ("bestwertung",),
+    SUBMITTED: ("zuletzt geändert (abgabe)", "dernière modification (travail remis)", "última modificación (entrega)"),
+    MODIFIED: ("zuletzt geändert (bewertung)", "dernière modification (note)", "última modificación (calificación)"),
+    FEEDBACK: ("feedback als kommentar",),
 }
+_IN_ENGLISH: Final = {name: english for english, names in _NAMES.items() for name in names}
+# Columns that a worksheet has at least.
 _FEWEST = 6
-"""Columns that a worksheet has at least."""
-_PARTICIPANT = re.compile(r"\D{3,40}?(\d+)")
+_PARTICIPANT = re.compile(r"(\D{3,40}?)(\d+)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_EMPTY = ("", "-", "\u2013")
+_EMPTY = {"", "-", "\u2013"}
 
 
 def columns_of(rows: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -48,11 +41,12 @@ def columns_of(rows: Sequence[Sequence[str]]) -> dict[str, int]:
     for place, name in enumerate(head):
         found.setdefault(_IN_ENGLISH.get(name, name), place)
     body = [row for row in rows[1:] if any(cell.strip() for cell in row)]
-    if IDENTIFIER in found or len(head) < _FEWEST or not body or not _same_participants(body):
+    columns = [{row[place].strip() if place < len(row) else "" for row in body} for place in range(len(head))]
+    if IDENTIFIER in found or len(head) < _FEWEST or not body or not _are_participants(columns[0]):
         return found
     # Every language has the columns in the same order; only those of the form of handing in lie between some of them.
     there = dict(found)
-    _by_places(found, head, body)
+    _by_places(found, columns)
     if not {GRADE, SUBMITTED, MODIFIED} & found.keys():
         return there  # A class list of one's own, whose ids end with numbers.
     found[IDENTIFIER] = 0
@@ -60,38 +54,30 @@ def columns_of(rows: Sequence[Sequence[str]]) -> dict[str, int]:
     return found
 
 
-def _same_participants(body: Sequence[Sequence[str]]) -> bool:
-    """Whether all rows begin with one word and a number, as ``Participant 7``."""
-    words = {cell[: len(cell) - len(number)] for row in body if (number := participant(cell := row[0].strip()))}
-    return len(words) == 1 and all(participant(row[0]) for row in body)
+def _are_participants(cells: Iterable[str]) -> bool:
+    """Whether all cells are one word and a number, as ``Participant 7``."""
+    matches = [_PARTICIPANT.fullmatch(cell) for cell in cells]
+    return all(matches) and len({match[1] for match in matches if match}) == 1
 
 
 def participant(cell: str) -> str:
     """The number in a cell such as ``Participant 7`` or ``Teilnehmer/in7``; empty if it is no such cell."""
     match = _PARTICIPANT.fullmatch(cell.strip())
-    return match[1] if match else ""
+    return match[2] if match else ""
 
 
-def _by_places(found: dict[str, int], head: Sequence[str], body: Sequence[Sequence[str]]) -> None:
+def _by_places(found: dict[str, int], columns: Sequence[set[str]]) -> None:
     """Finds the columns of marks, times and feedback that have no name which is known."""
-
-    def cells(place: int) -> set[str]:
-        return {row[place].strip() if place < len(row) else "" for row in body}
-
-    for place in range(2, len(head)):
-        same = cells(place)
-        if MAXIMUM not in found and len(same) == 1 and _NUMBER.fullmatch(min(same)):
-            before = cells(place - 1)
-            if all(cell in _EMPTY or _NUMBER.fullmatch(cell) for cell in before):
-                found.setdefault(GRADE, place - 1)
-                found[MAXIMUM] = place
-    start = found.get(MAXIMUM, found.get(GRADE, len(head))) + 1
-    times = [
-        place
-        for place in range(start, len(head))
-        if cells(place) - {""} and all(cell in _EMPTY or read_time(cell) for cell in cells(place))
-    ]
+    for place in range(2, len(columns)):
+        is_same_number = len(columns[place]) == 1 and _NUMBER.fullmatch(min(columns[place]))
+        before = columns[place - 1] - _EMPTY
+        if MAXIMUM not in found and is_same_number and all(map(_NUMBER.fullmatch, before)):
+            found.setdefault(GRADE, place - 1)
+            found[MAXIMUM] = place
+    start = found.get(MAXIMUM, found.get(GRADE, len(columns))) + 1
+    later = range(start, len(columns))
+    times = [place for place in later if columns[place] - {""} and all(map(read_time, columns[place] - _EMPTY))]
     if len(times) > 1:
         found.setdefault(SUBMITTED, times[0])
-    if times and times[-1] + 1 < len(head):
+    if times and times[-1] + 1 < len(columns):
         found.setdefault(FEEDBACK, times[-1] + 1)

@@ -107,7 +107,7 @@ class LeftOut:
         if not 0 < first <= last < _MOST_LINE:
             return "a line"
         if self._cells:
-            return self._cells.named([self._cells.find(first)[0]])
+            return self._cells.named(self._cells.find(first)[0])
         return f"line {first}" if first == last else f"lines {first}–{last}"
 
 

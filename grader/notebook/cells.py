@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from grader.course import Course
 from grader.grading.settings import topics_of
-from grader.intake.bag import FILE_BYTES
+from grader.intake.kinds import FILE_BYTES
 from grader.intake.notebook import RUNNING, module_of
 from grader.intake.submission import Submission
 from grader.intake.topics import parse

@@ -95,7 +95,7 @@ def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[i
     for number in numbers:
         here, in_cell = cells.find(number) if cells else (0, number)
         if here != cell:
-            shown.append(Line(0, cells.named([here])))
+            shown.append(Line(0, cells.named(here)))
         elif last and number > last + 1:
             shown.append(Line(0, f"{counted(number - last - 1, 'line')} left out"))
         last, cell = number, here

@@ -16,7 +16,7 @@ from typing import Final
 
 import watchfiles
 
-from grader.intake.bag import COURSE_FOLDERS, NOT_WORK, is_code
+from grader.intake.kinds import COURSE_FOLDERS, NOT_WORK, is_code
 
 _STEP_MS: Final = 15
 """How often changes are fetched; they are reported once a step brings no new ones."""

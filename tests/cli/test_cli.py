@@ -24,8 +24,8 @@ from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
-from grader.intake.find import Source
 from grader.intake.reader import Reader
+from grader.intake.sources import Source
 from grader.intake.submission import Submission, Unreadable
 from grader.reports.status import status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json

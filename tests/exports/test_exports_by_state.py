@@ -18,7 +18,7 @@ from grader.exports import canvas, csv_table, gradescope, junit, moodle
 from grader.exports.code_hosts import commands
 from grader.exports.write import ExportSettings, export, json_document
 from grader.gradebook import Override, Row
-from grader.gradebook.lateness import Late
+from grader.gradebook.records import Late
 from grader.grading.exit_codes import missing_layers
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry

@@ -18,7 +18,7 @@ from grader.errors import UserError
 from grader.exports import csv_table, junit
 from grader.exports.write import ExportSettings, export, json_document
 from grader.gradebook import Override, Row
-from grader.gradebook.lateness import Late
+from grader.gradebook.records import Late
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry

@@ -13,7 +13,7 @@ from grader.errors import UserError
 from grader.exports import canvas, moodle
 from grader.exports.sheet import Sheet
 from grader.gradebook import Override, Row
-from grader.gradebook.lateness import Late
+from grader.gradebook.records import Late
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry
 

@@ -19,7 +19,7 @@ from grader.exports import canvas, csv_table, gradescope, junit, moodle
 from grader.exports.code_hosts import commands
 from grader.exports.write import feedback_zip
 from grader.gradebook import Override, Row
-from grader.gradebook.lateness import Late
+from grader.gradebook.records import Late
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry
 from grader.reports.html import write_report

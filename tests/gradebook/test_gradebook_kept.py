@@ -12,8 +12,9 @@ import pytest
 
 from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
-from grader.gradebook import VERSION, Gradebook, Override
-from grader.gradebook.lateness import lateness
+from grader.gradebook import Gradebook, Override
+from grader.gradebook.records import lateness
+from grader.gradebook.schema import VERSION
 from grader.intake.submission import Arrival, Note, Submission
 from grader.reports.status import compare, status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind

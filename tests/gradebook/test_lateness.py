@@ -11,7 +11,7 @@ import pytest
 from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook
-from grader.gradebook.lateness import is_untimed, lateness
+from grader.gradebook.records import is_untimed, lateness
 from grader.grading.settings import LateOptions
 from grader.intake.submission import Arrival, Submission
 from grader.marking.points_and_time import give_time

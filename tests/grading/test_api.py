@@ -16,8 +16,8 @@ from shared import OWN_COURSE
 import grader
 from grader import Course, Results, grade
 from grader.errors import UserError
-from grader.intake.find import Source
 from grader.intake.reader import Reader
+from grader.intake.sources import Source
 from grader.intake.submission import Submission, Unreadable
 
 SOLUTION = OWN_COURSE / "solutions" / "vectors.py"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.due import LatePolicy, read_due
-from grader.gradebook.lateness import is_claim, lateness
+from grader.gradebook.records import is_claim, lateness
 from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.intake.roster import Roster

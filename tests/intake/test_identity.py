@@ -9,8 +9,9 @@ import pytest
 from make_class_zips import zipped
 
 from grader.gradebook import Gradebook
-from grader.intake.find import Source, find_submissions
+from grader.intake.find import find_submissions
 from grader.intake.roster import Roster, name_key
+from grader.intake.sources import Source
 from grader.intake.submission import Arrival, Submission
 from grader.results import SubmissionResult
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UserError
-from grader.intake.bag import FILE_BYTES, MAX_FILES, TOTAL_BYTES
+from grader.intake.bag import MAX_FILES, TOTAL_BYTES
 from grader.intake.find import find_submissions, open_submission
+from grader.intake.kinds import FILE_BYTES
 from grader.intake.submission import WORK, Note, Submission, digest
 from grader.results import Unread
 

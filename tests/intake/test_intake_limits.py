@@ -19,8 +19,8 @@ from shared import OWN_COURSE, REPO
 from grader.course.definitions import defined_names, lines_in
 from grader.gradebook import Gradebook, gradebook_in
 from grader.intake.find import find_submissions
-from grader.intake.folder import FolderSource, PathSource
 from grader.intake.reader import Reader
+from grader.intake.sources import PathSource
 from grader.intake.submission import Submission, Unreadable
 from grader.intake.topics import Topics
 
@@ -246,8 +246,8 @@ def test_of_very_many_notes_the_last_counts_the_rest(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"n{number}.ipynb").write_bytes(notebook(*["(broken"] * 60))
     (tmp_path / "vectors.py").write_text(RIGHT)
-    found = FolderSource("ada", tmp_path, Topics.of(TOPICS)).read()
-    assert len(found.notes) == 201 and str(found.notes[-1]) == "./: 106 more notes like these"
+    found = PathSource("ada", tmp_path, Topics.of(TOPICS)).read()
+    assert len(found.notes) == 201 and str(found.notes[-1]) == "./: 160 more notes like these"
 
 
 def test_folders_of_a_download_are_read_to_a_depth(tmp_path: Path) -> None:

@@ -26,11 +26,12 @@ from shared import OWN_COURSE
 from grader.course import Course
 from grader.course.due import LatePolicy
 from grader.errors import UserError
-from grader.gradebook.lateness import lateness
+from grader.gradebook.records import lateness
 from grader.grading.settings import topics_of
-from grader.intake.find import Source, find_submissions
+from grader.intake.find import find_submissions
 from grader.intake.lms import Piece, latest_files, pieces_of
 from grader.intake.roster import Roster
+from grader.intake.sources import Source
 from grader.intake.topics import Topics
 
 TOPICS = {"vectors": ["normalize", "cosine"]}

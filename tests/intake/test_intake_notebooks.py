@@ -119,7 +119,7 @@ def test_a_line_is_named_by_its_cell_and_the_line_in_it() -> None:
         lines = module.decode().splitlines()
         assert found.place(lines.index("b = 2") + 1) == first
         assert found.place(lines.index("c = 3") + 1) == third
-    assert found.named([4, 6]) == "In [4], In [6]" and Cells(b"# cell 1\n").named([4, 6]) == "cells 4, 6"
+    assert found.named(4) == "In [4]" and Cells(b"# cell 1\n").named(4) == "cell 4"
 
 
 def test_old_format_and_sources_as_one_text_are_read() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.bag import WORK_BYTES
 from grader.intake.find import find_submissions
+from grader.intake.kinds import WORK_BYTES
 from grader.intake.submission import Submission, digest
 from grader.intake.topics import Topics
 

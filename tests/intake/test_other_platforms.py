@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.find import Source, find_submissions
+from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
+from grader.intake.sources import Source
 from grader.intake.topics import Topics
 
 TOPICS = Topics.of({"vectors": ["normalize", "cosine"]})

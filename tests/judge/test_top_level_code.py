@@ -35,11 +35,10 @@ SECONDS = 8.0
 
 def handed_in(name: str, content: bytes) -> Submission:
     """One file as a submission."""
-    bag = Bag()
-    bag.files[name] = content
     course = Course.load(OWN)
-    topics = Topics.of({topic.name: [one.name for one in topic.exercises] for topic in course.topics})
-    return assemble("somebody", bag, topics, UNKNOWN)
+    bag = Bag(Topics.of({topic.name: [one.name for one in topic.exercises] for topic in course.topics}))
+    bag.files[name] = content
+    return assemble("somebody", bag, UNKNOWN)
 
 
 def graded(warm: WarmUp, submission: Submission) -> SubmissionResult:

@@ -9,7 +9,8 @@ import pytest
 from marked_class import ADA, BOB, COURSE, graded, row
 
 from grader.errors import UserError
-from grader.gradebook import DamagedGradebook, Gradebook
+from grader.gradebook import Gradebook
+from grader.gradebook.schema import DamagedGradebook
 from grader.marking.by_rubric import Marking, give_comment, mark_one, text_of_comment
 from grader.marking.points_and_time import give_points
 from grader.reports.given import unmarked_lines

@@ -22,7 +22,7 @@ from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
 from grader.exports.write import feedback_zip
 from grader.gradebook import Gradebook, Override, Row
-from grader.gradebook.lateness import Late
+from grader.gradebook.records import Late
 from grader.intake.notebook import module_of
 from grader.intake.submission import Arrival
 from grader.judge import explain

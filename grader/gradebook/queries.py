@@ -1,0 +1,462 @@
+"""`Queries`: the queries of a gradebook that give records back. Never writes."""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace as replace_student
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from grader.course.due import LatePolicy, moment, read_due
+from grader.gradebook import records
+from grader.gradebook.schema import file_errors
+from grader.intake.roster import Student, name_key
+from grader.intake.submission import Arrival
+from grader.results import SubmissionResult, from_json
+from grader.text import one_line
+
+T = TypeVar("T")
+
+# Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id.
+_THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
+_SEEN: Final = (
+    "WITH seen (run, result, submission) AS (SELECT run, id, submission FROM results UNION ALL"
+    " SELECT reused.run, results.id, submission FROM reused JOIN results ON results.id = reused.result)"
+    " SELECT seen.run, seen.result, submissions.name, coalesce(json_extract(arrival, '$.student'), ''),"
+    " coalesce(json_extract(arrival, '$.submitted'), ''), submissions.digest, results.score, results.max"
+    " FROM seen JOIN results ON results.id = seen.result JOIN submissions ON submissions.id = seen.submission"
+    " JOIN runs ON runs.id = seen.run JOIN courses ON courses.id = runs.course"
+    " LEFT JOIN arrivals ON arrivals.run = seen.run AND arrivals.submission = seen.submission"
+)
+
+
+class Queries:
+    """The part of a `Gradebook` that reads."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.path = path
+        self._db = connection
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the generated inputs that is kept for the next run; None before the first."""
+        with file_errors(self.path):
+            kept: int | None = self._value("SELECT seed FROM seeds")
+            return kept
+
+    def late_given(self) -> dict[str, Any]:
+        """The options about late work of earlier command lines; see `Gradebook.keep_late`."""
+        with file_errors(self.path):
+            return msgspec.json.decode(self._value("SELECT given FROM late_given") or "{}", type=dict[str, Any])
+
+    def files(self, digest: str) -> dict[str, bytes]:
+        """The files of the work, by path; empty if the gradebook has none of that digest."""
+        with file_errors(self.path):
+            packed = self._value("SELECT files FROM works WHERE digest = ?", digest)
+            return {} if packed is None else msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, bytes])
+
+    def people(self, course: str) -> dict[str, str]:
+        """The latest names of the students with a result, by the LMS's id, else by the name."""
+        with file_errors(self.path):
+            return {one.person or one.name: one.name for one in self._of_course(course)}
+
+    def class_list(self, course: str) -> list[Student]:
+        """The newest class list of a course, without the times of that day; empty if there is none."""
+        with file_errors(self.path):
+            kept = self._value("SELECT students FROM class_lists WHERE course = ?", course) or "[]"
+            return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept, type=list[Student])]
+
+    def no_shows(self) -> list[Student]:
+        """The students of the class list who have handed in nothing, nor has anybody of their group."""
+        with file_errors(self.path):
+            course, _ = self._course_and_policy(self._last_run())
+            students = self.class_list(course)
+            whose = [history.whose for history in histories(by_student(self._of_course(course)), students)]
+            ids = {key for one in students for key in one.ids}
+            there = {one.person.lower() if one.person.lower() in ids else name_key(one.name) for one in whose}
+            return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
+
+    def policy(self, run: int) -> LatePolicy:
+        """When the work of a run was due, and the cost of late work."""
+        with file_errors(self.path):
+            return self._course_and_policy(run)[1]
+
+    def runs(self) -> list[records.Run]:
+        """Every run and how far it came, the first one first."""
+        with file_errors(self.path):
+            found = self._db.execute(
+                "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
+                " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
+                " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
+                " coalesce(min(nullif(graded, '')), '') AS first, coalesce(max(graded), '') AS last, expected,"
+                " count(has.run) AS done, coalesce(sum(newly_graded), 0) AS newly_graded,"
+                " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
+                " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
+                " GROUP BY runs.id ORDER BY runs.id"
+            )
+            return [records.from_row(records.Run, row) for row in found]
+
+    def extensions(self, course: str) -> list[records.Extension]:
+        """The extensions of a course that were given by hand and are in force: the newest of each student."""
+        with file_errors(self.path):
+            found = self._db.execute(
+                "SELECT * FROM extensions WHERE id IN (SELECT max(id) FROM extensions WHERE course = ?"
+                " GROUP BY person, student) AND due <> '' ORDER BY student",
+                (course,),
+            )
+            return [records.from_row(records.Extension, row) for row in found]
+
+    def latest_mark(self, course: str, name: str, person: str, exercise: str) -> records.Mark | None:
+        """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
+        with file_errors(self.path):
+            found = [row for row in self._given("marks", course, Whose(name, person)) if row["exercise"] == exercise]
+            return _mark(found[-1], name) if found else None
+
+    def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
+        """The exercises that a person has given all points for to a student, by name or the LMS's id."""
+        with file_errors(self.path):
+            found = self._overrides(course, Whose(name, person))
+            return tuple(row["exercise"] for row in found if row["points"] >= row["max"])
+
+    def results(self, run: int | None = None) -> list[records.Row]:
+        """The results of a run, reused ones too; None means the latest of each student. In order of names.
+
+        The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
+        trials do not count.
+        """
+        with file_errors(self.path):
+            last = self._last_run()
+            course, _ = self._course_and_policy(last if run is None else run)
+            exercises: list[str] = []
+            rule = "latest"
+            if run is not None:
+                own = [[one] for one in self._seen("seen.run = ?", run)]
+            else:
+                own = by_student(self._of_course(course))
+                for row in self._db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (last,)):
+                    exercises, rule = msgspec.json.decode(row[0], type=list[str]), row[1]
+            everybody = sorted(
+                histories(own, self.class_list(course)),
+                key=lambda history: (history.whose.name, history.seen[-1].result),
+            )
+            count = Counter(history.whose.name for history in everybody)
+            policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
+            rows = []
+            for history in everybody:
+                name, person = history.whose.name, history.whose.person
+                shown = f"{name} ({person})" if run is None and count[name] > 1 else name
+                works = [history] if rule == "latest" else history.works()
+                policy = policies[history.seen[-1].run]
+                rows.append(_that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule))
+            return rows
+
+    def _row(
+        self, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]
+    ) -> records.Row:
+        """The row of a student's last result of those in a history, under a name."""
+        *earlier, seen = history.seen
+        whose, members = history.whose, history.members or (history.whose,)
+        text, seconds, made_in, graded, notes, arrived = self._db.execute(
+            "SELECT result, seconds, results.run, graded, notes, arrival FROM results"
+            " LEFT JOIN works ON works.digest = ?"
+            " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = results.submission WHERE results.id = ?",
+            (seen.digest, seen.run, seen.result),
+        ).fetchone()
+        result, older = self._with_earlier(from_json(text), earlier, exercises)
+        said = msgspec.json.decode(notes or "[]", type=list[str])
+        arrival = replace(msgspec.json.decode(arrived or "{}", type=Arrival), student=whose.person)
+        if history.group:
+            arrival = replace(arrival, due=history.extension)
+            if (seen.name, seen.person) != (whose.name, whose.person):
+                said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
+        extensions = self._given("extensions", course, whose)
+        due = (extensions[-1]["due"] if extensions else "") or arrival.due
+        work = _Work(self, seen.digest, result)
+        marks, begun = self._marks(course, members, {one.name for one in result.to_mark}, work)
+        comments = {row["exercise"]: row for row in self._given("comments", course, *members)}
+        overrides = tuple(
+            records.from_row(records.Override, row, student=whose.name, stale=work.has_changed(row))
+            for row in self._overrides(course, whose)
+        )
+        covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
+        other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
+        return records.Row(
+            result=result if name == result.submission else replace(result, submission=name),
+            digest=seen.digest,
+            seconds=seconds,
+            reused=made_in != seen.run,
+            graded=graded,
+            notes=(*said, *result.notes),
+            arrival=arrival,
+            late=records.lateness(arrival, policy, moment(due) if due else None),
+            overrides=overrides,
+            run=seen.run,
+            due=due,
+            untimed=records.is_untimed(arrival, policy),
+            claimed=records.is_claim(arrival, policy),
+            marks=marks,
+            comments=tuple(
+                records.from_row(records.Comment, row, student=whose.name, stale=work.file_has_changed(row))
+                for _, row in sorted(comments.items())
+                if row["text"]
+            ),
+            begun=begun,
+            older=older,
+            missing=tuple(one for one in exercises if one not in covered),
+            before=other.score if other is not seen and other.score > result.score and not history.differing else None,
+            group=history.group,
+            differing=history.differing,
+        )
+
+    def _with_earlier(
+        self, newest: SubmissionResult, earlier: Sequence[Seen], exercises: Sequence[str]
+    ) -> tuple[SubmissionResult, tuple[records.Older, ...]]:
+        """A result with the latest of those exercises that it has not, and where these are from."""
+        if not exercises:
+            return newest, ()
+        taken = {one.name: one for one in newest.exercises if one.name in exercises}
+        parts, older = [newest], []
+        for seen in reversed(earlier):
+            if len(taken) == len(exercises):
+                break
+            found = from_json(self._value("SELECT result FROM results WHERE id = ?", seen.result))
+            new = {one.name: one for one in found.exercises if one.name in exercises and one.name not in taken}
+            if new:
+                topics = {name.partition(".")[0] for name in new}
+                parts.append(replace(found, unread=tuple(one for one in found.unread if one.topic in topics)))
+                older.append(records.Older(seen.run, seen.digest, tuple(new)))
+                taken |= new
+        in_order = tuple(taken[name] for name in exercises if name in taken)
+        whole = replace(
+            newest,
+            exercises=in_order,
+            score=sum(one.score for one in in_order),
+            max=sum(one.max for one in in_order),
+            flags=_each_once(part.flags for part in parts),
+            unread=_each_once(part.unread for part in parts),
+            notes=_each_once(part.notes for part in parts),
+        )
+        return whole, tuple(older)
+
+    def _marks(
+        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: _Work
+    ) -> tuple[tuple[records.Mark, ...], tuple[str, ...]]:
+        """Of each wanted exercise the newest mark that is done, unless that one takes back; and those begun since."""
+        done: dict[str, records.Mark] = {}
+        begun: set[str] = set()
+        for row in self._given("marks", course, *members):
+            mark = _mark(row, members[0].name)
+            if mark.exercise in wanted and mark.done:
+                begun.discard(mark.exercise)
+                done[mark.exercise] = replace(mark, stale=work.file_has_changed(row))
+            elif mark.exercise in wanted:
+                begun.add(mark.exercise)
+        return tuple(done[name] for name in sorted(done) if done[name].points is not None), tuple(sorted(begun))
+
+    def _overrides(self, course: str, whose: Whose) -> list[sqlite3.Row]:
+        """Those in force: the newest for each exercise, unless that one withdraws."""
+        newest = {row["exercise"]: row for row in self._given("overrides", course, whose)}
+        return [row for _, row in sorted(newest.items()) if row["points"] is not None]
+
+    def _given(self, table: str, course: str, *people: Whose) -> list[sqlite3.Row]:
+        """The lines of a table that are about any of these people, the oldest first."""
+        found: dict[int, sqlite3.Row] = {}
+        for one in people:
+            about = {"course": course, "person": one.person, "name": one.name}
+            rows = self._db.execute(f"SELECT * FROM {table} WHERE course = :course AND ({_THEIRS})", about)
+            found |= {row["id"]: row for row in rows}
+        return [found[number] for number in sorted(found)]
+
+    def _of_course(self, course: str) -> list[Seen]:
+        return self._seen("NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", course)
+
+    def _seen(self, condition: str, value: object) -> list[Seen]:
+        return [Seen(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", (value,))]
+
+    def _last_run(self) -> int | None:
+        """The number of the last run that is not a trial; None before the first."""
+        last: int | None = self._value("SELECT max(id) FROM runs WHERE NOT trial")
+        return last
+
+    def _course_and_policy(self, run: int | None) -> tuple[str, LatePolicy]:
+        """The name of a run's course, when its work was due, and the cost of late work."""
+        row = self._db.execute(
+            "SELECT name, due, late_penalty AS per_day, grace_minutes, late_cap AS cap, late_until AS until,"
+            " by_file_time FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?",
+            (run,),
+        ).fetchone()
+        if row is None:
+            return "", LatePolicy()
+        dates = {name: read_due(row[name]) if row[name] else None for name in ("due", "until")}
+        return row["name"], records.from_row(LatePolicy, row, **dates)
+
+    def _value(self, query: str, *values: object) -> Any:
+        """The one value that a query gives; None if there is no such row."""
+        row = self._db.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+
+class _Work:
+    """Tells whether the work of a result is other work than a person looked at; reads files only if it may be."""
+
+    def __init__(self, book: Queries, digest: str, result: SubmissionResult) -> None:
+        self._book = book
+        self._digest = digest
+        self._result = result
+
+    @functools.cached_property
+    def _files(self) -> dict[str, bytes]:
+        return self._book.files(self._digest)
+
+    def file_has_changed(self, row: sqlite3.Row) -> bool:
+        """Whether the one file has that a mark or a comment is about."""
+        return bool(row["digest"] != self._digest and records.work_hash(self._files, row["file"]) != row["work"])
+
+    def has_changed(self, override: sqlite3.Row) -> bool:
+        """Whether the file of an override's exercise has, or any module that it may import, but for other topics'."""
+        if override["digest"] == self._digest:
+            return False
+        before, exercise = self._book.files(override["digest"]), override["exercise"]
+        if not before:
+            return True  # nobody can tell, so somebody should look
+        for one in self._result.to_mark:
+            if one.name == exercise and one.manual is not None:
+                return before.get(one.manual.file) != self._files.get(one.manual.file)
+        own = exercise.partition(".")[0]
+        others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
+        modules = {path for path in before.keys() | self._files.keys() if path.endswith(".py")} - others
+        return any(before.get(path) != self._files.get(path) for path in modules)
+
+
+def _that_counts(works: Sequence[records.Row], rule: str) -> records.Row:
+    """The first work, or the one with the most points after lateness, of equal ones the last."""
+    if rule == "first" or not works[1:]:
+        return works[0]
+    best = max(reversed(works), key=lambda row: row.final)
+    unread = [row for row in works if row.unread]
+    # Work that could not be read may be worth more: a person has to look first.
+    return unread[-1] if unread and best.final < best.max else best
+
+
+def _mark(row: sqlite3.Row, student: str) -> records.Mark:
+    return records.from_row(records.Mark, row, student=student, items=msgspec.json.decode(row["items"]))
+
+
+def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(item for value in values for item in value))
+
+
+# ---------------------------------------------------------------- whose mark comes from which results
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """A student: the name that the submission has in a run, and the LMS's id, if it is known."""
+
+    name: str
+    person: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """That a run has a result, new or taken over: the result's number, its student, and when the work came."""
+
+    run: int
+    result: int
+    name: str
+    person: str
+    submitted: str
+    digest: str
+    score: float
+    max: float
+
+
+class History(msgspec.Struct, frozen=True):
+    """The results that one student's mark may come from, the last one last.
+
+    Attributes:
+        group: the student's group; empty if there is none.
+        members: everybody whose marks by rubric and comments are about this work, the student first.
+        differing: that the group handed in differing work in its last run, in words; else empty.
+        extension: until when the student of a group may hand in, by the class list; else empty.
+    """
+
+    whose: Whose
+    seen: tuple[Seen, ...]
+    group: str = ""
+    members: tuple[Whose, ...] = ()
+    differing: str = ""
+    extension: str = ""
+
+    def works(self) -> list[History]:
+        """A history for each work that was handed in, in the order in which they came."""
+        of_work: dict[str, list[Seen]] = {}
+        for seen in self.seen:
+            of_work.setdefault(seen.digest, []).append(seen)
+        return [replace(self, seen=tuple(seen)) for seen in of_work.values()]
+
+
+def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
+    """The results of each student, in their order.
+
+    A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
+    """
+    ids_of: dict[str, set[str]] = {}
+    for one in found:
+        ids_of.setdefault(one.name, set()).update({one.person} - {""})
+    ids = {one.person for one in found}
+    of_students: dict[tuple[str, str], list[Seen]] = {}
+    for one in found:
+        of_name = ids_of[one.name]
+        person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
+        of_students.setdefault((person, "") if person else ("", one.name), []).append(one)
+    return list(of_students.values())
+
+
+def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Iterator[History]:
+    """Each student's history: the results of a group are those of every member, whoever handed in.
+
+    Args:
+        own: the results of each student, the last one last.
+        students: the class list.
+    """
+    by_id = {key: student for student in students for key in student.ids}
+    by_name: dict[tuple[str, ...], list[Student]] = {}
+    for student in students if any(one.group for one in students) else ():
+        by_name.setdefault(name_key(student.name), []).append(student)
+    in_groups: dict[str, dict[Student, list[Seen]]] = {}
+    for seen in own:
+        last = seen[-1]
+        alike = by_name.get(name_key(last.name), [])
+        member = by_id.get(last.person.lower(), alike[0] if len(alike) == 1 else None)
+        if member is None or not member.group:
+            yield History(Whose(last.name, last.person), tuple(seen))
+        else:
+            in_groups.setdefault(member.group, {}).setdefault(member, []).extend(seen)
+    for group, of_members in in_groups.items():
+        yield from _of_group(group, of_members, [one for one in students if one.group == group])
+
+
+def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequence[Student]) -> Iterator[History]:
+    shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
+    last = [one for one in shared if one.run == shared[-1].run]
+    names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
+    are_equal = len({one.digest for one in last}) == 1
+    differing = "" if are_equal else f"group {one_line(group)} handed in differing work: {names}"
+    whose = {}
+    for member in members:
+        latest = max(of_members.get(member, ()), key=_order, default=None)
+        whose[member] = Whose(latest.name, latest.person) if latest else Whose(member.name, member.ids[0])
+    for member, one in whose.items():
+        others = tuple(other for other in whose.values() if other != one)
+        yield History(one, shared, group, (one, *others), differing, member.extension)
+
+
+def _order(seen: Seen) -> tuple[int, float, int]:
+    """By run, and within a run by the time of handing in, if that is known."""
+    return seen.run, moment(seen.submitted).timestamp() if seen.submitted else 0.0, seen.result

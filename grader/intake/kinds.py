@@ -1,0 +1,71 @@
+"""What a file's name says: code, an archive, clutter, and how many bytes are read of it. Opens no file."""
+
+import os
+from pathlib import PurePosixPath
+
+FILE_BYTES = 1024 * 1024
+NOTEBOOK_BYTES = 8 * FILE_BYTES
+WORK_BYTES = 8 * FILE_BYTES
+ARCHIVE_BYTES = 64 * FILE_BYTES
+MAX_DEPTH = 12
+STUBS = "exercises"
+NOT_WORK = frozenset({"__pycache__", "__MACOSX", "node_modules", "site-packages"})
+COURSE_FOLDERS = frozenset({"solutions", "checks"})
+"""Folders that a course has, and some students: what is in them is work only if it is not the course's own."""
+CODE = (".py", ".ipynb")
+ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
+UNSUPPORTED_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
+UNSUPPORTED_NOTE = f"not a kind of archive that is read ({', '.join(ARCHIVES)}): left out"
+
+
+def limit_of(path: str) -> int:
+    """How many bytes a file of that name may have."""
+    if path.lower().endswith(".py"):
+        return FILE_BYTES
+    return NOTEBOOK_BYTES if is_code(path) else ARCHIVE_BYTES if is_archive(path) else WORK_BYTES
+
+
+def too_large(path: str) -> str:
+    """The reason why a file above its limit is left out."""
+    fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
+    return f"larger than {limit_of(path) >> 20} MiB: not read{fix}"
+
+
+def is_code(path: str) -> bool:
+    """Whether that is a Python file or a notebook."""
+    return path.lower().endswith(CODE)
+
+
+def is_archive(path: str) -> bool:
+    """Whether that is an archive which is read."""
+    return path.lower().endswith(ARCHIVES)
+
+
+def is_unsupported_archive(path: str) -> bool:
+    """Whether that is an archive of a kind that is not read."""
+    return path.lower().endswith(UNSUPPORTED_ARCHIVES) and not is_archive(path)
+
+
+def is_work(path: str) -> bool:
+    """Whether that is code or an archive, also one that is not read."""
+    return path.lower().endswith((*CODE, *ARCHIVES, *UNSUPPORTED_ARCHIVES))
+
+
+def is_clutter(path: str) -> bool:
+    """Whether a path is not the student's work: hidden, caches, packages."""
+    return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
+
+
+def is_hidden_code(path: str) -> bool:
+    """Whether that is code of a hidden name or right inside a folder of clutter, such as a notebook's automatic copy.
+
+    It never counts, but an answer may be in it. The files that macOS puts beside others are none.
+    """
+    folder = PurePosixPath(path).parent
+    is_listed = is_code(path) and not PurePosixPath(path).name.startswith("._")
+    return is_listed and is_clutter(path) and not is_clutter(str(folder.parent))
+
+
+def as_text(name: str) -> str:
+    """A file name as text that every format can hold: bytes that are not UTF-8 become replacement characters."""
+    return os.fsencode(name).decode("utf-8", "replace")

@@ -1,0 +1,136 @@
+"""Submissions that were found and are read when their turn comes: a path on disk, or a student's part of a download.
+
+Never leaves something out without a note, and never shows one student's files to another's submission.
+"""
+
+import datetime
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from grader.intake import kinds
+from grader.intake.archive import LINK, TWICE, Archive, Folder, read_file, time_of
+from grader.intake.assemble import assemble
+from grader.intake.bag import MAX_ENTRIES, Bag
+from grader.intake.lms import Piece, latest_files
+from grader.intake.notebook import module_of
+from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
+from grader.intake.topics import Topics
+
+
+@dataclass(frozen=True)
+class Source:
+    """A submission that was found, but not read yet: a class need not fit in memory."""
+
+    name: str
+    path: Path
+    topics: Topics
+    arrival: Arrival = field(default=UNKNOWN, kw_only=True)
+
+    def read(self) -> Submission:
+        """The student's files, read now."""
+        bag = Bag(self.topics)
+        self._fill(bag)
+        return assemble(self.name, bag, self._arrival(bag))
+
+    def _fill(self, bag: Bag) -> None:
+        raise NotImplementedError
+
+    @property
+    def longer_name(self) -> str:
+        """The name to use when another submission has the same short one."""
+        raise NotImplementedError
+
+    def _arrival(self, bag: Bag) -> Arrival:
+        """The arrival, with the time of the newest file if nothing else says when the work was handed in."""
+        if self.arrival.submitted or bag.newest is None or self.arrival.lms == "canvas":
+            return self.arrival  # Canvas packs the files itself: their times are those of the download.
+        try:
+            when = datetime.datetime.fromtimestamp(bag.newest).astimezone()
+        except (ValueError, OverflowError, OSError):
+            return self.arrival
+        return msgspec.structs.replace(self.arrival, submitted=when.isoformat(timespec="seconds"), by=FILE_TIME)
+
+
+@dataclass(frozen=True)
+class PathSource(Source):
+    """A folder with topic modules or notebooks at its root or under ``exercises/``, an archive of them, or one file.
+
+    Attributes:
+        is_link: whether it is a symbolic link in a class folder, which is not followed.
+    """
+
+    is_link: bool = False
+
+    def _fill(self, bag: Bag) -> None:
+        name = kinds.as_text(self.path.name)
+        if self.is_link:
+            bag.note(name, LINK)
+        elif self.path.is_dir():
+            folder = Folder(self.path, MAX_ENTRIES)
+            for path, reason in sorted(folder.problems, key=lambda one: bag.reading_order(one[0])):
+                bag.note(path, reason)
+            bag.add_files(folder, {path: path for path in folder.files})
+        elif kinds.is_archive(name):
+            bag.add_archive(name, read_file(self.path.resolve()))
+        elif kinds.is_unsupported_archive(name):
+            bag.note(name, kinds.UNSUPPORTED_NOTE)
+        else:
+            bag.add(name, read_file(self.path), time_of(self.path))
+
+    def topic_of(self, submission: Submission) -> str | None:
+        """The topic whose file this is; None if it is none or several, or no file at all.
+
+        Args:
+            submission: as it was read from here.
+        """
+        found = [name.removesuffix(".py") for name in submission.files]
+        is_topic = kinds.is_code(self.path.name) and not self.path.is_dir() and len(found) == 1
+        return found[0] if is_topic and found[0] in self.topics.names else None
+
+    @property
+    def longer_name(self) -> str:
+        return f"{kinds.as_text(self.path.absolute().parent.name)}/{kinds.as_text(self.path.name)}"
+
+
+@dataclass(frozen=True)
+class DownloadSource(Source):
+    """One student's part of a download."""
+
+    download: Archive
+    pieces: tuple[Piece, ...]
+    problems: tuple[tuple[str, str], ...]
+
+    def _fill(self, bag: Bag) -> None:
+        last, notes = latest_files(self.pieces, self.topics, self._may_count)
+        for path, reason in self.problems:
+            bag.note(path, reason, lost="" if reason == TWICE else WORK)
+        for path, reason in notes:
+            bag.note(path, reason, lost="")
+        names = {}
+        for piece in last:
+            file = piece.file
+            if piece.text:
+                bag.note(file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
+                bag.add_other(file or "text entry", self.download.files[piece.path][0])
+            elif not piece.about:
+                names[piece.path] = file
+                if not kinds.is_work(file) and not kinds.is_clutter(file) and not self.topics.is_wanted(file):
+                    bag.note(file, "neither a Python file nor a notebook: left out", lost=ASIDE)
+        bag.add_files(self.download, names)
+
+    def _may_count(self, piece: Piece) -> bool:
+        """Whether a file is more than an empty one or a stub, as far as it is code."""
+        if not kinds.is_code(piece.file):
+            return True
+        modules = [self.download.content(piece.path, kinds.limit_of(piece.file) + 1)]
+        if piece.file.lower().endswith(".ipynb"):
+            code = module_of(modules[0])
+            modules = [code.module or b"", *code.written.values()]
+        return any(self.topics.answers(topic, module) for topic in self.topics.names for module in modules)
+
+    @property
+    def longer_name(self) -> str:
+        student = self.arrival.student
+        return f"{self.name} ({student})" if student else f"{kinds.as_text(self.path.stem)}/{self.name}"
