@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from grader.cli.help import app
+from grader.cli.command_line import app, print_lines
 from grader.cli.options import CourseHereOption, OnlyOption, OutOption, RunOption
-from grader.cli.output import print_lines
 from grader.errors import UserError
 
 if TYPE_CHECKING:
     from grader.similar.pairs import Findings
 
-_Requirement = Annotated[
-    str | None,
-    typer.Option(
-        "--requirement", metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT."
-    ),
-]
 _Hashes = Annotated[
     bool, typer.Option("--hashes/--no-hashes", help="Name the hash of every package; pip asks its index for them.")
 ]
@@ -33,7 +26,7 @@ _MOST_PAIRS = 20
 _NAME_COLUMNS = 32
 
 
-@app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")
+@app.command()
 def report(
     out: OutOption = Path("grades"),
     run: RunOption = None,
@@ -42,7 +35,12 @@ def report(
         bool, typer.Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
     ] = False,
 ) -> None:
-    """Make a page of the class and a feedback page for each submission: report/ beside the gradebook."""
+    """Make a page of the class and a feedback page for each submission: report/ beside the gradebook.
+
+    Examples:
+      grader report
+      grader report --out week1
+    """
     from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
@@ -57,46 +55,44 @@ def report(
     typer.echo(f"class page: {page}")
 
 
-@app.command(
-    epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
-    "  grader export moodle --into worksheet.csv --to upload.csv\n  grader export gradescope --submission alice"
-)
+@app.command()
 def export(
     kind: Annotated[_Format, typer.Argument(metavar="FORMAT", help="|".join(get_args(_Format)))],
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]"),
+        typer.Option(metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]"),
     ] = None,
     into: Annotated[
-        Path | None,
-        typer.Option("--into", metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed."),
+        Path | None, typer.Option(metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed.")
     ] = None,
     column: Annotated[
         str | None,
-        typer.Option(
-            "--column", metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one."
-        ),
+        typer.Option(metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one."),
     ] = None,
-    submission: Annotated[
-        str | None, typer.Option("--submission", metavar="NAME", help="Only this submission.")
-    ] = None,
+    submission: Annotated[str | None, typer.Option(metavar="NAME", help="Only this submission.")] = None,
     unread_as: Annotated[
         Literal["blank", "0"],
-        typer.Option("--unread-as", help="Canvas, Moodle: cells of work that could not be read; blank: as they are."),
+        typer.Option(help="Canvas, Moodle: cells of work that could not be read; blank: as they are."),
     ] = "blank",
     missing_as: Annotated[
-        Literal["blank", "0"],
-        typer.Option("--missing-as", help="CSV, Canvas, Moodle: cells of those who handed in nothing."),
+        Literal["blank", "0"], typer.Option(help="CSV, Canvas, Moodle: cells of those who handed in nothing.")
     ] = "blank",
     root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
+        Path, typer.Option(metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
     ] = Path(),
     only: OnlyOption = None,
     out: OutOption = Path("grades"),
     run: RunOption = None,
     course: CourseHereOption = None,
 ) -> None:
-    """Hand results to another program: Canvas and Moodle files are filled, the others are made."""
+    """Hand results to another program: Canvas and Moodle files are filled, the others are made.
+
+    Examples:
+      grader export csv
+      grader export canvas --into Grades.csv --column 'Week 1'
+      grader export moodle --into worksheet.csv --to upload.csv
+      grader export gradescope --submission alice
+    """
     from grader.exports.write import ExportSettings
     from grader.exports.write import export as write
 
@@ -116,11 +112,7 @@ def export(
     write(kind, settings)
 
 
-@app.command(
-    epilog="\b\nExamples:\n  grader package --course my-course\n  grader package --course my-course --students\n"
-    "  grader package gradescope --only tensor_ops\n"
-    "  grader package gradescope --course my-course"
-)
+@app.command()
 def package(
     platform: Annotated[
         Literal["wheel", "gradescope"],
@@ -128,17 +120,24 @@ def package(
     ] = "wheel",
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]"),
+        typer.Option(metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]"),
     ] = None,
     students: Annotated[
         bool, typer.Option("--students", help="Wheel: without solutions and whatever else holds answers.")
     ] = False,
-    version: Annotated[str, typer.Option("--version", help="Wheel: its version.")] = "1.0",
+    version: Annotated[str, typer.Option(help="Wheel: its version.")] = "1.0",
     only: OnlyOption = None,
     hashes: _Hashes = True,
     course: CourseHereOption = None,
 ) -> None:
-    """Pack a course for pip, or with the grader for an autograder platform."""
+    """Pack a course for pip, or with the grader for an autograder platform.
+
+    Examples:
+      grader package --course my-course
+      grader package --course my-course --students
+      grader package gradescope --only tensor_ops
+      grader package gradescope --course my-course
+    """
     from grader.course import Course
     from grader.exports.package import gradescope, wheel
 
@@ -152,18 +151,24 @@ def package(
     typer.echo(archive)
 
 
-@app.command(epilog="\b\nExample:\n  grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml")
+@app.command()
 def ci(
     host: Annotated[_Host, typer.Argument(metavar="HOST", help="|".join(get_args(_Host)))],
-    requirement: _Requirement = None,
+    requirement: Annotated[
+        str | None,
+        typer.Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT."),
+    ] = None,
     only: OnlyOption = None,
     hashes: _Hashes = True,
     course_repository: Annotated[
-        str | None,
-        typer.Option("--course-repository", metavar="URL@COMMIT", help="Git repository with your own course."),
+        str | None, typer.Option(metavar="URL@COMMIT", help="Git repository with your own course.")
     ] = None,
 ) -> None:
-    """Print a workflow that grades every push. It installs exactly the packages of this machine."""
+    """Print a workflow that grades every push. It installs exactly the packages of this machine.
+
+    Example:
+      grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
+    """
     from grader.course import Course
     from grader.exports.ci import workflow
 
@@ -183,27 +188,27 @@ def _fraction(value: float) -> float:
     return value
 
 
-@app.command(epilog="\b\nExamples:\n  grader similar --out week1\n  grader similar --least 0.8 --to similar.html")
+@app.command()
 def similar(
     out: OutOption = Path("grades"),
     run: RunOption = None,
     course: CourseHereOption = None,
     least: Annotated[
-        float,
-        typer.Option(
-            "--least", metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike."
-        ),
+        float, typer.Option(metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike.")
     ] = 0.6,
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to",
-            metavar="PATH",
-            help="The page (.html), or its folder.  [default: similar.html beside the gradebook]",
+            metavar="PATH", help="The page (.html), or its folder.  [default: similar.html beside the gradebook]"
         ),
     ] = None,
 ) -> None:
-    """List pairs of submissions with similar code, for you to look at; it is never a verdict."""
+    """List pairs of submissions with similar code, for you to look at; it is never a verdict.
+
+    Examples:
+      grader similar --out week1
+      grader similar --least 0.8 --to similar.html
+    """
     from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
@@ -214,16 +219,12 @@ def similar(
     with Gradebook.open_existing(out) as book:
         entries = entries_of(book, run)
         findings = find_pairs(entries, loaded, least)
-        page = _similar_page(to, book.path.parent)
+        page = to or book.path.parent / "similar.html"
+        if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
+            page /= "similar.html"
         write_page(findings, loaded, page, list(about(book, entries)))
     print_lines(_similar_lines(findings))
     typer.echo(f"page: {page}")
-
-
-def _similar_page(to: Path | None, beside: Path) -> Path:
-    if to is None:
-        return beside / "similar.html"
-    return to if to.suffix.lower() in (".html", ".htm") and not to.is_dir() else to / "similar.html"
 
 
 def _similar_lines(findings: Findings) -> Iterator[str]:

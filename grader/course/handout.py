@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course.answers import REFERENCE, modules_with_answers, without_answers
-from grader.course.home import COURSE, HIDDEN, STUBS, Home, folder_note
+from grader.course.home import COURSE, HIDDEN, SHIPPED, STUBS, Home, Origin
 from grader.course.model import Course, checking_files
 from grader.course.notebooks import SUFFIX, notebook_of
 from grader.course.source import without_secret
@@ -24,22 +24,16 @@ from grader.text import counted
 
 
 def init(
-    course: Course,
-    folder: Path,
-    force: bool = False,
-    hand_out: bool = False,
-    notebooks: bool = False,
-    installed: str = "",
+    course: Course, folder: Path, origin: Origin = SHIPPED, *, force: bool = False, notebooks: bool = False
 ) -> list[Path]:
     """Copy the stubs to `folder`, which is made if need be, with all that belongs to a folder to work in.
 
     Args:
         course: the course that has the stubs.
         folder: the student's folder; its other files are left alone, a README.md too.
+        origin: the folder remembers it. A course that is not installed is put into the folder, without its answers.
         force: replace files that differ, keeping each as ``NAME.bak``.
-        hand_out: put the course into the folder, without its answers: for a course that is not installed.
         notebooks: write a notebook for each topic, not a Python file.
-        installed: the name of the course, if it is an installed one: the folder remembers it.
 
     Returns:
         The files written for the student; none if all were there already.
@@ -51,8 +45,7 @@ def init(
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder", fix="name a folder that is new or empty")
     home = Home.find(folder)
-    is_here = home is not None and home.folder == folder.resolve()
-    if home and is_here and (home.has_course, home.course_name) != (hand_out, installed) and not force:
+    if home and home.folder == folder.resolve() and home.origin != origin and not force:
         raise UserError(
             f"{folder} is a folder of another course",
             fix="choose another folder; `grader init --update` brings what is new of its own course into this one",
@@ -82,7 +75,7 @@ def init(
         missing = [name for name in wanted if not (folder / name).exists()]
         for name in missing:
             _write(folder / name, wanted[name])
-        _write_hidden(course, folder, hand_out, installed)
+        _write_hidden(course, folder, origin)
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})", fix="choose another folder") from None
     return [folder / name for name in missing]
@@ -113,7 +106,7 @@ class Change(msgspec.Struct, frozen=True):
     is_problem: bool = False
 
 
-def update(course: Course, folder: Path, hand_out: bool = False, installed: str = "") -> list[Change]:
+def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Change]:
     """Bring new and changed stubs and docstrings into a folder that has answers, and touch no answer.
 
     Returns:
@@ -133,7 +126,7 @@ def update(course: Course, folder: Path, hand_out: bool = False, installed: str 
             if not (folder / name).exists():
                 _write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
-        _write_hidden(course, folder, hand_out, installed)
+        _write_hidden(course, folder, origin)
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
     return changes
@@ -199,7 +192,7 @@ def reset(course: Course, folder: Path, exercise: str) -> Path | None:
     return backup
 
 
-def _write_hidden(course: Course, folder: Path, hand_out: bool, installed: str) -> None:
+def _write_hidden(course: Course, folder: Path, origin: Origin) -> None:
     """Writes the folder's own notes: whose it is, the stubs that it began with, perhaps the course."""
     inside = folder / HIDDEN / COURSE
     for place in (folder / HIDDEN, inside):
@@ -207,11 +200,11 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool, installed: str) 
             raise UserError(f"{place} is a link", fix="remove the link, then do this again")
     for topic in course.modules:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
-    if hand_out and course.root.resolve() != inside.resolve():
+    if origin.has_course and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # files that the course no longer has
         for path, data in handed_out(course):
             _write(inside / path, data)
-    name, note = folder_note(hand_out, installed)
+    name, note = origin.file
     _write(folder / name, note)
 
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from grader.course.installed import folder_of
+from grader.course.installed import folder_of, is_name
 from grader.errors import UserError
 from grader.files import write_atomically
 
@@ -24,16 +24,31 @@ STUBS: Final = "stubs"
 State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
 
 
-class FolderNote(msgspec.Struct, frozen=True):
-    """The notes of `init` about a folder.
+class Origin(msgspec.Struct, frozen=True):
+    """The course that a folder belongs to: the note of `init` about it.
 
     Attributes:
-        has_course: whether the course lies in it.
-        course: the name of the installed course that it belongs to; empty for the shipped one.
+        has_course: whether the course lies in the folder.
+        course: the name of the installed course; empty for the shipped one.
     """
 
     has_course: bool = False
     course: str = ""
+
+    @classmethod
+    def of(cls, given: Path | None) -> Origin:
+        """That of the course which an option names."""
+        if given is None:
+            return SHIPPED
+        return cls(course=str(given)) if is_name(given) else cls(has_course=True)
+
+    @property
+    def file(self) -> tuple[str, bytes]:
+        """Path and content of the file that makes a folder a home."""
+        return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(self)
+
+
+SHIPPED: Final = Origin()
 
 
 class LastCheck(msgspec.Struct, frozen=True):
@@ -49,17 +64,14 @@ class Home:
 
     Attributes:
         folder: the folder of the student's files.
-        course_name: the name of the installed course that it belongs to, or empty.
-        has_course: whether the course lies in the folder.
+        origin: the course that it belongs to.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        noted = FolderNote()
+        self.origin = Origin()
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            noted = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=FolderNote)
-        self.has_course = noted.has_course
-        self.course_name = noted.course
+            self.origin = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=Origin)
 
     @property
     def course(self) -> Path | None:
@@ -68,15 +80,15 @@ class Home:
         Raises:
             UserError: the course is not installed any more.
         """
-        if self.course_name:
+        if name := self.origin.course:
             try:
-                return folder_of(self.course_name)
+                return folder_of(name)
             except UserError:
                 raise UserError(
-                    f"the course of {self.folder}, `{self.course_name}`, is not installed here",
+                    f"the course of {self.folder}, `{name}`, is not installed here",
                     fix="install its package; what is installed: grader courses",
                 ) from None
-        return self.folder / HIDDEN / COURSE if self.has_course else None
+        return self.folder / HIDDEN / COURSE if self.origin.has_course else None
 
     @classmethod
     def find(cls, start: Path | None = None) -> Home | None:
@@ -87,6 +99,11 @@ class Home:
                 if (folder / HIDDEN / _FOLDER).is_file() and not (folder / HIDDEN).is_symlink():
                     return cls(folder)
         return None
+
+    @classmethod
+    def here(cls) -> Home:
+        """The home of the current folder; without one, this folder as if it were a home without progress."""
+        return cls.find() or cls(Path())
 
     def base(self, topic: str) -> bytes | None:
         """The stub that the student began a topic with; None if it is not known."""
@@ -105,8 +122,3 @@ class Home:
         with contextlib.suppress(OSError):
             data = msgspec.json.encode({**self.marks(), **marks})
             write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)
-
-
-def folder_note(has_course: bool, course: str = "") -> tuple[str, bytes]:
-    """Path and content of the file that makes a folder a home."""
-    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(FolderNote(has_course, course))

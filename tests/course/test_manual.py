@@ -9,6 +9,7 @@ from shared import MARKED_COURSE, run_grader
 
 from grader.course import Course, CourseError, content_hash
 from grader.course.handout import init, update
+from grader.course.home import Origin
 from grader.course.stubs import release
 from grader.grading.settings import topics_of
 
@@ -68,10 +69,7 @@ def test_a_topic_without_checks_needs_no_file_but_course_toml(tmp_path: Path) ->
         ((EXERCISE + "points = 2\n", ITEM), "points: 2, but the items of the rubric make 1"),
         ((EXERCISE + 'needs = ["x"]\n', ITEM), "`needs` is for exercises with checks"),
         ((EXERCISE + 'credit = "all"\n', ITEM), "`credit` is for exercises with checks"),
-        (
-            (EXERCISE.replace('kind = "manual"', 'kind = "by hand"'), ITEM),
-            '"automatic" or "manual", not "by hand"',
-        ),
+        ((EXERCISE.replace('kind = "manual"', 'kind = "by hand"'), ITEM), '"automatic" or "manual", not "by hand"'),
         ((EXERCISE.replace('kind = "manual"\n', "points = 1\n"), ITEM), "`rubric` is for what a person marks"),
         ((EXERCISE.replace('kind = "manual"\n', "points = 1\n"),), "`file` is for what a person marks"),
         ((EXERCISE.replace("report.md", "../report.md"), ITEM), "must be a path below"),
@@ -108,7 +106,7 @@ def test_the_line_of_an_item_is_that_of_its_points(tmp_path: Path) -> None:
 
 def test_init_hands_out_what_the_work_begins_with_and_no_stub_of_it(tmp_path: Path) -> None:
     course = Course.load(MARKED_COURSE)
-    init(course, tmp_path / "work", hand_out=True)
+    init(course, tmp_path / "work", Origin(has_course=True))
     found = {path.name for path in (tmp_path / "work").iterdir() if not path.name.startswith(".")}
     assert found == {"curves.py", "report.md", "README.md"}
     assert "says why the ends of the curve are lost (1)" in (tmp_path / "work" / "README.md").read_text()

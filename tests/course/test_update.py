@@ -11,7 +11,7 @@ from classrooms import OWN
 from grader.course import Course
 from grader.course.definitions import block_of, definition, lines_in
 from grader.course.handout import init, reset, update
-from grader.course.home import HIDDEN, Home, LastCheck
+from grader.course.home import HIDDEN, Home, LastCheck, Origin
 from grader.course.stubs import solution_of
 from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
@@ -97,7 +97,7 @@ def test_windows_line_ends_are_kept() -> None:
 
 
 def test_what_is_handed_out_holds_no_answer(tmp_path: Path) -> None:
-    init(Course.load(OWN), tmp_path / "work", hand_out=True)
+    init(Course.load(OWN), tmp_path / "work", Origin(has_course=True))
     inside = tmp_path / "work" / HIDDEN / "course"
     names = {path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()}
     assert names == {"course.toml", "exercises/vectors.py", "checks/test_vectors.py"}
@@ -107,12 +107,12 @@ def test_what_is_handed_out_holds_no_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", [HIDDEN, f"{HIDDEN}/course"])
 def test_nothing_is_replaced_behind_a_link(tmp_path: Path, own_course: Path, link: str) -> None:
-    init(Course.load(own_course), tmp_path / "work", hand_out=True)
+    init(Course.load(own_course), tmp_path / "work", Origin(has_course=True))
     elsewhere = (tmp_path / "work" / link).rename(tmp_path / "elsewhere")
     (tmp_path / "work" / link).symlink_to(elsewhere)
     before = sorted(elsewhere.rglob("*"))
     with pytest.raises(UserError, match="is a link"):
-        update(Course.load(own_course), tmp_path / "work", hand_out=True)
+        update(Course.load(own_course), tmp_path / "work", Origin(has_course=True))
     assert sorted(elsewhere.rglob("*")) == before
     assert link != HIDDEN or Home.find(tmp_path / "work") is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.cli.options import limits_from, size, size_text
+from grader.cli.options import LimitGroup, size, size_text
 from grader.grading.protocol import WorkerOptions
 from grader.sandbox.limits import InvalidLimit, Limits
 
@@ -30,7 +30,7 @@ def test_a_limit_out_of_its_range_is_refused_by_name(field: str, value: float) -
 
 
 def test_the_options_of_the_command_line_reach_a_worker_as_they_are() -> None:
-    limits = limits_from(2.0, 6.0, "512MiB", 24, "1MiB", "4KiB")
+    limits = LimitGroup(2.0, 6.0, "512MiB", 24, "1MiB", "4KiB").read()
     assert limits == Limits(2.0, 6.0, 512 << 20, 24, 1 << 20, 4 << 10)
     options = msgspec.msgpack.decode(msgspec.msgpack.encode(WorkerOptions(limits=limits)), type=WorkerOptions)
     assert options.limits == limits

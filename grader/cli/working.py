@@ -1,0 +1,297 @@
+"""The commands of a student that run their code: ``check``, ``watch``, ``show``, ``debug``. It imports nothing slow."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import webbrowser
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from grader import new_python
+from grader.cli.command_line import app, with_groups
+from grader.cli.options import (
+    CourseOption,
+    DevicesOption,
+    ExerciseArgument,
+    FailUnder,
+    LimitGroup,
+    SeedOption,
+    SkippedOk,
+    WorkFolderOption,
+    WorkOption,
+    complete_name,
+    one_exercise,
+    work_of,
+)
+from grader.errors import UserError
+
+if TYPE_CHECKING:
+    from grader.grading.graders import Graded
+    from grader.grading.worker_process import Worker
+    from grader.intake.submission import Submission
+    from grader.machine import Devices
+
+_NO_TESTS = 5
+"""The exit code of pytest if nothing was chosen."""
+_TESTS_FAILED = 1
+"""The exit code of pytest if a test has failed."""
+_Form = Literal["text", "concise", "json", "github"]
+
+
+@contextlib.contextmanager
+def _early_worker(devices: Devices) -> Iterator[Worker]:
+    """A worker that starts before all else is done: it has to import torch, which takes longer than the rest."""
+    from grader.grading.worker_process import Worker
+    from grader.machine import resolve_devices
+    from grader.student import engine
+
+    resolve_devices(devices)  # an impossible choice is refused before anything starts
+    engine.choose()
+    worker = Worker()
+    try:
+        yield worker
+    finally:
+        worker.end()
+
+
+@app.command()
+@with_groups
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=complete_name)
+    ] = None,
+    submission: WorkOption = None,
+    every_failure: Annotated[
+        bool, typer.Option("--all", help="Show every failing exercise in full, not only the first.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
+    form: Annotated[
+        _Form, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
+    ] = "text",
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    course: CourseOption = None,
+    seed: SeedOption = 0,
+    devices: DevicesOption = "auto",
+    fail_under: FailUnder = None,
+    skipped_ok: SkippedOk = False,
+    *,
+    limits: LimitGroup,
+) -> int:
+    """Check one submission (by default the current folder) and say what to look at.
+
+    With names, only these exercises and what they need are checked.
+
+    Examples:
+      grader check
+      grader check tensor_ops autograd.sgd_step
+      grader check kata/tensor_ops.py
+      grader check --submission work/ --fail-under 60
+      grader check tensor_ops --format json
+    """
+    bounds = limits.read()
+    with _early_worker(devices) as worker:
+        from grader.course import pictured
+        from grader.grading.one_submission import check_one
+        from grader.grading.settings import GradingSettings
+
+        loaded, path, wanted = work_of(names or (), submission, course)
+        settings = GradingSettings(
+            names=wanted,
+            pictures=() if wanted else pictured(loaded)[-1:],  # for the end of the course
+            seed=seed,
+            fail_under=fail_under,
+            skipped_ok=skipped_ok,
+            limits=bounds,
+            devices=devices,
+        )
+        form = "json" if json else form
+        printer = None if form == "text" else partial(_lines, form)
+        return check_one(
+            worker, loaded, path, settings, printer=printer, every_failure=every_failure, every_check=verbose
+        )
+
+
+def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
+    """A result in a form that programs read."""
+    if form == "json":
+        from grader.results import to_json
+
+        return [to_json(graded.result).decode()]
+    if form == "concise":
+        from grader.reports.places import Places, concise_lines
+
+        return concise_lines(graded.result, Places(path, submission.files))
+    from grader.exports.code_hosts import commands
+    from grader.gradebook import Row
+    from grader.reports.entries import Entry
+
+    row = Row(graded.result, graded.digest, graded.seconds)
+    return commands([Entry(row, lambda _: submission.files)], path if path.is_dir() else path.parent)
+
+
+@app.command()
+def watch(
+    name: Annotated[
+        str | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
+    ] = None,
+    submission: WorkOption = None,
+    course: CourseOption = None,
+    devices: DevicesOption = "auto",
+) -> int:
+    """Check the exercise at hand on every save, and go on when it passes.
+
+    With a topic, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint, n next, a all,
+    r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
+
+    Examples:
+      grader watch
+      grader watch tensor_ops
+      grader watch tensor_ops.gram
+    """
+    with _early_worker(devices) as worker:
+        from grader.course import pictured
+        from grader.grading.settings import GradingSettings
+        from grader.grading.warm import WarmGrader
+        from grader.reports.terminal import make_console
+        from grader.watch.keys import can_read_keys
+        from grader.watch.loop import Watch
+        from grader.watch.screen import Screen
+
+        loaded, place, names = work_of([name] if name else [], submission, course)
+        selected = loaded.select(names)
+        topics = {one.partition(".")[0] for one in selected}
+        scope = [one for one in loaded.exercises if one.topic in topics]
+        if names and not scope:
+            raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
+        start = next((one for one in scope if [one.full_name] == selected), None)
+        console = make_console()
+        screen = Screen(loaded, console, has_keys=can_read_keys() and console.file.isatty())
+        titles = [topic.name for topic in loaded.topics if names and topic.name in topics]
+        settings = GradingSettings(devices=devices, pictures=pictured(loaded))
+        with contextlib.closing(WarmGrader(loaded, settings, first=worker)) as grader:
+            return Watch(loaded, place, scope, grader, screen, start, titles).run()
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TOPIC | EXERCISE",
+            autocompletion=complete_name,
+            show_default=False,
+            help="For example training, or training.experiment.  [default: the topic at hand]",
+        ),
+    ] = None,
+    opens: Annotated[bool, typer.Option("--open", help="Show them in the browser instead.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to this file instead.")] = None,
+    submission: WorkFolderOption = None,
+    course: CourseOption = None,
+    devices: DevicesOption = "auto",
+) -> None:
+    """Show what your code does in pictures: a loss while it trains, the rows that each rank gets.
+
+    An exercise has its pictures when all its checks pass.
+
+    Examples:
+      grader show
+      grader show spirals
+      grader show training.experiment
+      grader show training --open
+      grader show ddp --out ranks.html
+    """
+    with _early_worker(devices) as worker:
+        from grader.course import pictured
+        from grader.grading.for_students import graded_for_students
+        from grader.grading.local_workers import LocalWorkers
+        from grader.grading.settings import GradingSettings, topics_of, worker_options
+        from grader.intake.find import open_submission
+        from grader.reports.progress import spinning
+        from grader.reports.terminal import make_console
+
+        loaded, place, _ = work_of((), submission, course)
+        known = pictured(loaded)
+        meant = name or one_exercise(loaded, None, "show").topic
+        wanted = [one for one in loaded.select([meant]) if one in known]
+        if not wanted:
+            fix = f"these have some: {', '.join(known)}" if known else None
+            raise UserError(f"`{meant}` has no pictures" if known else "this course has no pictures", fix=fix)
+        work = open_submission(place, topics_of(loaded)).read()
+        options = worker_options(loaded, GradingSettings(devices=devices, pictures=tuple(wanted)), wanted)
+        with (
+            spinning(make_console(stderr=True), "checking, and making the pictures"),
+            LocalWorkers(loaded, options, first=worker) as workers,
+        ):
+            graded = graded_for_students(workers.grade(work, exercises=wanted))
+    results = [one for one in graded.result.exercises if one.name in wanted]
+    if not any(result.pictures for result in results):
+        first = results[0].name
+        raise UserError(f"{first} has not passed yet, so it has no picture", fix=f"see why: grader check {first}")
+    if opens and out is None:
+        out = Path(tempfile.mkdtemp(prefix="grader-show-"), "pictures.html")
+    if out is not None:
+        from grader.reports.html import write_pictures
+
+        write_pictures(results, loaded, out)
+        typer.echo(f"{out} written")
+        if opens and not webbrowser.open(out.resolve().as_uri()):
+            raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
+        return
+    from grader.reports.picture_text import print_picture
+
+    for number, result in enumerate(results):
+        if number:
+            typer.echo()
+        if not result.pictures:
+            typer.echo(f"{result.name} has not passed yet: grader check {result.name}")
+        for picture in result.pictures:
+            print_picture(picture, make_console())
+
+
+@app.command()
+def debug(
+    name: ExerciseArgument = None,
+    check: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Only checks with these words in their name.")
+    ] = None,
+    submission: WorkFolderOption = None,
+    course: CourseOption = None,
+) -> int:
+    """Run an exercise's checks so that `breakpoint()` and prints work: no sandbox, no time limit.
+
+    Examples:
+      grader debug
+      grader debug tensor_ops.gram
+      grader debug gram --check rows_dotted
+    """
+    from grader.course import checks_of
+
+    loaded, folder, _ = work_of((), submission, course)
+    exercise = one_exercise(loaded, name, "debug")
+    full_name, file = exercise.full_name, loaded.check_file(exercise.topic)
+    functions = [one.function for one in checks_of(loaded, exercise.topic) if one.exercise == full_name]
+    options = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
+    options += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
+    options += [f"{file}::{function}" for function in functions]
+    command = new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *options)
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    code = subprocess.run(command, env=environment, check=False).returncode
+    if code == _NO_TESTS:
+        names = ", ".join(function.removeprefix("test_") for function in functions)
+        raise UserError(f"no check of {full_name} has `{check}` in its name", fix=f"its checks: {names}")
+    if code == _TESTS_FAILED:  # say so as `grader check` does; what the judge runs has no `breakpoint()` in it
+        print(f"\nin short, as `grader check {full_name}` says it:", flush=True)
+        with _early_worker("auto") as worker:
+            from grader.grading.one_submission import check_one
+            from grader.grading.settings import GradingSettings
+
+            settings, printer = GradingSettings(names=(full_name,)), partial(_lines, "concise")
+            check_one(worker, loaded, folder, settings, printer=printer, stops_nowhere=True)
+    return min(code, 1)
