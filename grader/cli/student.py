@@ -128,8 +128,8 @@ def reset(name: ExerciseArgument = None, course: CourseOption = None) -> None:
       grader reset tensor_ops.gram
     """
     from grader.course import Course
-    from grader.course.handout import reset as put_back
     from grader.course.home import Home, LastCheck
+    from grader.course.update import reset as put_back
 
     loaded = Course.load(course_path(course), complete=False)
     exercise = one_exercise(loaded, name, "reset")
@@ -161,20 +161,22 @@ def init(
       grader init my-work --course my-course
       grader init --update
     """
-    from grader.course import Course, handout
+    from grader.course import Course
+    from grader.course.handout import init as start
     from grader.course.home import Home, Origin
+    from grader.course.update import update as bring_up_to_date
 
     if update:
         home = Home.find(folder) or Home(folder or Path())
         own = course or home.course
-        changes = handout.update(Course.load(own), home.folder, Origin.of(course) if course else home.origin)
+        changes = bring_up_to_date(Course.load(own), home.folder, Origin.of(course) if course else home.origin)
         print_lines([f"note: {one.text}" if one.is_problem else one.text for one in changes] or ["all is up to date"])
         return
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
     course = course_here(course)
     loaded = Course.load(course)
-    written = handout.init(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
+    written = start(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )

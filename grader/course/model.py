@@ -20,7 +20,7 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.installed import folder_of, is_name
 from grader.course.manifest import Manifest, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
-from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions, read_pictures
+from grader.course.source import checks_of, pictured
 from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.kit import ANSWER_FOLDERS, Kit
@@ -63,20 +63,20 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         root, manifest_file, checks_dir = _locate(path)
         manifest = Manifest(manifest_file)
         course = cls(
-            name=manifest.entry.course.name,
-            title=manifest.entry.course.title,
+            name=manifest.course.name,
+            title=manifest.course.title,
             root=root,
             manifest=manifest_file,
-            topics=manifest.entry.topics,
+            topics=manifest.topics,
             exercises_dir=root / "exercises",
             solutions_dir=root / "solutions",
             checks_dir=checks_dir,
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
             marks=manifest.marks,
-            show_solutions=manifest.entry.course.show_solutions,
-            strict_import=manifest.entry.course.strict_import,
-            finish=manifest.entry.course.finish,
+            show_solutions=manifest.course.show_solutions,
+            strict_import=manifest.course.strict_import,
+            finish=manifest.course.finish,
         )
         if complete:
             _require_files(course, manifest)
@@ -202,34 +202,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
-    """The checks in ``checks/test_<topic>.py``, in order.
-
-    Raises:
-        CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
-    """
-    return read_checks(course.check_file(topic), course.topic(topic))
-
-
-def pictured(course: Course) -> tuple[str, ...]:
-    """The exercises (full names) that have pictures, in the course's order.
-
-    Raises:
-        CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
-    """
-    found = {name for topic in course.modules for name in read_pictures(course.check_file(topic.name), topic)}
-    return tuple(one.full_name for one in course.exercises if one.full_name in found)
-
-
-def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
-    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
-
-    Raises:
-        CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
-    """
-    return read_misconceptions(course.misconceptions_file(topic), course.topic(topic))
-
-
 def content_hash(course: Course) -> str:
     """SHA-256 (hex) over manifest, stubs, solutions, checks and kit: paths within the course, and bytes.
 
@@ -283,44 +255,37 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
 
 
 def _require_files(course: Course, manifest: Manifest) -> None:
-    for t, topic in enumerate(course.topics):
-        if not topic.exercises:
-            continue
-        for what, file in (("stub module", course.stub_file(topic.name)), ("checks", course.check_file(topic.name))):
-            if not file.is_file():
-                error = manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
-                if what == "stub module" and course.solution_file(topic.name).is_file():
-                    error.fix = f"make it of the solution: grader release --course {course.root}"
-                raise error
+    """Refuses topics without their files, and exercises without checks by which students could see how they did."""
+    for topic in course.modules:
+        key = manifest.key_of(topic.name)
+        stub, file = course.stub_file(topic.name), course.check_file(topic.name)
+        if not stub.is_file():
+            error = manifest.error(f"topic `{topic.name}` has no stub module: {stub} is missing", *key, "name")
+            if course.solution_file(topic.name).is_file():
+                error.fix = f"make it of the solution: grader release --course {course.root}"
+            raise error
+        if not file.is_file():
+            raise manifest.error(f"topic `{topic.name}` has no checks: {file} is missing", *key, "name")
         checks = checks_of(course, topic.name)
-        checked = {check.exercise for check in checks}
-        for check in checks:
-            _require_worth(check, course.exercise(check.exercise), course.check_file(topic.name))
         for exercise in topic.exercises:
-            key = manifest.key_of(exercise.full_name)
-            if exercise.full_name not in checked:
-                file = course.check_file(topic.name)
-                message = f"exercise `{exercise.full_name}` has no check in {file}"
-                raise manifest.error(message, *key, "name")
-            of_it = [one for one in checks if one.exercise == exercise.full_name]
+            name, key = exercise.full_name, manifest.key_of(exercise.full_name)
+            of_it = [one for one in checks if one.exercise == name]
+            if not of_it:
+                raise manifest.error(f"exercise `{name}` has no check in {file}", *key, "name")
+            weighed = next((one for one in of_it if one.points is not None), None)
+            if weighed and exercise.credit != "per-check":
+                message = f'points of a check need `credit = "per-check"` for `{name}` in course.toml'
+                raise CourseError(file, weighed.line, message)
             counting = [one for one in of_it if not one.bonus and one.points != 0]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
-                message = f"exercise `{exercise.full_name}`: {why}, so that nobody could see how it went"
-                raise manifest.error(message, *key, "name")
-            names = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
-            for name in exercise.hints_for:
-                if name not in names:
-                    message = f"hints_for: `{exercise.full_name}` has no check `{name}`{did_you_mean(name, names)}"
+                raise manifest.error(f"exercise `{name}`: {why}, so that nobody could see how it went", *key, "name")
+            shown = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
+            for hinted in exercise.hints_for:
+                if hinted not in shown:
+                    message = f"hints_for: `{name}` has no check `{hinted}`{did_you_mean(hinted, shown)}"
                     raise manifest.error(message, *key, "hints_for")
     pictured(course)
-
-
-def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:
-    """Refuses points of a check if they would mean nothing."""
-    if check.points is not None and exercise.credit != "per-check":
-        message = f'points of a check need `credit = "per-check"` for `{exercise.full_name}` in course.toml'
-        raise CourseError(file, check.line, message)
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
@@ -336,10 +301,10 @@ def find_kit(manifest: Manifest, root: Path, checks: Path) -> Kit | None:
     Raises:
         CourseError: if there is no such folder, or its name already means something else in Python.
     """
-    name = manifest.entry.course.kit
+    name = manifest.course.kit
     if name is None:
         return None
-    taken = _RESERVED | {topic.name for topic in manifest.entry.topics}
+    taken = _RESERVED | {topic.name for topic in manifest.topics}
     if not name.isidentifier() or keyword.iskeyword(name):
         raise manifest.error(f"kit: `{name}` cannot be the name of a module", "course", "kit")
     if name in taken or name.startswith(("_", "test_")):

@@ -36,7 +36,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         credit: how it earns its points; None in the table: as its topic, or the course, says.
         hidden_until: until when checks with ``hidden="all"`` are hidden from students: a date in the table, an ISO time
             with offset or `ALWAYS` here.
-        topic: the topic's name; not a key of the table.
+        topic: the topic's name; no key of the table, so that it has a name there which no key has.
         needs: exercises that must pass first; full names; the table may leave out the topic.
         kind: who decides its points.
         rubric: the items that a person looks for; only of a manual exercise.
@@ -51,7 +51,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     needs: tuple[str, ...] = ()
     credit: Credit | None = None
     hidden_until: Any = None
-    topic: str = ""
+    topic: str = msgspec.field(default="", name="<topic>")
     kind: Kind = "automatic"
     rubric: tuple[RubricItem, ...] = ()
     file: str = ""
@@ -79,7 +79,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         credit: how its exercises earn their points; None: as the course says.
         weight: how much it counts beside the other topics; None: 1 if another one has a weight, else by its points.
         exercises: those that have checks. A topic without any has no module.
-        manual: those that a person marks; not a key of the table.
+        manual: those that a person marks; no key of the table either.
     """
 
     name: str
@@ -90,32 +90,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     credit: Credit | None = None
     weight: float | None = None
     exercises: tuple[Exercise, ...] = ()
-    manual: tuple[Exercise, ...] = ()
-
-    def with_full_names(self, credit: Credit = "all") -> Topic:
-        """The topic with its name in its exercises, with the full names of what these need, and with their credit.
-
-        Args:
-            credit: the course's.
-        """
-        exercises = (
-            msgspec.structs.replace(
-                exercise,
-                topic=self.name,
-                needs=tuple(full_name(self.name, need) for need in exercise.needs),
-                credit=exercise.credit or self.credit or credit,
-            )
-            for exercise in self.exercises
-        )
-        return msgspec.structs.replace(self, exercises=tuple(exercises))
-
-    def with_manual_apart(self) -> Topic:
-        """The topic with the exercises that a person marks in `manual`: nothing that runs checks sees them."""
-        of_kind: dict[Kind, list[Exercise]] = {"automatic": [], "manual": []}
-        for exercise in self.exercises:
-            of_kind[exercise.kind].append(exercise)
-        automatic, manual = tuple(of_kind["automatic"]), tuple(of_kind["manual"])
-        return msgspec.structs.replace(self, exercises=automatic, manual=manual)
+    manual: tuple[Exercise, ...] = msgspec.field(default=(), name="<manual>")
 
 
 def full_name(topic: str, exercise: str) -> str:

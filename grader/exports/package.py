@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from grader.course import Course
-from grader.course.handout import handed_out
+from grader.course.answers import handed_out
 from grader.course.installed import GROUP
 from grader.course.model import checking_files, files_below
 from grader.errors import UserError

@@ -8,9 +8,10 @@ import pytest
 from shared import MARKED_COURSE, run_grader
 
 from grader.course import Course, CourseError, content_hash
-from grader.course.handout import init, update
+from grader.course.handout import init
 from grader.course.home import Origin
 from grader.course.stubs import release
+from grader.course.update import update
 from grader.grading.settings import topics_of
 
 HEAD = """\

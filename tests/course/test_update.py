@@ -10,10 +10,10 @@ from classrooms import OWN
 
 from grader.course import Course
 from grader.course.definitions import block_of, definition, lines_in
-from grader.course.handout import init, reset, update
+from grader.course.handout import init
 from grader.course.home import HIDDEN, Home, LastCheck, Origin
 from grader.course.stubs import solution_of
-from grader.course.update import updated, with_stub_of
+from grader.course.update import reset, update, updated, with_stub_of
 from grader.errors import UserError
 from grader.reports.where import where_lines
 
@@ -57,7 +57,7 @@ ANSWER = BASE.replace('raise NotImplementedError("write `first` here")', "y = x 
 
 def test_an_update_brings_what_is_new_and_touches_no_answer() -> None:
     found = updated(ANSWER.encode(), NEW.encode(), BASE.encode())
-    assert (found.added, found.replaced, found.documented) == (("between",), ("second",), ("first",))
+    assert found.news == {"new": ["between"], "changed": ["second"], "new docstring": ["first"]}
     assert '"""The first, in other words."""\n    y = x + 1  # mine\n    return y\n' in found.text
     assert found.text.index("def first") < found.text.index("def between") < found.text.index("def second(x, y)")
     assert "import torch\nimport math\n" in found.text
@@ -68,18 +68,18 @@ def test_an_update_brings_what_is_new_and_touches_no_answer() -> None:
 def test_an_answer_whose_signature_changed_is_kept_and_named() -> None:
     work = BASE.replace('raise NotImplementedError("write `second` here")', "return x")
     found = updated(work.encode(), NEW.encode(), BASE.encode())
-    assert "def second(x):\n" in found.text and "return x" in found.text and found.signatures == ("second",)
+    assert "def second(x):\n" in found.text and "return x" in found.text and found.signatures == ["second"]
 
 
 def test_a_docstring_that_the_student_changed_stays() -> None:
     work = ANSWER.replace("The first.", "My own notes.")
     found = updated(work.encode(), NEW.encode(), BASE.encode())
-    assert "My own notes." in found.text and "first" not in found.documented
+    assert "My own notes." in found.text and "first" not in found.news["new docstring"]
 
 
 def test_without_the_old_stub_only_untouched_stubs_are_replaced() -> None:
     found = updated(ANSWER.encode(), NEW.encode(), None)
-    assert found.replaced == ("second",) and "y = x + 1  # mine" in found.text
+    assert found.news["changed"] == ["second"] and "y = x + 1  # mine" in found.text
 
 
 @pytest.mark.parametrize("broken", ["def first(x:\n    return (1\n", "class first:\n\n\n    def\n"])
