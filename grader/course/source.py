@@ -232,16 +232,16 @@ def swapped_comparisons(file: Path) -> Iterator[tuple[str, int]]:
         CourseError: the file is missing or is not Python.
     """
     for check in parse(file).body:
-        if isinstance(check, ast.FunctionDef) and check.name.startswith("test_"):
-            nodes = list(ast.walk(check))
-            if any(isinstance(one, ast.keyword) and one.arg == "may_change" for one in nodes):
-                continue  # an argument may then be in the place of a returned value
-            returned = _names_from_the_submission(check)
-            for one in nodes:
-                if isinstance(one, ast.Call) and getattr(one.func, "id", "") in ("assert_close", "assert_equal"):
-                    first, second = (names_in(argument) & returned for argument in one.args[:2])
-                    if second and not first:
-                        yield check.name, one.lineno
+        if not (isinstance(check, ast.FunctionDef) and check.name.startswith("test_")):
+            continue
+        if any(isinstance(one, ast.keyword) and one.arg == "may_change" for one in ast.walk(check)):
+            continue  # an argument may then be in the place of a returned value
+        returned = _names_from_the_submission(check)
+        for node in ast.walk(check):
+            match node:
+                case ast.Call(ast.Name("assert_close" | "assert_equal"), [first, second, *_]):
+                    if names_in(second) & returned and not names_in(first) & returned:
+                        yield check.name, node.lineno
                         break
 
 
