@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from grader.course.model import Course, checking_files
+from grader.course.model import Course, checking_files, files_to_begin_with
 from grader.course.source import Function, decorator, first_line, names_bound_by, names_in
 
 _REFERENCE: Final = "checks.reference"
@@ -27,24 +27,14 @@ _FEWEST_NODES: Final = 25
 
 def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
-    yield "course.toml", course.manifest.read_bytes()
-    for topic in course.modules:
-        yield f"exercises/{topic.name}.py", course.stub_file(topic.name).read_bytes()
-    for name, data in work_templates(course).items():
-        yield f"exercises/{name}", data
+    for name, file in files_to_begin_with(course):
+        yield name, file.read_bytes()
     check_files = {course.check_file(topic.name) for topic in course.modules}
     answers = modules_with_answers(course.checks_dir.glob("*.py"))
     for name, file in checking_files(course):
         if not _is_of(".".join(Path(name).with_suffix("").parts), answers):
             data = file.read_bytes()
             yield name, for_students(data, answers) if file in check_files else data
-
-
-def work_templates(course: Course) -> dict[str, bytes]:
-    """The files that students begin with for what a person marks, by name; some may have none."""
-    modules = {f"{topic.name}.py" for topic in course.modules}
-    names = {one.file: course.template_file(one) for one in course.manual if one.file and one.file not in modules}
-    return {name: file.read_bytes() for name, file in names.items() if file.is_file()}
 
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:

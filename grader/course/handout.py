@@ -5,16 +5,18 @@ folder itself, without answers: never a solution, never a misconception.
 """
 
 import shutil
-from importlib import resources
 from pathlib import Path
+from typing import Final
 
-from grader.course.answers import handed_out, work_templates
+from grader.course.answers import handed_out
 from grader.course.home import COURSE, HIDDEN, SHIPPED, STUBS, Home, Origin
 from grader.course.model import Course
 from grader.course.notebooks import SUFFIX, notebook_of
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.text import counted
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 def init(
@@ -65,7 +67,7 @@ def init(
     wanted |= {
         "README.md": readme.encode(),
         ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
-        ".vscode/tasks.json": template("tasks.json").encode(),
+        ".vscode/tasks.json": (TEMPLATES / "tasks.json").read_bytes(),
     }
     try:
         for name in changed:
@@ -77,6 +79,13 @@ def init(
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})", fix="choose another folder") from None
     return [folder / name for name in missing]
+
+
+def work_templates(course: Course) -> dict[str, bytes]:
+    """The files that students begin with for work that a person marks, by name, but for those of the topics."""
+    stubs = {course.stub_file(topic.name) for topic in course.modules}
+    files = {one.work_file: course.template_file(one) for one in course.manual}
+    return {name: file.read_bytes() for name, file in files.items() if file.is_file() and file not in stubs}
 
 
 def write_hidden(course: Course, folder: Path, origin: Origin) -> None:
@@ -111,9 +120,9 @@ def free_backup(file: Path) -> Path:
     return backup
 
 
-def template(name: str, **words: str) -> str:
-    """A text of the folder ``templates``, with the words in the place of their names: ``@TITLE@``."""
-    text = resources.files("grader.course").joinpath("templates", name).read_text(encoding="utf-8")
+def template(file: Path, **words: str) -> str:
+    """The text of a template, with the words in the place of their names: ``@TITLE@``."""
+    text = file.read_text(encoding="utf-8")
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)
     return text
@@ -130,6 +139,6 @@ def _readme(course: Course, files: list[str]) -> str:
         return f"# {course.title}\n\n{by_hand}\n\nWhere you are: `grader`. What was handed in: `grader check`.\n"
     topics = "\n".join(f"- `{file}` · {topic.title}" for file, topic in zip(files, course.modules, strict=True))
     topics += f"\n\nMarked by a person:\n\n{by_hand}" if by_hand else ""
-    name = "student_notebooks.md.txt" if files[0].endswith(SUFFIX) else "student.md.txt"
+    file = TEMPLATES / ("student_notebooks.md.txt" if files[0].endswith(SUFFIX) else "student.md.txt")
     first = course.exercises[0]
-    return template(name, TITLE=course.title, TOPICS=topics, FILE=files[0], TOPIC=first.topic, NAME=first.name)
+    return template(file, TITLE=course.title, TOPICS=topics, FILE=files[0], TOPIC=first.topic, NAME=first.name)

@@ -63,6 +63,12 @@ def is_name(path: Path) -> bool:
     return len(path.parts) == 1 and not path.is_absolute() and not path.exists()
 
 
+def manifest_in(folder: Path) -> Path | None:
+    """The course.toml of a course's folder: in it, or in exercises/ under it; None if there is none."""
+    places = [folder / "course.toml", folder / "exercises" / "course.toml"]
+    return next((place for place in places if place.is_file()), None)
+
+
 def _folder(module: str) -> Path | None:
     top, *inside = module.split(".")
     try:
@@ -70,8 +76,4 @@ def _folder(module: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     places = [Path(place, *inside) for place in (spec.submodule_search_locations or ())] if spec else []
-    return next((place.resolve() for place in places if _is_course(place)), None)
-
-
-def _is_course(folder: Path) -> bool:
-    return (folder / "course.toml").is_file() or (folder / "exercises" / "course.toml").is_file()
+    return next((place.resolve() for place in places if manifest_in(place)), None)

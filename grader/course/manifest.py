@@ -8,7 +8,7 @@ import keyword
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
@@ -50,11 +50,15 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
-_KEYS_OF_MARKS = re.compile(
-    rb"^[ \t]*(?:due|late_penalty_per_day|late_grace_minutes|late_cap|late_until|resubmissions|weight|letters)"
-    rb"[ \t]*=.*\n?",
-    re.MULTILINE,
-)
+_LATE: Final[dict[str, Callable[[object], Any]]] = {
+    "due": read_due,
+    "late_penalty_per_day": read_penalty,
+    "late_grace_minutes": read_minutes,
+    "late_cap": read_fraction,
+    "late_until": read_due,
+}
+"""The keys of ``[course]`` about late work, in the order of `LatePolicy`, and how each is read."""
+_KEYS_OF_MARKS = "|".join([*_LATE, "resubmissions", "weight", "letters"])
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,7 +135,9 @@ class Manifest:
             for number, topic in enumerate(entry.topics)
         )
         self._require_needs()
-        self.late = self._late()
+        self.late = LatePolicy(*[self._read(getattr(entry.course, key), _LATE[key], "course", key) for key in _LATE])
+        if self.late.due and self.late.until and self.late.until < self.late.due:
+            raise self.error("late_until: the last date is before the due date", "course", "late_until")
         weights = tuple((topic.name, topic.weight) for topic in self.topics if topic.weight is not None)
         letters = self._read(self.course.letters, read_letters, "course", "letters") or ()
         self.marks = MarkPolicy(self.course.resubmissions, weights, letters)
@@ -191,7 +197,9 @@ class Manifest:
                 message = f"hints_for: `{check}` wants hint {number} of {len(found.hints)}"
                 raise self.error(message, *key, "hints_for")
         if found.kind == "manual":
-            return replace(found, points=self._points_of_rubric(topic, found, table, key))
+            for message, place in _faults_of_manual(found, topic, table):
+                raise self.error(message, *key, *place)
+            return replace(found, points=_sum_of_items(found))
         if "points" not in table:
             raise self.error("missing key `points`", *key)
         for name in ("rubric", "file"):
@@ -201,43 +209,6 @@ class Manifest:
         if not (math.isfinite(found.points) and found.points > 0):
             raise self.error(f"points must be a number above 0, not {found.points}", *key, "points")
         return found
-
-    def _points_of_rubric(self, topic: Topic, exercise: Exercise, table: Mapping[str, Any], key: Key) -> float:
-        """The sum of the items of an exercise that a person marks, in which tenths make up a whole."""
-        name = exercise.full_name
-        for key_of_checks in _OF_CHECKS:
-            if key_of_checks in table:
-                message = f"`{key_of_checks}` is for exercises with checks, and a person marks `{name}`"
-                raise self.error(message, *key, key_of_checks)
-        if not exercise.rubric:
-            message = f"`{name}` has no [[topics.exercises.rubric]]: a person would have nothing to mark by"
-            raise self.error(message, *key)
-        if len(exercise.rubric) > _MOST_ITEMS:
-            message = f"a rubric has at most {_MOST_ITEMS} items, not {len(exercise.rubric)}: each has a key"
-            raise self.error(message, *key, "rubric", _MOST_ITEMS)
-        seen: set[str] = set()
-        for number, item in enumerate(exercise.rubric):
-            place = (*key, "rubric", number)
-            if not (math.isfinite(item.points) and item.points > 0):
-                raise self.error(f"points of an item must be a number above 0, not {item.points:g}", *place, "points")
-            if not item.text.strip() or "\n" in item.text or "\t" in item.text or printable(item.text) != item.text:
-                raise self.error("text of an item must be one line of plain text", *place, "text")
-            if len(item.text) > _MOST_TEXT:
-                message = f"text of an item has at most {_MOST_TEXT} characters, not {len(item.text)}"
-                raise self.error(message, *place, "text")
-            if item.text in seen:
-                raise self.error(f"two items have the text `{item.text}`", *place, "text")
-            seen.add(item.text)
-        total = round(math.fsum(item.points for item in exercise.rubric), 9)
-        if "points" in table and not math.isclose(exercise.points, total, abs_tol=1e-9):
-            message = f"points: {exercise.points:g}, but the items of the rubric make {total:g}"
-            raise self.error(message, *key, "points")
-        if "file" in table and (reason := _why_no_file(exercise.file)):
-            raise self.error(f"file: `{printable(exercise.file)}` {reason}", *key, "file")
-        if "file" not in table and all(one.kind == "manual" for one in topic.exercises):
-            message = f"`{name}` needs a `file`: no exercise of its topic has checks, so it has no module"
-            raise self.error(message, *key)
-        return total
 
     def _add_name(self, kind: str, name: str, full: str, key: Key) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):
@@ -265,21 +236,6 @@ class Manifest:
             name = next(name for name in needs if name in error.args[1])
             message = f"`{name}` needs itself, directly or through others"
             raise self.error(message, *self._keys[name], "needs") from None
-
-    def _late(self) -> LatePolicy:
-        def read(key: str, read: Callable[[Any], Any]) -> Any:
-            return self._read(getattr(self.course, key), read, "course", key)
-
-        policy = LatePolicy(
-            due=read("due", read_due),
-            per_day=read("late_penalty_per_day", read_penalty),
-            grace_minutes=read("late_grace_minutes", read_minutes),
-            cap=read("late_cap", read_fraction),
-            until=read("late_until", read_due),
-        )
-        if policy.due and policy.until and policy.until < policy.due:
-            raise self.error("late_until: the last date is before the due date", "course", "late_until")
-        return policy
 
     def _wrong_entry(self, message: str, tables: Any) -> CourseError:
         """The error for a message of msgspec: which keys or values are allowed, in the words of an author."""
@@ -319,6 +275,41 @@ def _words(kind: Any) -> str:
     return _WORDS[type(kind)]
 
 
+def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]) -> Iterator[tuple[str, Key]]:
+    """The faults of an exercise that a person marks, each with the key in its table that it is about."""
+    name, rubric = exercise.full_name, exercise.rubric
+    for key in _OF_CHECKS:
+        if key in table:
+            yield f"`{key}` is for exercises with checks, and a person marks `{name}`", (key,)
+    if not rubric:
+        yield f"`{name}` has no [[topics.exercises.rubric]]: a person would have nothing to mark by", ()
+    if len(rubric) > _MOST_ITEMS:
+        message = f"a rubric has at most {_MOST_ITEMS} items, not {len(rubric)}: each has a key"
+        yield message, ("rubric", _MOST_ITEMS)
+    for number, (text, points) in enumerate((item.text, item.points) for item in rubric):
+        if not (math.isfinite(points) and points > 0):
+            yield f"points of an item must be a number above 0, not {points:g}", ("rubric", number, "points")
+        of_text = ("rubric", number, "text")
+        if not text.strip() or "\n" in text or "\t" in text or printable(text) != text:
+            yield "text of an item must be one line of plain text", of_text
+        if len(text) > _MOST_TEXT:
+            yield f"text of an item has at most {_MOST_TEXT} characters, not {len(text)}", of_text
+        if text in (item.text for item in rubric[:number]):
+            yield f"two items have the text `{text}`", of_text
+    total = _sum_of_items(exercise)
+    if "points" in table and not math.isclose(exercise.points, total, abs_tol=1e-9):
+        yield f"points: {exercise.points:g}, but the items of the rubric make {total:g}", ("points",)
+    if "file" in table and (reason := _why_no_file(exercise.file)):
+        yield f"file: `{printable(exercise.file)}` {reason}", ("file",)
+    if "file" not in table and all(one.kind == "manual" for one in topic.exercises):
+        yield f"`{name}` needs a `file`: no exercise of its topic has checks, so it has no module", ()
+
+
+def _sum_of_items(exercise: Exercise) -> float:
+    """The points of an exercise that a person marks; tenths make up a whole."""
+    return round(math.fsum(item.points for item in exercise.rubric), 9)
+
+
 def _why_no_file(file: str) -> str:
     """Why this cannot be a file that a student hands in; empty if it can."""
     parts = file.split("/")
@@ -333,7 +324,7 @@ def _why_no_file(file: str) -> str:
 
 def without_due_dates(manifest: bytes) -> bytes:
     """The manifest's text without the lines about late work and marks, which change no result."""
-    return _KEYS_OF_MARKS.sub(b"", manifest)
+    return re.sub(rf"^[ \t]*(?:{_KEYS_OF_MARKS})[ \t]*=.*\n?".encode(), b"", manifest, flags=re.MULTILINE)
 
 
 def _lines_of(text: str) -> dict[Key, int]:

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
-from grader.course.installed import folder_of, is_name
+from grader.course.installed import folder_of, is_name, manifest_in
 from grader.course.manifest import Manifest, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import checks_of, pictured
@@ -188,12 +188,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name in needs if name in wanted)
 
     def _meant_by(self, name: str) -> list[str]:
-        for topic in self.topics:
-            if topic.name == name:
-                return [exercise.full_name for exercise in (*topic.exercises, *topic.manual)]
+        found = [one.full_name for one in self.all_exercises if name in (one.topic, one.full_name)]
+        if found:
+            return found
         if "." in name:
-            return [self.exercise(name).full_name]
-        found = [exercise.full_name for exercise in self.all_exercises if exercise.name == name]
+            raise _unknown("exercise", name, [one.full_name for one in self.all_exercises])
+        found = [one.full_name for one in self.all_exercises if one.name == name]
         if len(found) > 1:
             raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
         if not found:
@@ -207,18 +207,23 @@ def content_hash(course: Course) -> str:
 
     The same course gives the same hash wherever it is installed, and whenever its work is due.
     """
-    files = [("course.toml", course.manifest)]
-    files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.modules]
-    templates = {exercise.file for exercise in course.manual if exercise.file}
-    files += [(f"exercises/{name}", course.exercises_dir / name) for name in templates]
-    files += [*files_below(course.solutions_dir, "solutions"), *checking_files(course)]
+    solutions = files_below(course.solutions_dir, "solutions")
     digest = hashlib.sha256()
-    for label, file in sorted(files):
-        if file.is_file():
-            data = without_due_dates(file.read_bytes()) if file == course.manifest else file.read_bytes()
-            digest.update(f"{label}\0{len(data)}\0".encode())
-            digest.update(data)
+    for label, file in sorted([*files_to_begin_with(course), *solutions, *checking_files(course)]):
+        data = without_due_dates(file.read_bytes()) if file == course.manifest else file.read_bytes()
+        digest.update(f"{label}\0{len(data)}\0".encode())
+        digest.update(data)
     return digest.hexdigest()
+
+
+def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
+    """Manifest, stubs, and the templates of work that a person marks, each with its path within the course."""
+    yield "course.toml", course.manifest
+    files = {course.stub_file(topic.name) for topic in course.modules}
+    files |= {course.template_file(exercise) for exercise in course.manual}
+    for file in sorted(files):
+        if file.is_file():
+            yield file.relative_to(course.root).as_posix(), file
 
 
 def checking_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -246,8 +251,7 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
         folder = folder.parent
     if folder.name == "exercises" and (folder / "course.toml").is_file():
         folder = folder.parent
-    places = [folder / "course.toml", folder / "exercises" / "course.toml"]
-    manifest = next((place for place in places if place.is_file()), None)
+    manifest = manifest_in(folder)
     if manifest is None:
         raise CourseError(folder, None, "not a course: no course.toml in this folder or in exercises/ under it")
     shipped = folder in (_PACKAGE.parent, _PACKAGE / "shipped")
@@ -309,14 +313,10 @@ def find_kit(manifest: Manifest, root: Path, checks: Path) -> Kit | None:
         raise manifest.error(f"kit: `{name}` cannot be the name of a module", "course", "kit")
     if name in taken or name.startswith(("_", "test_")):
         raise manifest.error(f"kit: the name `{name}` is taken; another folder name is needed", "course", "kit")
-    if name in sys.stdlib_module_names or _is_installed(name):
+    places = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
+    if name in sys.stdlib_module_names or importlib.machinery.PathFinder.find_spec(name, places) is not None:
         raise manifest.error(f"kit: `{name}` is the name of an installed module", "course", "kit")
     folder = next((place for place in (root / name, checks / name) if place.is_dir()), None)
     if folder is None or not any(folder.glob("*.py")):
         raise manifest.error(f"kit: there is no folder `{name}` with Python files in {root}", "course", "kit")
     return Kit(name=name, folder=folder.resolve())
-
-
-def _is_installed(name: str) -> bool:
-    places = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
-    return importlib.machinery.PathFinder.find_spec(name, places) is not None

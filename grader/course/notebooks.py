@@ -18,7 +18,11 @@ _OURS: Final = "from grader import check, hint, show"
 
 def notebook_of(topic: Topic, stub: bytes) -> bytes:
     """The notebook of a topic, without outputs; always the same bytes for the same stub."""
-    cells = [_cell(number, *content) for number, content in enumerate(_cells(topic, stub), start=1)]
+    cells: list[dict[str, Any]] = []
+    for number, (kind, text) in enumerate(_cells(topic, stub), start=1):
+        outputs: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+        lines = text.splitlines(keepends=True)
+        cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, **outputs, "source": lines})
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -54,10 +58,3 @@ def _end(statement: ast.stmt, lines: list[str]) -> int:
     while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].lstrip().startswith("#"):
         end += 1
     return end
-
-
-def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
-    cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
-    if kind == "code":
-        cell |= {"execution_count": None, "outputs": []}
-    return cell | {"source": text.splitlines(keepends=True)}

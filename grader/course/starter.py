@@ -10,25 +10,14 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
 
-from grader.course.handout import template
+from grader.course.handout import TEMPLATES, template
 from grader.course.manifest import Manifest
 from grader.course.model import Course
 from grader.course.source import names_bound_by, parse
 from grader.course.stubs import release, write_of_course
 from grader.errors import UserError
 from grader.files import write_atomically
-
-_FILES: Final = {
-    "course.toml": "course.toml.txt",
-    "README.md": "README.md.txt",
-    "solutions/lines.py": "solution.txt",
-    "solutions/misconceptions/lines.py": "misconceptions.txt",
-    "solutions/equivalent_mutants.toml": "equivalent_mutants.toml.txt",
-    "checks/test_lines.py": "checks.txt",
-}
-"""The files of a new course, and the templates that they are made of."""
 
 
 def new_course(folder: Path) -> Path:
@@ -41,9 +30,11 @@ def new_course(folder: Path) -> Path:
         raise UserError(f"{folder} is not empty", fix="name a new folder; an exercise more: grader new --exercise")
     title = folder.resolve().name.replace("-", " ").replace("_", " ").strip().capitalize() or "A new course"
     name = re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-").lower() or "course"
-    with _all_or_nothing([folder / path for path in (*_FILES, "exercises/lines.py")]):
-        for path, source in _FILES.items():
-            write_of_course(folder / path, template(source, NAME=name, TITLE=title))
+    inside = TEMPLATES / "course"
+    files = {folder / file.relative_to(inside).with_suffix(""): file for file in inside.rglob("*.txt")}
+    with _all_or_nothing([*files, folder / "exercises" / "lines.py"]):
+        for file, source in files.items():
+            write_of_course(file, template(source, NAME=name, TITLE=title))
         release(Course.load(folder, complete=False))
     return folder
 
@@ -70,7 +61,7 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
         raise UserError("the shipped course belongs to the grader", fix="name your own course: --course DIR")
     if any(one.full_name == full_name for one in course.all_exercises):
         raise UserError(f"there is an exercise `{full_name}` already")
-    parts = template("exercise.txt", TOPIC=topic, NAME=name).split("@@@ ")[1:]
+    parts = template(TEMPLATES / "exercise.txt", TOPIC=topic, NAME=name).split("@@@ ")[1:]
     for file in (course.solution_file(topic), course.misconceptions_file(topic), course.check_file(topic)):
         if file.exists():
             parse(file)

@@ -10,9 +10,8 @@ from typing import Final
 
 import msgspec
 
-from grader.course.answers import work_templates
 from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
-from grader.course.handout import free_backup, write, write_hidden
+from grader.course.handout import free_backup, work_templates, write, write_hidden
 from grader.course.home import SHIPPED, Home, Origin
 from grader.course.model import Course
 from grader.course.notebooks import SUFFIX
