@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
+from grader.cli import options
 from grader.cli.command_line import app, print_lines
-from grader.cli.options import CourseHereOption, CourseOption, DevicesOption, SeedOption
 from grader.errors import UserError
 from grader.text import aligned, counted
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 @app.command()
 def new(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="A new folder for the course.", show_default=False)
+        Path | None, Argument(metavar="DIR", help="A new folder for the course.", show_default=False)
     ] = None,
     exercise: Annotated[
-        str | None, typer.Option(metavar="TOPIC.NAME", help="Add an exercise to a course, and the topic if need be.")
+        str | None, Option(metavar="TOPIC.NAME", help="Add an exercise to a course, and the topic if need be.")
     ] = None,
-    course: CourseOption = None,
+    course: options.CourseOption = None,
 ) -> None:
     """Start a course, or add an exercise to one: sound at once, for you to change.
 
@@ -61,9 +62,9 @@ def new(
 @app.command()
 def release(
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
+        bool, Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
     ] = False,
-    course: CourseHereOption = None,
+    course: options.CourseHereOption = None,
 ) -> int:
     """Make the students' stubs from the solutions (for authors of courses).
 
@@ -84,16 +85,16 @@ def release(
 
 @app.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
-    course: CourseHereOption = None,
-    devices: DevicesOption = "auto",
+    names: Annotated[list[str] | None, Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
+    course: options.CourseHereOption = None,
+    devices: options.DevicesOption = "auto",
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Change the solutions in many small ways; list those that no check fails.")
+        bool, Option("--mutants", help="Change the solutions in many small ways; list those that no check fails.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and verify the exercises that change whenever a file is saved.")
+        bool, Option("--watch", help="Go on, and verify the exercises that change whenever a file is saved.")
     ] = False,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
 ) -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named.
 

@@ -6,60 +6,45 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
+from grader.cli import options
 from grader.cli.command_line import app, print_lines, with_groups
-from grader.cli.options import (
-    ClassSeedOption,
-    CourseHereOption,
-    CourseOption,
-    DevicesOption,
-    FailUnder,
-    LateGroup,
-    LimitGroup,
-    OnlyOption,
-    OutOption,
-    SkippedOk,
-    course_here,
-)
 from grader.errors import UserError
 from grader.text import counted
 
 _OUT = Path("grades")
-_Student = Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")]
-_Why = Annotated[str, typer.Option(metavar="TEXT", help="Kept beside it.")]
+_Student = Annotated[str, Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")]
+_Why = Annotated[str, Option(metavar="TEXT", help="Kept beside it.")]
 
 
 @app.command()
 @with_groups
 def grade(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Submissions, folders of them, LMS downloads.")
-    ],
-    out: OutOption = _OUT,
-    jobs: Annotated[int, typer.Option(min=0, help="Submissions at a time; 0: one per core.")] = 0,
+    paths: Annotated[list[Path], Argument(metavar="PATH...", help="Submissions, folders of them, LMS downloads.")],
+    out: options.OutOption = _OUT,
+    jobs: Annotated[int, Option(min=0, help="Submissions at a time; 0: one per core.")] = 0,
     dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]').")
+        str | None, Option(metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]').")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Grade unchanged submissions again, too.")] = False,
-    only: OnlyOption = None,
-    trial: Annotated[bool, typer.Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
+    again: Annotated[bool, Option("--again", help="Grade unchanged submissions again, too.")] = False,
+    only: options.OnlyOption = None,
+    trial: Annotated[bool, Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     no_sandbox: Annotated[
-        bool, typer.Option("--no-sandbox", help="Grade several submissions even if there is no sandbox.")
+        bool, Option("--no-sandbox", help="Grade several submissions even if there is no sandbox.")
     ] = False,
     roster: Annotated[
         Path | None,
-        typer.Option(
-            metavar="CSV", help="Names for ids: columns id and name (submitted, extension); or an LMS export."
-        ),
+        Option(metavar="CSV", help="Names for ids: columns id and name (submitted, extension); or an LMS export."),
     ] = None,
     *,
-    late: LateGroup,
-    course: CourseOption = None,
-    seed: ClassSeedOption = None,
-    devices: DevicesOption = "auto",
-    fail_under: FailUnder = None,
-    skipped_ok: SkippedOk = False,
-    limits: LimitGroup,
+    late: options.LateGroup,
+    course: options.CourseOption = None,
+    seed: options.ClassSeedOption = None,
+    devices: options.DevicesOption = "auto",
+    fail_under: options.FailUnder = None,
+    skipped_ok: options.SkippedOk = False,
+    limits: options.LimitGroup,
 ) -> int:
     """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from.
 
@@ -84,11 +69,11 @@ def grade(
     if fitting < jobs:
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
     here = Path().resolve()
-    if course is None and course_here(None) and any(path.resolve() in (here, *here.parents) for path in paths):
+    if course is None and options.course_here(None) and any(path.resolve() in (here, *here.parents) for path in paths):
         raise UserError(
             "the work to grade has a course in it, whose checks would run here", fix="name the course: --course DIR"
         )
-    loaded = Course.load(course_here(course))
+    loaded = Course.load(options.course_here(course))
     loaded.require_solutions("grade")
     settings = GradingSettings(
         names=tuple(only or ()),
@@ -115,8 +100,8 @@ def grade(
 
 @app.command()
 def status(
-    out: OutOption = _OUT,
-    notes: Annotated[bool, typer.Option("--notes", help="Also list the files that were left out or unclear.")] = False,
+    out: options.OutOption = _OUT,
+    notes: Annotated[bool, Option("--notes", help="Also list the files that were left out or unclear.")] = False,
 ) -> None:
     """Show how far a class is graded: done, left, failed, remaining time; late work and overrides.
 
@@ -131,9 +116,9 @@ def status(
 
 @app.command()
 def diff(
-    before: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of a run; `grader status` lists them.")],
-    after: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of another one.")],
-    out: OutOption = _OUT,
+    before: Annotated[int, Argument(metavar="RUN", min=1, help="Number of a run; `grader status` lists them.")],
+    after: Annotated[int, Argument(metavar="RUN", min=1, help="Number of another one.")],
+    out: options.OutOption = _OUT,
 ) -> None:
     """Show whose marks differ between two runs: as when a course was changed (see grade --trial).
 
@@ -149,9 +134,9 @@ def diff(
 @app.command()
 def restore(
     number: Annotated[
-        int | None, typer.Argument(metavar="[NUMBER]", min=1, help="Of the backup.  [default: the newest]")
+        int | None, Argument(metavar="[NUMBER]", min=1, help="Of the backup.  [default: the newest]")
     ] = None,
-    out: OutOption = _OUT,
+    out: options.OutOption = _OUT,
 ) -> None:
     """Replace a damaged gradebook with a backup; the damaged file is kept under another name.
 
@@ -171,10 +156,10 @@ def restore(
 @app.command()
 def regrade(
     student: _Student,
-    only: OnlyOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="The new result counts, without asking.")] = False,
-    out: OutOption = _OUT,
-    course: CourseHereOption = None,
+    only: options.OnlyOption = None,
+    yes: Annotated[bool, Option("--yes", help="The new result counts, without asking.")] = False,
+    out: options.OutOption = _OUT,
+    course: options.CourseHereOption = None,
 ) -> None:
     """Grade one student's kept work again: shows what changes, and asks before it counts.
 
@@ -196,11 +181,11 @@ def regrade(
 @app.command()
 def override(
     student: _Student,
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
-    points: Annotated[str, typer.Argument(metavar="POINTS", help="A number; `auto`: the automatic mark again.")],
+    exercise: Annotated[str, Argument(metavar="EXERCISE")],
+    points: Annotated[str, Argument(metavar="POINTS", help="A number; `auto`: the automatic mark again.")],
     why: _Why,
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
-    out: OutOption = _OUT,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    out: options.OutOption = _OUT,
 ) -> None:
     """Give points by hand; they are kept beside the automatic ones with who, when and why.
 
@@ -216,25 +201,21 @@ def override(
 @app.command()
 def mark(
     exercise: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]")
+        str | None, Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]")
     ] = None,
-    student: Annotated[
-        str | None, typer.Option(metavar="STUDENT", help="Only this one: name, or the LMS's id.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also work that is marked and has not changed.")] = False,
+    student: Annotated[str | None, Option(metavar="STUDENT", help="Only this one: name, or the LMS's id.")] = None,
+    everything: Annotated[bool, Option("--all", help="Also work that is marked and has not changed.")] = False,
     items: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Give these items without asking: 1,3; all; none; back.")
+        str | None, Option(metavar="LIST", help="Give these items without asking: 1,3; all; none; back.")
     ] = None,
-    comment: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="With --items: a comment; none: no comment.")
-    ] = None,
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="Who marks.  [your user name]")] = None,
+    comment: Annotated[str | None, Option(metavar="TEXT", help="With --items: a comment; none: no comment.")] = None,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who marks.  [your user name]")] = None,
     share: Annotated[
-        str | None, typer.Option(metavar="2/3", help="Only this part of the class: the same students every time.")
+        str | None, Option(metavar="2/3", help="Only this part of the class: the same students every time.")
     ] = None,
-    anonymous: Annotated[bool, typer.Option("--anonymous", help="Show no names, and another order.")] = False,
-    out: OutOption = _OUT,
-    course: CourseHereOption = None,
+    anonymous: Annotated[bool, Option("--anonymous", help="Show no names, and another order.")] = False,
+    out: options.OutOption = _OUT,
+    course: options.CourseHereOption = None,
 ) -> None:
     """Mark work by a rubric, one submission after the other; begins again where you left off.
 
@@ -301,10 +282,10 @@ def _edit(text: str) -> str | None:
 @app.command()
 def comment(
     student: _Student,
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text for the student; `none` removes the comment.")],
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="Who says it.  [your user name]")] = None,
-    out: OutOption = _OUT,
+    exercise: Annotated[str, Argument(metavar="EXERCISE")],
+    text: Annotated[str, Argument(metavar="TEXT", help="The text for the student; `none` removes the comment.")],
+    who: Annotated[str | None, Option(metavar="NAME", help="Who says it.  [your user name]")] = None,
+    out: options.OutOption = _OUT,
 ) -> None:
     """Say something about an exercise, with checks or without; no points change.
 
@@ -320,10 +301,10 @@ def comment(
 @app.command()
 def extend(
     student: _Student,
-    due: Annotated[str, typer.Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
+    due: Annotated[str, Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
     why: _Why,
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
-    out: OutOption = _OUT,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    out: options.OutOption = _OUT,
 ) -> None:
     """Give one student more time; it counts at once, for graded work too.
 

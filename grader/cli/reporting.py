@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
+from typer import Argument, Option
 
+from grader.cli import options
 from grader.cli.command_line import app, print_lines
-from grader.cli.options import CourseHereOption, OnlyOption, OutOption, RunOption
 from grader.errors import UserError
 
 if TYPE_CHECKING:
     from grader.similar.pairs import Findings
 
 _Hashes = Annotated[
-    bool, typer.Option("--hashes/--no-hashes", help="Name the hash of every package; pip asks its index for them.")
+    bool, Option("--hashes/--no-hashes", help="Name the hash of every package; pip asks its index for them.")
 ]
 
 
@@ -28,11 +29,11 @@ _NAME_COLUMNS = 32
 
 @app.command()
 def report(
-    out: OutOption = Path("grades"),
-    run: RunOption = None,
-    course: CourseHereOption = None,
+    out: options.OutOption = Path("grades"),
+    run: options.RunOption = None,
+    course: options.CourseHereOption = None,
     for_instructors: Annotated[
-        bool, typer.Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
+        bool, Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
     ] = False,
 ) -> None:
     """Make a page of the class and a feedback page for each submission: report/ beside the gradebook.
@@ -57,33 +58,28 @@ def report(
 
 @app.command()
 def export(
-    kind: Annotated[_Format, typer.Argument(metavar="FORMAT", help="|".join(get_args(_Format)))],
+    kind: Annotated[_Format, Argument(metavar="FORMAT", help="|".join(get_args(_Format)))],
     to: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]"),
+        Path | None, Option(metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]")
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed.")
+        Path | None, Option(metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed.")
     ] = None,
     column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one."),
+        str | None, Option(metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one.")
     ] = None,
-    submission: Annotated[str | None, typer.Option(metavar="NAME", help="Only this submission.")] = None,
+    submission: Annotated[str | None, Option(metavar="NAME", help="Only this submission.")] = None,
     unread_as: Annotated[
-        Literal["blank", "0"],
-        typer.Option(help="Canvas, Moodle: cells of work that could not be read; blank: as they are."),
+        Literal["blank", "0"], Option(help="Canvas, Moodle: cells of work that could not be read; blank: as they are.")
     ] = "blank",
     missing_as: Annotated[
-        Literal["blank", "0"], typer.Option(help="CSV, Canvas, Moodle: cells of those who handed in nothing.")
+        Literal["blank", "0"], Option(help="CSV, Canvas, Moodle: cells of those who handed in nothing.")
     ] = "blank",
-    root: Annotated[
-        Path, typer.Option(metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
-    ] = Path(),
-    only: OnlyOption = None,
-    out: OutOption = Path("grades"),
-    run: RunOption = None,
-    course: CourseHereOption = None,
+    root: Annotated[Path, Option(metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")] = Path(),
+    only: options.OnlyOption = None,
+    out: options.OutOption = Path("grades"),
+    run: options.RunOption = None,
+    course: options.CourseHereOption = None,
 ) -> None:
     """Hand results to another program: Canvas and Moodle files are filled, the others are made.
 
@@ -116,19 +112,18 @@ def export(
 def package(
     platform: Annotated[
         Literal["wheel", "gradescope"],
-        typer.Argument(metavar="KIND", help="wheel: the course, for pip; gradescope: an autograder."),
+        Argument(metavar="KIND", help="wheel: the course, for pip; gradescope: an autograder."),
     ] = "wheel",
     to: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]"),
+        Path | None, Option(metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]")
     ] = None,
     students: Annotated[
-        bool, typer.Option("--students", help="Wheel: without solutions and whatever else holds answers.")
+        bool, Option("--students", help="Wheel: without solutions and whatever else holds answers.")
     ] = False,
-    version: Annotated[str, typer.Option(help="Wheel: its version.")] = "1.0",
-    only: OnlyOption = None,
+    version: Annotated[str, Option(help="Wheel: its version.")] = "1.0",
+    only: options.OnlyOption = None,
     hashes: _Hashes = True,
-    course: CourseHereOption = None,
+    course: options.CourseHereOption = None,
 ) -> None:
     """Pack a course for pip, or with the grader for an autograder platform.
 
@@ -153,15 +148,14 @@ def package(
 
 @app.command()
 def ci(
-    host: Annotated[_Host, typer.Argument(metavar="HOST", help="|".join(get_args(_Host)))],
+    host: Annotated[_Host, Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: Annotated[
-        str | None,
-        typer.Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT."),
+        str | None, Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT.")
     ] = None,
-    only: OnlyOption = None,
+    only: options.OnlyOption = None,
     hashes: _Hashes = True,
     course_repository: Annotated[
-        str | None, typer.Option(metavar="URL@COMMIT", help="Git repository with your own course.")
+        str | None, Option(metavar="URL@COMMIT", help="Git repository with your own course.")
     ] = None,
 ) -> None:
     """Print a workflow that grades every push. It installs exactly the packages of this machine.
@@ -190,17 +184,15 @@ def _fraction(value: float) -> float:
 
 @app.command()
 def similar(
-    out: OutOption = Path("grades"),
-    run: RunOption = None,
-    course: CourseHereOption = None,
+    out: options.OutOption = Path("grades"),
+    run: options.RunOption = None,
+    course: options.CourseHereOption = None,
     least: Annotated[
-        float, typer.Option(metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike.")
+        float, Option(metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike.")
     ] = 0.6,
     to: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH", help="The page (.html), or its folder.  [default: similar.html beside the gradebook]"
-        ),
+        Option(metavar="PATH", help="The page (.html), or its folder.  [default: similar.html beside the gradebook]"),
     ] = None,
 ) -> None:
     """List pairs of submissions with similar code, for you to look at; it is never a verdict.

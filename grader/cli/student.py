@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
+from grader.cli import options
 from grader.cli.command_line import app, print_lines
-from grader.cli.options import CourseOption, ExerciseArgument, complete_name, course_here, course_path, one_exercise
 from grader.errors import UserError
 from grader.text import counted
 
@@ -14,9 +15,9 @@ from grader.text import counted
 @app.command("list")
 def list_exercises(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
+        list[str] | None, Argument(metavar="TOPIC | EXERCISE", autocompletion=options.complete_name, show_default=False)
     ] = None,
-    course: CourseOption = None,
+    course: options.CourseOption = None,
 ) -> None:
     """List topics and exercises with their points, and your progress.
 
@@ -28,7 +29,7 @@ def list_exercises(
     from grader.course.home import Home
     from grader.reports.where import list_lines
 
-    loaded = Course.load(course_path(course), complete=False)
+    loaded = Course.load(options.course_path(course), complete=False)
     print_lines(list_lines(loaded, Home.here().marks(), loaded.select(names or ())))
 
 
@@ -53,7 +54,7 @@ def courses() -> None:
 
 
 @app.command("next")
-def next_exercise(course: CourseOption = None) -> None:
+def next_exercise(course: options.CourseOption = None) -> None:
     """Say which exercise is next, and its file and line.
 
     Example:
@@ -64,15 +65,15 @@ def next_exercise(course: CourseOption = None) -> None:
     from grader.reports.where import next_of, place_of
 
     home = Home.here()
-    found = next_of(Course.load(course_path(course), complete=False), home.marks())
+    found = next_of(Course.load(options.course_path(course), complete=False), home.marks())
     print_lines([f"{found.full_name}  {place_of(home.folder, found)}" if found else "all is done"])
 
 
 @app.command()
 def hint(
-    name: ExerciseArgument = None,
-    level: Annotated[int, typer.Option(min=1, help="A higher level says more.")] = 1,
-    course: CourseOption = None,
+    name: options.ExerciseArgument = None,
+    level: Annotated[int, Option(min=1, help="A higher level says more.")] = 1,
+    course: options.CourseOption = None,
 ) -> None:
     """Print a hint for an exercise.
 
@@ -83,8 +84,8 @@ def hint(
     """
     from grader.course import Course
 
-    loaded = Course.load(course_path(course))
-    exercise = one_exercise(loaded, name, "hint", manual=True)
+    loaded = Course.load(options.course_path(course))
+    exercise = options.one_exercise(loaded, name, "hint", manual=True)
     if not exercise.hints:
         raise UserError(f"{exercise.full_name} has no hints")
     if level > len(exercise.hints):
@@ -97,7 +98,7 @@ def hint(
 
 
 @app.command()
-def solution(name: ExerciseArgument = None, course: CourseOption = None) -> None:
+def solution(name: options.ExerciseArgument = None, course: options.CourseOption = None) -> None:
     """Print the course's own solution of an exercise that you have passed.
 
     Example:
@@ -107,8 +108,8 @@ def solution(name: ExerciseArgument = None, course: CourseOption = None) -> None
     from grader.course.home import Home
     from grader.course.stubs import solution_of
 
-    loaded = Course.load(course_path(course), complete=False)
-    exercise = one_exercise(loaded, name, "solution")
+    loaded = Course.load(options.course_path(course), complete=False)
+    exercise = options.one_exercise(loaded, name, "solution")
     if loaded.show_solutions == "never":
         raise UserError("this course does not show its solutions")
     loaded.require_solutions("solution")
@@ -120,7 +121,7 @@ def solution(name: ExerciseArgument = None, course: CourseOption = None) -> None
 
 
 @app.command()
-def reset(name: ExerciseArgument = None, course: CourseOption = None) -> None:
+def reset(name: options.ExerciseArgument = None, course: options.CourseOption = None) -> None:
     """Put one exercise back as it was handed out; your file is kept beside it.
 
     Examples:
@@ -131,8 +132,8 @@ def reset(name: ExerciseArgument = None, course: CourseOption = None) -> None:
     from grader.course.home import Home, LastCheck
     from grader.course.update import reset as put_back
 
-    loaded = Course.load(course_path(course), complete=False)
-    exercise = one_exercise(loaded, name, "reset")
+    loaded = Course.load(options.course_path(course), complete=False)
+    exercise = options.one_exercise(loaded, name, "reset")
     home = Home.here()
     backup = put_back(loaded, home.folder, exercise.full_name)
     home.note({exercise.full_name: LastCheck("unwritten", 0.0, exercise.points)})
@@ -145,14 +146,14 @@ def reset(name: ExerciseArgument = None, course: CourseOption = None) -> None:
 @app.command()
 def init(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="A new folder for your work.", show_default=False)
+        Path | None, Argument(metavar="DIR", help="A new folder for your work.", show_default=False)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files, keeping each as NAME.bak.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace files, keeping each as NAME.bak.")] = False,
     update: Annotated[
-        bool, typer.Option("--update", help="Bring new exercises and docstrings into a folder; answers stay.")
+        bool, Option("--update", help="Bring new exercises and docstrings into a folder; answers stay.")
     ] = False,
-    notebooks: Annotated[bool, typer.Option("--notebooks", help="Notebooks instead of Python files.")] = False,
-    course: CourseOption = None,
+    notebooks: Annotated[bool, Option("--notebooks", help="Notebooks instead of Python files.")] = False,
+    course: options.CourseOption = None,
 ) -> None:
     """Start a folder to work in, with every topic's exercises.
 
@@ -174,7 +175,7 @@ def init(
         return
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
-    course = course_here(course)
+    course = options.course_here(course)
     loaded = Course.load(course)
     written = start(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
     typer.echo(

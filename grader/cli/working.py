@@ -13,23 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from grader import new_python
+from grader.cli import options
 from grader.cli.command_line import app, with_groups
-from grader.cli.options import (
-    CourseOption,
-    DevicesOption,
-    ExerciseArgument,
-    FailUnder,
-    LimitGroup,
-    SeedOption,
-    SkippedOk,
-    WorkFolderOption,
-    WorkOption,
-    complete_name,
-    one_exercise,
-    work_of,
-)
 from grader.errors import UserError
 
 if TYPE_CHECKING:
@@ -65,24 +53,24 @@ def _early_worker(devices: Devices) -> Iterator[Worker]:
 @with_groups
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=complete_name)
+        list[str] | None, Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=options.complete_name)
     ] = None,
-    submission: WorkOption = None,
+    submission: options.WorkOption = None,
     every_failure: Annotated[
-        bool, typer.Option("--all", help="Show every failing exercise in full, not only the first.")
+        bool, Option("--all", help="Show every failing exercise in full, not only the first.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
     form: Annotated[
-        _Form, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
+        _Form, Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
     ] = "text",
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    course: CourseOption = None,
-    seed: SeedOption = 0,
-    devices: DevicesOption = "auto",
-    fail_under: FailUnder = None,
-    skipped_ok: SkippedOk = False,
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
+    course: options.CourseOption = None,
+    seed: options.SeedOption = 0,
+    devices: options.DevicesOption = "auto",
+    fail_under: options.FailUnder = None,
+    skipped_ok: options.SkippedOk = False,
     *,
-    limits: LimitGroup,
+    limits: options.LimitGroup,
 ) -> int:
     """Check one submission (by default the current folder) and say what to look at.
 
@@ -101,7 +89,7 @@ def check(
         from grader.grading.one_submission import check_one
         from grader.grading.settings import GradingSettings
 
-        loaded, path, wanted = work_of(names or (), submission, course)
+        loaded, path, wanted = options.work_of(names or (), submission, course)
         settings = GradingSettings(
             names=wanted,
             pictures=() if wanted else pictured(loaded)[-1:],  # for the end of the course
@@ -139,11 +127,11 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
 @app.command()
 def watch(
     name: Annotated[
-        str | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
+        str | None, Argument(metavar="TOPIC | EXERCISE", autocompletion=options.complete_name, show_default=False)
     ] = None,
-    submission: WorkOption = None,
-    course: CourseOption = None,
-    devices: DevicesOption = "auto",
+    submission: options.WorkOption = None,
+    course: options.CourseOption = None,
+    devices: options.DevicesOption = "auto",
 ) -> int:
     """Check the exercise at hand on every save, and go on when it passes.
 
@@ -164,7 +152,7 @@ def watch(
         from grader.watch.loop import Watch
         from grader.watch.screen import Screen
 
-        loaded, place, names = work_of([name] if name else [], submission, course)
+        loaded, place, names = options.work_of([name] if name else [], submission, course)
         selected = loaded.select(names)
         topics = {one.partition(".")[0] for one in selected}
         scope = [one for one in loaded.exercises if one.topic in topics]
@@ -183,18 +171,18 @@ def watch(
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="TOPIC | EXERCISE",
-            autocompletion=complete_name,
+            autocompletion=options.complete_name,
             show_default=False,
             help="For example training, or training.experiment.  [default: the topic at hand]",
         ),
     ] = None,
-    opens: Annotated[bool, typer.Option("--open", help="Show them in the browser instead.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to this file instead.")] = None,
-    submission: WorkFolderOption = None,
-    course: CourseOption = None,
-    devices: DevicesOption = "auto",
+    opens: Annotated[bool, Option("--open", help="Show them in the browser instead.")] = False,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write a page to this file instead.")] = None,
+    submission: options.WorkFolderOption = None,
+    course: options.CourseOption = None,
+    devices: options.DevicesOption = "auto",
 ) -> None:
     """Show what your code does in pictures: a loss while it trains, the rows that each rank gets.
 
@@ -216,18 +204,18 @@ def show(
         from grader.reports.progress import spinning
         from grader.reports.terminal import make_console
 
-        loaded, place, _ = work_of((), submission, course)
+        loaded, place, _ = options.work_of((), submission, course)
         known = pictured(loaded)
-        meant = name or one_exercise(loaded, None, "show").topic
+        meant = name or options.one_exercise(loaded, None, "show").topic
         wanted = [one for one in loaded.select([meant]) if one in known]
         if not wanted:
             fix = f"these have some: {', '.join(known)}" if known else None
             raise UserError(f"`{meant}` has no pictures" if known else "this course has no pictures", fix=fix)
         work = open_submission(place, topics_of(loaded)).read()
-        options = worker_options(loaded, GradingSettings(devices=devices, pictures=tuple(wanted)), wanted)
+        settings = GradingSettings(devices=devices, pictures=tuple(wanted))
         with (
             spinning(make_console(stderr=True), "checking, and making the pictures"),
-            LocalWorkers(loaded, options, first=worker) as workers,
+            LocalWorkers(loaded, worker_options(loaded, settings, wanted), first=worker) as workers,
         ):
             graded = graded_for_students(workers.grade(work, exercises=wanted))
     results = [one for one in graded.result.exercises if one.name in wanted]
@@ -257,12 +245,10 @@ def show(
 
 @app.command()
 def debug(
-    name: ExerciseArgument = None,
-    check: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Only checks with these words in their name.")
-    ] = None,
-    submission: WorkFolderOption = None,
-    course: CourseOption = None,
+    name: options.ExerciseArgument = None,
+    check: Annotated[str | None, Option(metavar="WORDS", help="Only checks with these words in their name.")] = None,
+    submission: options.WorkFolderOption = None,
+    course: options.CourseOption = None,
 ) -> int:
     """Run an exercise's checks so that `breakpoint()` and prints work: no sandbox, no time limit.
 
@@ -273,14 +259,14 @@ def debug(
     """
     from grader.course import checks_of
 
-    loaded, folder, _ = work_of((), submission, course)
-    exercise = one_exercise(loaded, name, "debug")
+    loaded, folder, _ = options.work_of((), submission, course)
+    exercise = options.one_exercise(loaded, name, "debug")
     full_name, file = exercise.full_name, loaded.check_file(exercise.topic)
     functions = [one.function for one in checks_of(loaded, exercise.topic) if one.exercise == full_name]
-    options = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
-    options += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
-    options += [f"{file}::{function}" for function in functions]
-    command = new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *options)
+    arguments = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
+    arguments += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
+    arguments += [f"{file}::{function}" for function in functions]
+    command = new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *arguments)
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
     code = subprocess.run(command, env=environment, check=False).returncode
     if code == _NO_TESTS:
@@ -288,7 +274,7 @@ def debug(
         raise UserError(f"no check of {full_name} has `{check}` in its name", fix=f"its checks: {names}")
     if code == _TESTS_FAILED:  # say so as `grader check` does; what the judge runs has no `breakpoint()` in it
         print(f"\nin short, as `grader check {full_name}` says it:", flush=True)
-        with _early_worker("auto") as worker:
+        with _early_worker("simulated") as worker:
             from grader.grading.one_submission import check_one
             from grader.grading.settings import GradingSettings
 
