@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from grader.cli import author, instructor, reporting, student, working  # noqa: F401 - adds them
+from grader.cli import author, instructor, student, working  # noqa: F401 - adds them
 from grader.cli.command_line import app, print_lines
 from grader.errors import UserError
 from grader.package import __version__

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-_DEFAULT = Limits()
 _FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
 
 
@@ -33,14 +32,6 @@ def size(text: str) -> int:
     if match is None or match[2] not in _UNITS or not (amount := int(float(match[1]) * _UNITS[match[2]])):
         raise typer.BadParameter(f"{text!r} is not a size; write for example 512MiB or 2GiB")
     return amount
-
-
-def size_text(amount: int) -> str:
-    """A size as a person writes it, e.g. ``2GiB``; `size` reads it."""
-    for unit, each in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if amount % each == 0:
-            return f"{amount // each}{unit}"
-    return str(amount)
 
 
 def _size_option(text: str) -> str:
@@ -157,18 +148,16 @@ class LateGroup(NamedTuple):
 
 
 class LimitGroup(NamedTuple):
-    """The options about limits, in the order of `Limits`."""
+    """The options about limits, in the order of `Limits`, and with its defaults."""
 
     check_seconds: Annotated[
         float, _limit(help="Seconds for a check; time that it waits for a processor does not count.")
-    ] = _DEFAULT.check_seconds
-    topic_seconds: Annotated[float, _limit(help="Seconds for a topic, with its imports and second runs.")] = (
-        _DEFAULT.topic_seconds
-    )
-    memory: Annotated[str, _size(help="Memory it may add.")] = size_text(_DEFAULT.memory_bytes)
-    processes: Annotated[int, _limit(help="Processes and threads at a time.")] = _DEFAULT.processes
-    files: Annotated[str, _size(help="Files it may write.")] = size_text(_DEFAULT.file_bytes)
-    prints: Annotated[str, _size(help="Prints that are kept.")] = size_text(_DEFAULT.print_bytes)
+    ] = 10.0
+    topic_seconds: Annotated[float, _limit(help="Seconds for a topic, with its imports and second runs.")] = 60.0
+    memory: Annotated[str, _size(help="Memory it may add.")] = "2GiB"
+    processes: Annotated[int, _limit(help="Processes and threads at a time.")] = 64
+    files: Annotated[str, _size(help="Files it may write.")] = "16MiB"
+    prints: Annotated[str, _size(help="Prints that are kept.")] = "64KiB"
 
     def read(self) -> Limits:
         """The limits that the options ask for.

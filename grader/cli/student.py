@@ -42,7 +42,7 @@ def courses() -> None:
       grader init kata --course NAME
     """
     from grader.course import Course
-    from grader.course.installed import installed_courses
+    from grader.course.home import installed_courses
 
     typer.echo(f"{Course.load(None, complete=False).title}  (shipped; without --course)")
     for one in installed_courses():

@@ -4,19 +4,26 @@ Never overwrites a student's work: a replaced file is kept as ``NAME.bak``. An o
 folder itself, without answers: never a solution, never a misconception.
 """
 
+import ast
+import itertools
+import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from grader.course.answers import handed_out
+from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, SHIPPED, STUBS, Home, Origin
+from grader.course.manifest import Topic
 from grader.course.model import Course
-from grader.course.notebooks import SUFFIX, notebook_of
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.text import counted
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
+SUFFIX: Final = ".ipynb"
+_OURS: Final = "from grader import check, hint, show"
 
 
 def init(
@@ -113,11 +120,9 @@ def write(file: Path, data: bytes) -> None:
 
 def free_backup(file: Path) -> Path:
     """The first name for a copy of a file that is free: ``NAME.bak``, ``NAME.bak2``, ..."""
-    backup, number = file.with_name(f"{file.name}.bak"), 1
-    while backup.exists():
-        number += 1
-        backup = file.with_name(f"{file.name}.bak{number}")
-    return backup
+    numbers = itertools.chain([""], itertools.count(2))
+    backups = (file.with_name(f"{file.name}.bak{number}") for number in numbers)
+    return next(backup for backup in backups if not backup.exists())
 
 
 def template(file: Path, **words: str) -> str:
@@ -142,3 +147,47 @@ def _readme(course: Course, files: list[str]) -> str:
     file = TEMPLATES / ("student_notebooks.md.txt" if files[0].endswith(SUFFIX) else "student.md.txt")
     first = course.exercises[0]
     return template(file, TITLE=course.title, TOPICS=topics, FILE=files[0], TOPIC=first.topic, NAME=first.name)
+
+
+def notebook_of(topic: Topic, stub: bytes) -> bytes:
+    """The notebook of a topic, without outputs; always the same bytes for the same stub."""
+    cells: list[dict[str, Any]] = []
+    for number, (kind, text) in enumerate(_cells(topic, stub), start=1):
+        outputs: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+        lines = text.splitlines(keepends=True)
+        cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, **outputs, "source": lines})
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
+    """Kind and text of each cell; taken together, the code is the stub: a notebook is graded exactly as the file is."""
+    lines = lines_in(stub)
+    tree = ast.parse(stub)
+    names = {exercise.name for exercise in topic.exercises}
+    docstring = ast.get_docstring(tree) or ""
+    yield "markdown", f"# {topic.title}\n\n{docstring}".rstrip()
+    body = tree.body[1:] if docstring else tree.body
+    end = tree.body[0].end_lineno or 0 if docstring else 0
+    start = end
+    for node in itertools.takewhile(lambda one: isinstance(one, ast.Import | ast.ImportFrom), body):
+        end = node.end_lineno or end
+    yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
+    for statement in (one for one in body if one.lineno > end):
+        start, end = end, _end(statement, lines)
+        yield "code", "\n".join(lines[start:end]).strip("\n")
+        name = getattr(statement, "name", "")
+        if name in names:
+            yield "code", f'check("{topic.name}.{name}")'
+
+
+def _end(statement: ast.stmt, lines: list[str]) -> int:
+    """The last line of a statement, with indented comments below it: no cell may begin with one."""
+    end = statement.end_lineno or statement.lineno
+    while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].lstrip().startswith("#"):
+        end += 1
+    return end

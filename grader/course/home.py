@@ -6,19 +6,22 @@ Its notes are a convenience for one student: no verdict and no mark ever comes f
 from __future__ import annotations
 
 import contextlib
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from grader.course.installed import folder_of, is_name
-from grader.errors import UserError
+from grader.errors import UserError, did_you_mean
 from grader.files import write_atomically
 
 HIDDEN: Final = ".torchkata"
 """The folder's own folder: hidden, and never a part of a submission."""
 _FOLDER: Final = "folder.json"
 _PROGRESS: Final = "progress.json"
+GROUP: Final = "torchkata.courses"
+"""The entry points of installed courses: ``attention = "attention_course"``, the course's name and its module."""
 COURSE: Final = "course"
 STUBS: Final = "stubs"
 State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
@@ -122,3 +125,66 @@ class Home:
         with contextlib.suppress(OSError):
             data = msgspec.json.encode({**self.marks(), **marks})
             write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)
+
+
+class InstalledCourse(msgspec.Struct, frozen=True):
+    """A course of an installed package.
+
+    Attributes:
+        name: the one to give to ``--course``.
+        folder: with its course.toml; None if the package has no such folder.
+        package: the distribution that it came with.
+    """
+
+    name: str
+    folder: Path | None
+    package: str
+
+
+def installed_courses() -> list[InstalledCourse]:
+    """All installed courses, by name."""
+    points = metadata.entry_points(group=GROUP)
+    found = {InstalledCourse(one.name, _folder(one.value), one.dist.name if one.dist else "?") for one in points}
+    return sorted(found, key=lambda one: (one.name, one.package))
+
+
+def folder_of(name: str) -> Path:
+    """The folder of the installed course with that name.
+
+    Raises:
+        UserError: there is none, or several packages have one.
+    """
+    every = installed_courses()
+    found = [one for one in every if one.name == name]
+    if len(found) > 1:
+        packages = " and ".join(one.package for one in found)
+        raise UserError(f"several packages have a course called `{name}`: {packages}", fix="uninstall one of them")
+    if not found:
+        similar = did_you_mean(name, [one.name for one in every])
+        raise UserError(
+            f"there is no folder and no installed course called `{name}`{similar}", fix="all courses: grader courses"
+        )
+    if found[0].folder is None:
+        raise UserError(f"the package {found[0].package} has no course.toml for its course `{name}`")
+    return found[0].folder
+
+
+def is_name(path: Path) -> bool:
+    """Whether something that was given as a course can only be the name of an installed one."""
+    return len(path.parts) == 1 and not path.is_absolute() and not path.exists()
+
+
+def manifest_in(folder: Path) -> Path | None:
+    """The course.toml of a course's folder: in it, or in exercises/ under it; None if there is none."""
+    places = [folder / "course.toml", folder / "exercises" / "course.toml"]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _folder(module: str) -> Path | None:
+    top, *inside = module.split(".")
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    places = [Path(place, *inside) for place in (spec.submodule_search_locations or ())] if spec else []
+    return next((place.resolve() for place in places if manifest_in(place)), None)

@@ -10,21 +10,21 @@ import importlib.machinery
 import keyword
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
-from grader.course.installed import folder_of, is_name, manifest_in
-from grader.course.manifest import Manifest, without_due_dates
+from grader.course.home import folder_of, is_name, manifest_in
+from grader.course.manifest import Exercise, Manifest, Topic, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import checks_of, pictured
-from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.kit import ANSWER_FOLDERS, Kit
 
+T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CLUTTER: Final = frozenset({"__pycache__", "node_modules"})
 
@@ -125,10 +125,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UnknownName: if there is none.
         """
-        for topic in self.topics:
-            if topic.name == name:
-                return topic
-        raise _unknown("topic", name, [topic.name for topic in self.topics])
+        return _named(name, "topic", {one.name: one for one in self.topics})
 
     def exercise(self, name: str) -> Exercise:
         """The exercise whose full name (``topic.name``) is `name`.
@@ -136,10 +133,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UnknownName: if there is none.
         """
-        for exercise in self.all_exercises:
-            if exercise.full_name == name:
-                return exercise
-        raise _unknown("exercise", name, [exercise.full_name for exercise in self.all_exercises])
+        return _named(name, "exercise", {one.full_name: one for one in self.all_exercises})
 
     def stub_file(self, topic: str) -> Path:
         """The topic's stub module."""
@@ -192,13 +186,13 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         if found:
             return found
         if "." in name:
-            raise _unknown("exercise", name, [one.full_name for one in self.all_exercises])
-        found = [one.full_name for one in self.all_exercises if one.name == name]
+            return [self.exercise(name).full_name]
+        known: dict[str, list[str]] = {topic.name: [] for topic in self.topics}
+        for one in self.all_exercises:
+            known.setdefault(one.name, []).append(one.full_name)
+        found = _named(name, "topic or exercise", known)
         if len(found) > 1:
             raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
-        if not found:
-            known = [topic.name for topic in self.topics] + [exercise.name for exercise in self.all_exercises]
-            raise _unknown("topic or exercise", name, known)
         return found
 
 
@@ -292,8 +286,15 @@ def _require_files(course: Course, manifest: Manifest) -> None:
     pictured(course)
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
-    return UnknownName(f"unknown {what} `{name}`" + did_you_mean(name, known))
+def _named(name: str, kind: str, known: Mapping[str, T]) -> T:
+    """What has this name.
+
+    Raises:
+        UnknownName: there is nothing; it says what is nearest.
+    """
+    if name not in known:
+        raise UnknownName(f"unknown {kind} `{name}`" + did_you_mean(name, known))
+    return known[name]
 
 
 _RESERVED: Final = ANSWER_FOLDERS | {"course", "grader", "submission"}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from grader.course.topic import full_name
+from grader.course.manifest import full_name
 from grader.errors import CourseError
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import msgspec
 
 from grader.course.definitions import definition, lines_in
+from grader.course.manifest import Topic
 from grader.course.model import Course
 from grader.course.source import Definition, Function, first_line, names_bound_by, parse
-from grader.course.topic import Topic
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 

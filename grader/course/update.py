@@ -11,10 +11,9 @@ from typing import Final
 import msgspec
 
 from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
-from grader.course.handout import free_backup, work_templates, write, write_hidden
+from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden
 from grader.course.home import SHIPPED, Home, Origin
 from grader.course.model import Course
-from grader.course.notebooks import SUFFIX
 from grader.errors import UserError
 
 _IMPORT: Final = re.compile(r"(?:import|from)\s")
@@ -27,20 +26,6 @@ class Change(msgspec.Struct, frozen=True):
 
     text: str
     is_problem: bool = False
-
-
-class Updated(msgspec.Struct, frozen=True):
-    """A student's file after an update.
-
-    Attributes:
-        text: the whole file.
-        news: the names that are new, changed untouched stubs, or answers with a new docstring; by these words.
-        signatures: names that are called in another way now; the student has to change that himself.
-    """
-
-    text: str
-    news: dict[str, list[str]]
-    signatures: list[str]
 
 
 def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Change]:
@@ -85,13 +70,10 @@ def _update_file(file: Path, stub: bytes, base: bytes | None) -> Iterator[Change
     if not _is_utf8(work):
         yield Change(f"{file.name}: not changed, as it is not saved as UTF-8", is_problem=True)
         return
-    found = updated(work, stub, base)
-    _replace(file, work, found.text)
-    for words, names in found.news.items():
-        if names:
-            yield Change(f"{file.name}: {words}: {', '.join(names)}")
-    for name in found.signatures:
-        yield Change(f"{file.name}: `{name}` is called in another way now: see its docstring", is_problem=True)
+    text, changes = updated(work, stub, base)
+    _replace(file, work, text)
+    for change in changes:
+        yield Change(f"{file.name}: {change.text}", change.is_problem)
 
 
 def reset(course: Course, folder: Path, exercise: str) -> Path | None:
@@ -140,8 +122,10 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def updated(work: bytes, stub: bytes, base: bytes | None) -> Updated:
-    """A student's file with the new parts of the stub.
+def updated(work: bytes, stub: bytes, base: bytes | None) -> tuple[str, list[Change]]:
+    """A student's file with the new parts of the stub, and which these are.
+
+    An answer whose signature has changed stays as it is: the student has to change that.
 
     Args:
         work: the student's file.
@@ -150,7 +134,7 @@ def updated(work: bytes, stub: bytes, base: bytes | None) -> Updated:
     """
     lines, new, old = lines_in(work), lines_in(stub), lines_in(base or b"")
     news: dict[str, list[str]] = {"new": [], "changed": [], "new docstring": []}
-    signatures = []
+    problems: list[Change] = []
     lines = _with_imports(lines, new)
     before = ""
     for name in defined_names(new):
@@ -168,9 +152,11 @@ def updated(work: bytes, stub: bytes, base: bytes | None) -> Updated:
                     lines = _replaced(lines, name, after)
                     news["new docstring"].append(name)
                 if began and _signature(began) != _signature(wanted):
-                    signatures.append(name)
+                    text = f"`{name}` is called in another way now: see its docstring"
+                    problems.append(Change(text, is_problem=True))
         before = name
-    return Updated(_text(lines, work), news, signatures)
+    changes = [Change(f"{words}: {', '.join(names)}") for words, names in news.items() if names]
+    return _text(lines, work), [*changes, *problems]
 
 
 def with_stub_of(work: bytes, stub: bytes, name: str) -> str:

@@ -146,7 +146,7 @@ def _load_for_reference(course: Course, options: WorkerOptions) -> None:
 
 def hidden_paths(course: Any) -> list[str]:
     """The folders that no submission may see: those of all courses, and the grader's own, even if installed twice."""
-    from grader.course.installed import installed_courses
+    from grader.course.home import installed_courses
 
     package = Path(__file__).resolve().parent.parent
     others = [one.folder for one in installed_courses() if one.folder is not None]

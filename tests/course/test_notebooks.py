@@ -10,8 +10,7 @@ import pytest
 from shared import OWN_COURSE
 
 from grader.course import Course
-from grader.course.handout import init
-from grader.course.notebooks import notebook_of
+from grader.course.handout import init, notebook_of
 from grader.course.update import reset, update
 from grader.errors import UserError
 

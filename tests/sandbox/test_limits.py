@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.cli.options import LimitGroup, size, size_text
+from grader.cli.options import LimitGroup
 from grader.grading.protocol import WorkerOptions
 from grader.sandbox.limits import InvalidLimit, Limits
 
@@ -36,6 +36,5 @@ def test_the_options_of_the_command_line_reach_a_worker_as_they_are() -> None:
     assert options.limits == limits
 
 
-@pytest.mark.parametrize("amount", [1, 1000, 64 << 10, 16 << 20, 2 << 30, 3 << 29])
-def test_a_size_is_read_as_it_is_written(amount: int) -> None:
-    assert size(size_text(amount)) == amount
+def test_options_that_are_not_given_ask_for_the_limits_that_a_worker_has_anyway() -> None:
+    assert LimitGroup().read() == Limits()
