@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -76,7 +76,6 @@ def _course_of_author(given: Path | None) -> Path | None:
 
 _input = partial(typer.Option, rich_help_panel="Course and inputs")
 _exit_code = partial(typer.Option, rich_help_panel="Exit code")
-_late = partial(typer.Option, rich_help_panel="Late work (shown beside the score)")
 _limit = partial(typer.Option, rich_help_panel="Limits of a submission")
 _size = partial(_limit, metavar="SIZE", callback=_size_option)
 _seed = partial(_input, "--seed", min=0, max=2**31 - 1)
@@ -86,7 +85,12 @@ _course = partial(
     metavar="DIR | NAME",
     help="An instructor's own course, or an installed one.  [default: the one here, else the shipped one]",
 )
-_KEPT = "  [as before, else course.toml]"
+_LATE = "Late work (shown beside the score)"
+
+
+def _late(metavar: str, text: str) -> Any:
+    return typer.Option(metavar=metavar, rich_help_panel=_LATE, help=f"{text}  [as before, else course.toml]")
+
 
 CourseOption = Annotated[Path | None, _course()]
 """For commands that look for the course themselves: by `course_path`, or not at all."""
@@ -123,26 +127,19 @@ OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the grad
 class LateGroup(NamedTuple):
     """The options about late work."""
 
-    due: Annotated[
-        str | None,
-        _late(metavar="TIME", help=f"2026-10-31 or 2026-10-31T23:59; none; course: as course.toml says.{_KEPT}"),
-    ] = None
-    late_penalty: Annotated[
-        float | None, _late(metavar="FRACTION", help=f"The part of the points that each day costs.{_KEPT}")
-    ] = None
-    grace: Annotated[
-        float | None, _late(metavar="MINUTES", help=f"Minutes after the due date that are not late.{_KEPT}")
-    ] = None
-    late_cap: Annotated[
-        float | None, _late(metavar="FRACTION", help=f"The part of the points that lateness costs at most.{_KEPT}")
-    ] = None
-    late_until: Annotated[
-        str | None, _late(metavar="TIME", help=f"Work that comes later does not count; none.{_KEPT}")
-    ] = None
+    due: Annotated[str | None, _late("TIME", "2026-10-31 or 2026-10-31T23:59; none; course: as course.toml says.")] = (
+        None
+    )
+    late_penalty: Annotated[float | None, _late("FRACTION", "The part of the points that each day costs.")] = None
+    grace: Annotated[float | None, _late("MINUTES", "Minutes after the due date that are not late.")] = None
+    late_cap: Annotated[float | None, _late("FRACTION", "The part of the points that lateness costs at most.")] = None
+    late_until: Annotated[str | None, _late("TIME", "Work that comes later does not count; none.")] = None
     late_by: Annotated[
         Literal["known", "file-time"] | None,
-        _late(
-            help="file-time: if no roster has a time, that of the file counts; copies and downloads change it.  [known]"
+        typer.Option(
+            rich_help_panel=_LATE,
+            help="file-time: if no roster has a time, that of the file counts; "
+            "copies and downloads change it.  [known]",
         ),
     ] = None
 
@@ -237,12 +234,9 @@ def split_targets(
     for argument in arguments:
         path = Path(argument)
         is_file = path.suffix in _FILES
-        if is_file and path.parent != Path() and not path.exists():
-            raise UserError(f"no such file: {argument}")
-        if path.suffix == ".py" and path.stem in topics:
+        if path.suffix == ".py" and path.stem in topics and (path.parent == Path() or path.is_file()):
             names.append(path.stem)
-            if path.is_file() and path.parent != Path():
-                places.append(path.parent)
+            places += [path.parent] if path.parent != Path() else []
         elif argument not in topics and (path.is_dir() or (is_file and path.is_file())):
             places.append(path)
         elif is_file or "/" in argument:
@@ -304,12 +298,8 @@ def one_exercise(course: "Course", name: str | None, command: str, *, manual: bo
     return exercise
 
 
+named = partial(typer.Argument, autocompletion=complete_name, show_default=False)
+"""An argument that names topics or exercises, which the shell completes."""
 ExerciseArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="EXERCISE",
-        autocompletion=complete_name,
-        show_default=False,
-        help="For example gram, or tensor_ops.gram.  [default: the one at hand]",
-    ),
+    str | None, named(metavar="EXERCISE", help="For example gram, or tensor_ops.gram.  [default: the one at hand]")
 ]

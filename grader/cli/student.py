@@ -14,9 +14,7 @@ from grader.text import counted
 
 @app.command("list")
 def list_exercises(
-    names: Annotated[
-        list[str] | None, Argument(metavar="TOPIC | EXERCISE", autocompletion=options.complete_name, show_default=False)
-    ] = None,
+    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE")] = None,
     course: options.CourseOption = None,
 ) -> None:
     """List topics and exercises with their points, and your progress.

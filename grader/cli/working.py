@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from grader import new_python
 from grader.cli import options
@@ -52,9 +52,7 @@ def _early_worker(devices: Devices) -> Iterator[Worker]:
 @app.command()
 @with_groups
 def check(
-    names: Annotated[
-        list[str] | None, Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=options.complete_name)
-    ] = None,
+    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE | FILE | DIR")] = None,
     submission: options.WorkOption = None,
     every_failure: Annotated[
         bool, Option("--all", help="Show every failing exercise in full, not only the first.")
@@ -126,9 +124,7 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
 
 @app.command()
 def watch(
-    name: Annotated[
-        str | None, Argument(metavar="TOPIC | EXERCISE", autocompletion=options.complete_name, show_default=False)
-    ] = None,
+    name: Annotated[str | None, options.named(metavar="TOPIC | EXERCISE")] = None,
     submission: options.WorkOption = None,
     course: options.CourseOption = None,
     devices: options.DevicesOption = "auto",
@@ -171,10 +167,8 @@ def watch(
 def show(
     name: Annotated[
         str | None,
-        Argument(
+        options.named(
             metavar="TOPIC | EXERCISE",
-            autocompletion=options.complete_name,
-            show_default=False,
             help="For example training, or training.experiment.  [default: the topic at hand]",
         ),
     ] = None,

@@ -7,14 +7,17 @@ folder itself, without answers: never a solution, never a misconception.
 import ast
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from grader.course.answers import handed_out
 from grader.course.definitions import lines_in
-from grader.course.home import COURSE, HIDDEN, SHIPPED, STUBS, Home, Origin
+from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
 from grader.course.manifest import Topic
 from grader.course.model import Course
 from grader.errors import UserError
@@ -108,8 +111,7 @@ def write_hidden(course: Course, folder: Path, origin: Origin) -> None:
         shutil.rmtree(inside, ignore_errors=True)  # files that the course no longer has
         for path, data in handed_out(course):
             write(inside / path, data)
-    name, note = origin.file
-    write(folder / name, note)
+    write(hidden / ORIGIN, msgspec.json.encode(origin))
 
 
 def write(file: Path, data: bytes) -> None:
@@ -178,16 +180,10 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
         end = node.end_lineno or end
     yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
     for statement in (one for one in body if one.lineno > end):
-        start, end = end, _end(statement, lines)
+        start, end = end, statement.end_lineno or 0
+        while end < len(lines) and re.match(r"[ \t]+#", lines[end]):  # no cell may begin with an indented comment
+            end += 1
         yield "code", "\n".join(lines[start:end]).strip("\n")
         name = getattr(statement, "name", "")
         if name in names:
             yield "code", f'check("{topic.name}.{name}")'
-
-
-def _end(statement: ast.stmt, lines: list[str]) -> int:
-    """The last line of a statement, with indented comments below it: no cell may begin with one."""
-    end = statement.end_lineno or statement.lineno
-    while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].lstrip().startswith("#"):
-        end += 1
-    return end

@@ -18,7 +18,7 @@ from grader.files import write_atomically
 
 HIDDEN: Final = ".torchkata"
 """The folder's own folder: hidden, and never a part of a submission."""
-_FOLDER: Final = "folder.json"
+ORIGIN: Final = "folder.json"
 _PROGRESS: Final = "progress.json"
 GROUP: Final = "torchkata.courses"
 """The entry points of installed courses: ``attention = "attention_course"``, the course's name and its module."""
@@ -45,11 +45,6 @@ class Origin(msgspec.Struct, frozen=True):
             return SHIPPED
         return cls(course=str(given)) if is_name(given) else cls(has_course=True)
 
-    @property
-    def file(self) -> tuple[str, bytes]:
-        """Path and content of the file that makes a folder a home."""
-        return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(self)
-
 
 SHIPPED: Final = Origin()
 
@@ -74,7 +69,7 @@ class Home:
         self.folder = folder
         self.origin = Origin()
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            self.origin = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=Origin)
+            self.origin = msgspec.json.decode((folder / HIDDEN / ORIGIN).read_bytes(), type=Origin)
 
     @property
     def course(self) -> Path | None:
@@ -99,7 +94,7 @@ class Home:
         with contextlib.suppress(OSError):
             here = (start or Path()).resolve()
             for folder in (here, *here.parents):
-                if (folder / HIDDEN / _FOLDER).is_file() and not (folder / HIDDEN).is_symlink():
+                if (folder / HIDDEN / ORIGIN).is_file() and not (folder / HIDDEN).is_symlink():
                     return cls(folder)
         return None
 

@@ -236,9 +236,9 @@ class Manifest:
         """A `CourseError` at the line of `key`."""
         return CourseError(self.file, self.line(*key), message)
 
-    def key_of(self, name: str) -> Key:
-        """Where the table of a topic, or of an exercise (full name), is."""
-        return self._keys[name]
+    def error_of(self, name: str, key: str, message: str) -> CourseError:
+        """A `CourseError` about a key of a topic, or of an exercise (full name)."""
+        return self.error(message, *self._keys[name], key)
 
     def _read(self, value: Any, read: Callable[[Any], Any], *key: str | int) -> Any:
         """The meaning of a value; None if there is none."""
@@ -310,16 +310,15 @@ class Manifest:
         for name, wanted in needs.items():
             for need in wanted:
                 if need in by_hand:
-                    raise self.error(f"`{name}` needs `{need}`, which a person marks", *self._keys[name], "needs")
+                    raise self.error_of(name, "needs", f"`{name}` needs `{need}`, which a person marks")
                 if need not in needs:
                     message = f"`{name}` needs `{need}`, which is not an exercise of this course"
-                    raise self.error(message + did_you_mean(need, needs), *self._keys[name], "needs")
+                    raise self.error_of(name, "needs", message + did_you_mean(need, needs))
         try:
             TopologicalSorter(needs).prepare()
         except CycleError as error:
             name = next(name for name in needs if name in error.args[1])
-            message = f"`{name}` needs itself, directly or through others"
-            raise self.error(message, *self._keys[name], "needs") from None
+            raise self.error_of(name, "needs", f"`{name}` needs itself, directly or through others") from None
 
     def _wrong_entry(self, message: str, tables: Any) -> CourseError:
         """The error for a message of msgspec: which keys or values are allowed, in the words of an author."""

@@ -255,21 +255,20 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
 def _require_files(course: Course, manifest: Manifest) -> None:
     """Refuses topics without their files, and exercises without checks by which students could see how they did."""
     for topic in course.modules:
-        key = manifest.key_of(topic.name)
         stub, file = course.stub_file(topic.name), course.check_file(topic.name)
         if not stub.is_file():
-            error = manifest.error(f"topic `{topic.name}` has no stub module: {stub} is missing", *key, "name")
+            error = manifest.error_of(topic.name, "name", f"topic `{topic.name}` has no stub module: {stub} is missing")
             if course.solution_file(topic.name).is_file():
                 error.fix = f"make it of the solution: grader release --course {course.root}"
             raise error
         if not file.is_file():
-            raise manifest.error(f"topic `{topic.name}` has no checks: {file} is missing", *key, "name")
+            raise manifest.error_of(topic.name, "name", f"topic `{topic.name}` has no checks: {file} is missing")
         checks = checks_of(course, topic.name)
         for exercise in topic.exercises:
-            name, key = exercise.full_name, manifest.key_of(exercise.full_name)
+            name = exercise.full_name
             of_it = [one for one in checks if one.exercise == name]
             if not of_it:
-                raise manifest.error(f"exercise `{name}` has no check in {file}", *key, "name")
+                raise manifest.error_of(name, "name", f"exercise `{name}` has no check in {file}")
             weighed = next((one for one in of_it if one.points is not None), None)
             if weighed and exercise.credit != "per-check":
                 message = f'points of a check need `credit = "per-check"` for `{name}` in course.toml'
@@ -277,12 +276,13 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             counting = [one for one in of_it if not one.bonus and one.points != 0]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
-                raise manifest.error(f"exercise `{name}`: {why}, so that nobody could see how it went", *key, "name")
+                message = f"exercise `{name}`: {why}, so that nobody could see how it went"
+                raise manifest.error_of(name, "name", message)
             shown = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
             for hinted in exercise.hints_for:
                 if hinted not in shown:
                     message = f"hints_for: `{name}` has no check `{hinted}`{did_you_mean(hinted, shown)}"
-                    raise manifest.error(message, *key, "hints_for")
+                    raise manifest.error_of(name, "hints_for", message)
     pictured(course)
 
 
