@@ -84,11 +84,11 @@ def grade(
     if fitting < jobs:
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
     here = Path().resolve()
-    if course is None and options.course_here(None) and any(path.resolve() in (here, *here.parents) for path in paths):
+    if course is None and options.course_here() and any(path.resolve() in (here, *here.parents) for path in paths):
         raise UserError(
             "the work to grade has a course in it, whose checks would run here", fix="name the course: --course DIR"
         )
-    loaded = Course.load(options.course_here(course))
+    loaded = Course.load(course or options.course_here())
     loaded.require_solutions("grade")
     settings = GradingSettings(
         names=tuple(only or ()),

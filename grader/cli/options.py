@@ -45,23 +45,22 @@ def _percentage(value: float | None) -> float | None:
     return value
 
 
-def course_here(given: Path | None) -> Path | None:
-    """The course that was given; without one, the current folder, if that is the folder of an author's course.
+def course_here() -> Path | None:
+    """The current folder, if that is the folder of an author's course.
 
     A copy of a course that students get has no solutions, so work that was handed in is never taken for a course.
     """
     here = Path()
-    is_course = (here / "course.toml").is_file() and (here / "solutions").is_dir()
-    return here if given is None and is_course else given
+    return here if (here / "course.toml").is_file() and (here / "solutions").is_dir() else None
 
 
 def _course_of_author(given: Path | None) -> Path | None:
-    """As `course_here`, for commands that need solutions.
+    """The course that was given, else the one here, for commands that need solutions.
 
     Raises:
         UserError: none is given, and the current folder is a student's, of another course than the shipped one.
     """
-    course = course_here(given)
+    course = given or course_here()
     if course is None:
         from grader.course.home import SHIPPED, Home
 
@@ -192,7 +191,7 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     homes = (Home.find(place) for place in places if place.exists())
     home = next((home for home in homes if home is not None), here)
     if home is None:
-        return course_here(None)
+        return course_here()
     if home.origin.has_course and (here is None or here.folder != home.folder):
         raise UserError(
             f"{home.folder} holds a course, whose checks would run here",

@@ -173,7 +173,7 @@ def init(
         return
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
-    course = options.course_here(course)
+    course = course or options.course_here()
     loaded = Course.load(course)
     written = start(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
     typer.echo(

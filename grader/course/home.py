@@ -1,6 +1,7 @@
-"""The folder that `grader init` made: which course it belongs to, and how far its student is.
+"""The folder that `grader init` made: which course it belongs to, and how far its student is; and installed courses.
 
-Its notes are a convenience for one student: no verdict and no mark ever comes from them.
+The folder's notes are a convenience for one student: no verdict and no mark ever comes from them. Installed courses are
+found by the entry points of their packages; never imports any of them.
 """
 
 from __future__ import annotations
@@ -116,10 +117,11 @@ class Home:
         return {}
 
     def note(self, marks: dict[str, LastCheck]) -> None:
-        """Keeps how some exercises went; keeps nothing if the folder cannot be written."""
-        with contextlib.suppress(OSError):
-            data = msgspec.json.encode({**self.marks(), **marks})
-            write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)
+        """Keeps how some exercises went; keeps nothing if the folder cannot be written, or is a link."""
+        file = self.folder / HIDDEN / _PROGRESS
+        if not file.parent.is_symlink():  # the target is not ours to write to
+            with contextlib.suppress(OSError):
+                write_atomically(file, [msgspec.json.encode({**self.marks(), **marks})], durable=False)
 
 
 class InstalledCourse(msgspec.Struct, frozen=True):
