@@ -56,10 +56,7 @@ def grade(
     late: options.LateGroup,
     course: options.CourseOption = None,
     seed: options.ClassSeedOption = None,
-    devices: options.DevicesOption = "auto",
-    fail_under: options.FailUnder = None,
-    skipped_ok: options.SkippedOk = False,
-    limits: options.LimitGroup,
+    grading: options.GradingGroup,
 ) -> int:
     """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from.
 
@@ -72,11 +69,10 @@ def grade(
     """
     if dask is not None and jobs:
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
-    bounds = limits.read()
     from grader.course import Course, pictured
     from grader.grading.late_options import LateOptions
     from grader.grading.many_submissions import grade_class
-    from grader.grading.settings import ClassSettings, GradingSettings
+    from grader.grading.settings import ClassSettings
     from grader.machine import cores, workers_in_memory
     from grader.reports.notes import print_note
 
@@ -90,15 +86,7 @@ def grade(
         )
     loaded = Course.load(course or options.course_here())
     loaded.require_solutions("grade")
-    settings = GradingSettings(
-        names=tuple(only or ()),
-        pictures=pictured(loaded),
-        seed=seed,
-        fail_under=fail_under,
-        skipped_ok=skipped_ok,
-        limits=bounds,
-        devices=devices,
-    )
+    settings = grading.settings(only or (), pictured(loaded), seed)
     class_settings = ClassSettings(
         paths=tuple(paths),
         out=out,

@@ -16,9 +16,11 @@ from grader.sandbox.limits import InvalidLimit, Limits
 
 if TYPE_CHECKING:
     from grader.course import Course, Exercise
+    from grader.grading.settings import GradingSettings
 
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_OPTIONS_OF_SIZES = {"memory_bytes": "memory", "file_bytes": "files", "print_bytes": "prints"}
 _FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
 
 
@@ -103,17 +105,6 @@ ClassSeedOption = Annotated[
     int | None,
     _seed(help="Varies the inputs that checks generate; kept for later runs.  [default: a secret one per gradebook]"),
 ]
-FailUnder = Annotated[
-    float | None,
-    _exit_code(
-        metavar="PERCENT",
-        callback=_percentage,
-        help="1 only if a score is below this percentage of the points.  [default: if any check fails]",
-    ),
-]
-SkippedOk = Annotated[
-    bool, _exit_code("--skipped-ok", help="Points that are not assessed here do not count as missing.")
-]
 OnlyOption = Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic or exercise; may be repeated.")]
 RunOption = Annotated[int | None, typer.Option(min=1, help="Only this run.  [default: everybody's latest result]")]
 WorkOption = Annotated[
@@ -143,9 +134,21 @@ class LateGroup(NamedTuple):
     ] = None
 
 
-class LimitGroup(NamedTuple):
-    """The options about limits, in the order of `Limits`, and with its defaults."""
+class GradingGroup(NamedTuple):
+    """The options about how work is graded; the limits have the defaults of `Limits`."""
 
+    devices: DevicesOption = "auto"
+    fail_under: Annotated[
+        float | None,
+        _exit_code(
+            metavar="PERCENT",
+            callback=_percentage,
+            help="1 only if a score is below this percentage of the points.  [default: if any check fails]",
+        ),
+    ] = None
+    skipped_ok: Annotated[
+        bool, _exit_code("--skipped-ok", help="Points that are not assessed here do not count as missing.")
+    ] = False
     check_seconds: Annotated[
         float, _limit(help="Seconds for a check; time that it waits for a processor does not count.")
     ] = 10.0
@@ -155,18 +158,32 @@ class LimitGroup(NamedTuple):
     files: Annotated[str, _size(help="Files it may write.")] = "16MiB"
     prints: Annotated[str, _size(help="Prints that are kept.")] = "64KiB"
 
-    def read(self) -> Limits:
+    def limits(self) -> Limits:
         """The limits that the options ask for.
 
         Raises:
             typer.BadParameter: one of them is out of its range; the error names the option.
         """
         try:
-            check, topic, memory, processes, files, prints = self
-            return Limits(check, topic, size(memory), processes, size(files), size(prints))
+            memory, files, prints = size(self.memory), size(self.files), size(self.prints)
+            return Limits(self.check_seconds, self.topic_seconds, memory, self.processes, files, prints)
         except InvalidLimit as error:
-            name = self._fields[Limits.__struct_fields__.index(error.name)]
-            raise typer.BadParameter(str(error), param_hint=f"'--{name.replace('_', '-')}'") from None
+            name = _OPTIONS_OF_SIZES.get(error.name, error.name.replace("_", "-"))
+            raise typer.BadParameter(str(error), param_hint=f"'--{name}'") from None
+
+    def settings(self, names: Sequence[str], pictures: tuple[str, ...], seed: int | None) -> "GradingSettings":
+        """The settings of a run, in which these exercises are graded, and these get pictures."""
+        from grader.grading.settings import GradingSettings
+
+        return GradingSettings(
+            names=tuple(names),
+            seed=seed,
+            fail_under=self.fail_under,
+            skipped_ok=self.skipped_ok,
+            limits=self.limits(),
+            pictures=pictures,
+            devices=self.devices,
+        )
 
 
 def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:

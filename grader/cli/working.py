@@ -64,11 +64,8 @@ def check(
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     course: options.CourseOption = None,
     seed: options.SeedOption = 0,
-    devices: options.DevicesOption = "auto",
-    fail_under: options.FailUnder = None,
-    skipped_ok: options.SkippedOk = False,
     *,
-    limits: options.LimitGroup,
+    grading: options.GradingGroup,
 ) -> int:
     """Check one submission (by default the current folder) and say what to look at.
 
@@ -81,22 +78,14 @@ def check(
       grader check --submission work/ --fail-under 60
       grader check tensor_ops --format json
     """
-    bounds = limits.read()
-    with _early_worker(devices) as worker:
+    grading.limits()  # a limit out of its range is refused before anything starts
+    with _early_worker(grading.devices) as worker:
         from grader.course import pictured
         from grader.grading.one_submission import check_one
-        from grader.grading.settings import GradingSettings
 
         loaded, path, wanted = options.work_of(names or (), submission, course)
-        settings = GradingSettings(
-            names=wanted,
-            pictures=() if wanted else pictured(loaded)[-1:],  # for the end of the course
-            seed=seed,
-            fail_under=fail_under,
-            skipped_ok=skipped_ok,
-            limits=bounds,
-            devices=devices,
-        )
+        pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
+        settings = grading.settings(wanted, pictures, seed)
         form = "json" if json else form
         printer = None if form == "text" else partial(_lines, form)
         return check_one(
