@@ -68,12 +68,12 @@ def for_students(content: bytes, modules: set[str]) -> bytes:
         users |= more
         names |= {name for node in more for name in names_bound_by(node)}
     left = {_exercise_of(node) for node in shown if node not in users}
-    lines = content.decode().splitlines(keepends=True)
+    lines = content.splitlines(keepends=True)
     for node in reversed(tree.body):
         if node in users or node not in shown:
             skips = node in users and _exercise_of(node) not in left
-            lines[first_line(node) - 1 : node.end_lineno] = [_skipping(node)] if skips else []
-    return "".join(lines).encode()
+            lines[first_line(node) - 1 : node.end_lineno] = [_skipping(node).encode()] if skips else []
+    return b"".join(lines)
 
 
 def given_away(

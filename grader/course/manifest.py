@@ -145,6 +145,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     manual: tuple[Exercise, ...] = msgspec.field(default=(), name="<manual>")
 
 
+def full_name(topic: str, exercise: str) -> str:
+    """``topic.exercise``; a name that is full already stays as it is."""
+    return exercise if "." in exercise else f"{topic}.{exercise}"
+
+
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The ``[course]`` table."""
 
@@ -255,7 +260,7 @@ class Manifest:
         for module in topic.preload:
             if not all(part.isidentifier() for part in module.split(".")):
                 raise self.error(f"`{module}` cannot be the name of a module", *key, "preload")
-        if topic.weight is not None and not (math.isfinite(topic.weight) and topic.weight >= 0):
+        if topic.weight is not None and not 0 <= topic.weight < math.inf:
             raise self.error(f"weight must be a number from 0 on, not {topic.weight}", *key, "weight")
         if not topic.exercises:
             raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", *key)
@@ -290,7 +295,7 @@ class Manifest:
             if name in table:
                 message = f'`{name}` is for what a person marks: it needs `kind = "manual"`'
                 raise self.error(message, *key, name)
-        if not (math.isfinite(found.points) and found.points > 0):
+        if not 0 < found.points < math.inf:
             raise self.error(f"points must be a number above 0, not {found.points}", *key, "points")
         return found
 
@@ -358,11 +363,6 @@ def _words(kind: Any) -> str:
     return _WORDS[type(kind)]
 
 
-def full_name(topic: str, exercise: str) -> str:
-    """``topic.exercise``; a name that is full already stays as it is."""
-    return exercise if "." in exercise else f"{topic}.{exercise}"
-
-
 def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]) -> Iterator[tuple[str, Key]]:
     """The faults of an exercise that a person marks, each with the key in its table that it is about."""
     name, rubric = exercise.full_name, exercise.rubric
@@ -375,7 +375,7 @@ def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]
         message = f"a rubric has at most {_MOST_ITEMS} items, not {len(rubric)}: each has a key"
         yield message, ("rubric", _MOST_ITEMS)
     for number, (text, points) in enumerate((item.text, item.points) for item in rubric):
-        if not (math.isfinite(points) and points > 0):
+        if not 0 < points < math.inf:
             yield f"points of an item must be a number above 0, not {points:g}", ("rubric", number, "points")
         of_text = ("rubric", number, "text")
         if not text.strip() or "\n" in text or "\t" in text or printable(text) != text:

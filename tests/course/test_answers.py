@@ -73,6 +73,12 @@ def test_checks_without_answers_stay_as_they_are() -> None:
     assert for_students(source, modules_with_answers([])) == source
 
 
+def test_a_hidden_check_is_cut_whole_whatever_stands_above_it() -> None:
+    secret = '@exercise("vectors.cosine", hidden="all")\ndef test_secret(submission):\n    assert "secret"\n'
+    source = f'ODD = "\u2028 \x0c"\n\n\n{secret}\n\nX = 1\n'
+    assert for_students(source.encode(), set()).decode() == 'ODD = "\u2028 \x0c"\n\n\n\n\nX = 1\n'
+
+
 @pytest.mark.slow
 def test_the_author_gets_all_checks_and_a_student_those_without_the_reference(course: Path, tmp_path: Path) -> None:
     solution = course / "solutions"
