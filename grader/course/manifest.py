@@ -45,8 +45,6 @@ _WORDS: Final[dict[type, str]] = {
     inspect.IntType: "a whole number",
     inspect.FloatType: "a number",
     inspect.StrType: "text in quotes",
-    inspect.StructType: "a table",
-    inspect.DictType: "a table",
 }
 _LONGEST_VALUE: Final = 60
 """Characters of a wrong value that a message shows."""
@@ -360,7 +358,7 @@ def _words(kind: Any) -> str:
     if isinstance(kind, inspect.VarTupleType):
         one = _words(kind.item_type)
         return "one or more tables" if one == "a table" else f"a list of {one}"
-    return _WORDS[type(kind)]
+    return _WORDS.get(type(kind), "a table")
 
 
 def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]) -> Iterator[tuple[str, Key]]:
