@@ -5,6 +5,7 @@ folder itself, without answers: never a solution, never a misconception.
 """
 
 import ast
+import contextlib
 import itertools
 import json
 import re
@@ -79,15 +80,13 @@ def init(
         ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
         ".vscode/tasks.json": (TEMPLATES / "tasks.json").read_bytes(),
     }
-    try:
+    with writing(folder, fix="choose another folder"):
         for name in changed:
             there[name].rename(free_backup(there[name]))
         missing = [name for name in wanted if not (folder / name).exists()]
         for name in missing:
             write(folder / name, wanted[name])
         write_hidden(course, folder, origin)
-    except OSError as problem:
-        raise UserError(f"{folder} cannot be written ({problem.strerror})", fix="choose another folder") from None
     return [folder / name for name in missing]
 
 
@@ -112,6 +111,19 @@ def write_hidden(course: Course, folder: Path, origin: Origin) -> None:
         for path, data in handed_out(course):
             write(inside / path, data)
     write(hidden / ORIGIN, msgspec.json.encode(origin))
+
+
+@contextlib.contextmanager
+def writing(place: Path, fix: str | None = None) -> Iterator[None]:
+    """If something in the block cannot be written, names the file or folder that is meant.
+
+    Raises:
+        UserError: something cannot be written.
+    """
+    try:
+        yield
+    except OSError as problem:
+        raise UserError(f"{place} cannot be written ({problem.strerror})", fix=fix) from None
 
 
 def write(file: Path, data: bytes) -> None:

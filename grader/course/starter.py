@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from grader.course.handout import TEMPLATES, template
+from grader.course.handout import TEMPLATES, template, write, writing
 from grader.course.manifest import Manifest
 from grader.course.model import Course
 from grader.course.source import names_bound_by, parse
-from grader.course.stubs import release, write_of_course
+from grader.course.stubs import release
 from grader.errors import UserError
 from grader.files import write_atomically
 
@@ -34,7 +34,8 @@ def new_course(folder: Path) -> Path:
     files = {folder / file.relative_to(inside).with_suffix(""): file for file in inside.rglob("*.txt")}
     with _all_or_nothing([*files, folder / "exercises" / "lines.py"]):
         for file, source in files.items():
-            write_of_course(file, template(source, NAME=name, TITLE=title))
+            with writing(file):
+                write(file, template(source, NAME=name, TITLE=title).encode())
         release(Course.load(folder, complete=False))
     return folder
 
@@ -78,7 +79,8 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
     stubs = [course.stub_file(one) for one in {topic, *(one.name for one in course.modules)}]
     with _all_or_nothing([*changed, *stubs]):
         for file, text in changed.items():
-            write_of_course(file, text)
+            with writing(file):
+                write(file, text.encode())
         return [*changed, *release(Course.load(course.manifest.parent, complete=False))]
 
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import msgspec
 
 from grader.course.definitions import definition, lines_in
+from grader.course.handout import write, writing
 from grader.course.manifest import Topic
 from grader.course.model import Course
 from grader.course.source import Definition, Function, first_line, names_bound_by, parse
-from grader.errors import CourseError, UserError
-from grader.files import write_atomically
+from grader.errors import CourseError
 
 _MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|end\s*)$")
 
@@ -137,24 +137,12 @@ def release(course: Course, check: bool = False) -> list[Path]:
         CourseError: if a solution cannot be made a stub; then nothing is written.
         UserError: a stub cannot be written.
     """
-    stubs = {course.stub_file(topic.name): stub_of_topic(course, topic) for topic in course.modules}
-    stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub.encode()]
+    stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
+    stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
     for file in stale if not check else ():
-        write_of_course(file, stubs[file])
+        with writing(file):
+            write(file, stubs[file])
     return stale
-
-
-def write_of_course(file: Path, text: str) -> None:
-    """Writes a file of a course at once, and makes its folder.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, [text.encode()])
-    except OSError as problem:
-        raise UserError(f"{file} cannot be written ({problem.strerror})") from None
 
 
 @functools.lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
-from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden
+from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden, writing
 from grader.course.home import SHIPPED, Home, Origin
 from grader.course.model import Course
 from grader.errors import UserError
@@ -41,7 +41,7 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
         raise UserError(f"{folder} is not a folder", fix=f"make it with: grader init {folder}")
     home = Home(folder)
     changes: list[Change] = []
-    try:
+    with writing(folder):
         for topic in course.modules:
             stub = course.stub_file(topic.name).read_bytes()
             changes += _update_file(folder / f"{topic.name}.py", stub, home.base(topic.name))
@@ -50,8 +50,6 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
                 write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
         write_hidden(course, folder, origin)
-    except OSError as problem:
-        raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
     return changes
 
 
@@ -98,10 +96,9 @@ def reset(course: Course, folder: Path, exercise: str) -> Path | None:
     work = file.read_bytes()
     if not _is_utf8(work):
         raise UserError(f"{file} is not saved as UTF-8", fix="save it as UTF-8 in your editor")
-    try:
-        return _replace(file, work, with_stub_of(work, course.stub_file(topic).read_bytes(), name))
-    except OSError as problem:
-        raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
+    text = with_stub_of(work, course.stub_file(topic).read_bytes(), name)
+    with writing(folder):
+        return _replace(file, work, text)
 
 
 def _replace(file: Path, work: bytes, text: str) -> Path | None:
