@@ -14,12 +14,11 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from grader.cli import author, instructor, reporting, show, student, watch  # noqa: F401 - adds them
-from grader.cli.help import app
-from grader.cli.output import print_error, print_lines
+from grader.cli import author, instructor, student, working  # noqa: F401 - adds them
+from grader.cli.command_line import app, print_lines
 from grader.errors import UserError
 from grader.package import __version__
-from grader.text import counted
+from grader.text import clean, counted
 
 _INTERRUPTED = 130
 """The exit code that typer gives for Ctrl-C."""
@@ -43,15 +42,20 @@ def grader(
     """PyTorch exercises, and a grader that never lets submitted code decide its own verdict."""
     if version:
         typer.echo(f"torchkata {__version__}")
-    elif context.invoked_subcommand is None and not _show_where():
-        print_lines(_FIRST_LINES)
+    elif context.invoked_subcommand is None:
+        _show_where()
 
 
-@app.command("help", epilog="\b\nExamples:\n  grader help\n  grader help check")
+@app.command("help")
 def show_help(
     context: typer.Context, name: Annotated[str, typer.Argument(metavar="COMMAND", show_default=False)] = ""
 ) -> None:
-    """Show all commands, or the options of one."""
+    """Show all commands, or the options of one.
+
+    Examples:
+      grader help
+      grader help check
+    """
     whole = context.parent
     assert whole is not None, "a command has the command line above it"
     if not name:
@@ -64,24 +68,28 @@ def show_help(
     typer.echo(command.get_help(typer.Context(command, info_name=name, parent=whole)))
 
 
-def _show_where() -> bool:
-    """Shows a student's progress, if this is a folder that `grader init` made; returns whether it is one."""
+def _show_where() -> None:
+    """Shows a student's progress, if this is a folder that `grader init` made; else how to begin."""
     from grader.course.home import Home
 
     home = Home.find()
     if home is None:
-        return False
+        print_lines(_FIRST_LINES)
+        return
     from grader.course import Course
     from grader.reports.where import where_lines
 
     width = shutil.get_terminal_size().columns
     print_lines(where_lines(Course.load(home.course, complete=False), home.folder, home.marks(), width))
-    return True
 
 
-@app.command(epilog="\b\nExample:\n  grader doctor")
+@app.command()
 def doctor() -> None:
-    """Show what this machine offers: versions, cores, memory, layers of the sandbox."""
+    """Show what this machine offers: versions, cores, memory, layers of the sandbox.
+
+    Example:
+      grader doctor
+    """
     print_lines(_doctor_lines())
 
 
@@ -140,16 +148,16 @@ def _run(arguments: list[str]) -> int:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except UserError as error:
-        print_error(str(error), error.fix)
+        _print_error(str(error), error.fix)
         return 4
     except PermissionError as error:
-        print_error(
+        _print_error(
             f"{error.filename or 'a file'} cannot be used ({error.strerror})",
             "choose another place, or ask whose it is",
         )
         return 4
     except (KeyboardInterrupt, typer.Abort):
-        print_error("interrupted")
+        _print_error("interrupted")
         return 2
     except BrokenPipeError:  # The reader of our output has ended, for example `head`: print no more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -159,8 +167,13 @@ def _run(arguments: list[str]) -> int:
         format_message = getattr(error, "format_message", None)
         if format_message is None:
             traceback.print_exc()
-            print_error("a fault of the grader's own, see above; please report it")
+            _print_error("a fault of the grader's own, see above; please report it")
             return 3
         context = getattr(error, "ctx", None)
-        print_error(str(format_message()), f"see: {context.command_path if context else 'grader'} --help")
+        _print_error(str(format_message()), f"see: {context.command_path if context else 'grader'} --help")
         return 4
+
+
+def _print_error(message: str, fix: str | None = None) -> None:
+    """Prints an error, and below it the fix."""
+    print(f"error: {clean(message)}" + (f"\n  {clean(fix)}" if fix else ""), file=sys.stderr)

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from grader.cli.help import app
-from grader.cli.options import CourseHereOption, CourseOption, DevicesOption, SeedOption
-from grader.cli.output import print_lines
+from grader.cli import options
+from grader.cli.command_line import app, print_lines
 from grader.errors import UserError
 from grader.text import aligned, counted
 
 if TYPE_CHECKING:
     from grader.course import Course
-    from grader.grading.evidence import ExerciseSummary
     from grader.machine import Devices
 
 
-@app.command(epilog="\b\nExamples:\n  grader new my-course\n  grader new --exercise lines.slope_of --course my-course")
+@app.command()
 def new(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="A new folder for the course.", show_default=False)
+        Path | None, Argument(metavar="DIR", help="A new folder for the course.", show_default=False)
     ] = None,
     exercise: Annotated[
-        str | None,
-        typer.Option("--exercise", metavar="TOPIC.NAME", help="Add an exercise to a course, and the topic if need be."),
+        str | None, Option(metavar="TOPIC.NAME", help="Add an exercise to a course, and the topic if need be.")
     ] = None,
-    course: CourseOption = None,
+    course: options.CourseOption = None,
 ) -> None:
-    """Start a course, or add an exercise to one: sound at once, for you to change."""
+    """Start a course, or add an exercise to one: sound at once, for you to change.
+
+    Examples:
+      grader new my-course
+      grader new --exercise lines.slope_of --course my-course
+    """
     from grader.course import Course
     from grader.course.starter import new_course, new_exercise
 
@@ -57,14 +60,19 @@ def new(
         typer.echo(f"next: change these files, then: grader release{suffix} && grader verify {exercise}{suffix}")
 
 
-@app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")
+@app.command()
 def release(
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
+        bool, Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
     ] = False,
-    course: CourseHereOption = None,
+    course: options.CourseHereOption = None,
 ) -> int:
-    """Make the students' stubs from the solutions (for authors of courses)."""
+    """Make the students' stubs from the solutions (for authors of courses).
+
+    Examples:
+      grader release
+      grader release --check --course my-course
+    """
     from grader.course import Course
     from grader.course.stubs import release as write
 
@@ -76,35 +84,43 @@ def release(
     return 1 if check and changed else 0
 
 
-@app.command(
-    epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course\n"
-    "  grader verify --mutants tensor_ops\n  grader verify --watch --course my-course\n  grader verify --seed 7"
-)
+@app.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
-    course: CourseHereOption = None,
-    devices: DevicesOption = "auto",
+    names: Annotated[list[str] | None, Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
+    course: options.CourseHereOption = None,
+    devices: options.DevicesOption = "auto",
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Change the solutions in many small ways; list those that no check fails.")
+        bool, Option("--mutants", help="Change the solutions in many small ways; list those that no check fails.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and verify the exercises that change whenever a file is saved.")
+        bool, Option("--watch", help="Go on, and verify the exercises that change whenever a file is saved.")
     ] = False,
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
 ) -> int:
-    """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
+    """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named.
+
+    Examples:
+      grader verify
+      grader verify tensor_ops.gram
+      grader verify --course my-course
+      grader verify --mutants tensor_ops
+      grader verify --watch --course my-course
+      grader verify --seed 7
+    """
     from grader.course import Course
+    from grader.machine import resolve_devices
 
     loaded = Course.load(course)
     loaded.require_solutions("verify")
+    only, resolved = tuple(names or ()), resolve_devices(devices)
     if mutants:
-        return _grade_mutants(loaded, names or [], devices, seed)
+        return _grade_mutants(loaded, only, resolved, seed)
     if watch:
         from grader.grading.verify_watch import watch_course
 
-        watch_course(course, functools.partial(_verify_quickly, course, devices, seed), tuple(names or ()))
+        watch_course(course, partial(_verify_quickly, course, resolved, seed), only)
         return 0
-    return _verify(loaded, names or (), devices, seed)
+    return _verify(loaded, only, resolved, seed)
 
 
 def _verify_quickly(path: Path | None, devices: Devices, seed: int, names: Sequence[str]) -> int:
@@ -123,58 +139,42 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     gc.disable()  # the collector takes a quarter of the time of the imports, and frees nothing
     from grader.grading.promises import Defect
     from grader.grading.verify import verify_course
-    from grader.machine import resolve_devices
 
-    found = 0
+    found: list[Defect] = []
 
     def report(defect: Defect) -> None:
-        nonlocal found
-        found += 1
-        typer.echo(str(defect))
+        found.append(defect)
+        typer.echo(defect)
+
+    def progress(text: str) -> None:
+        if not is_quick:
+            typer.echo(text, err=True)
 
     summaries = verify_course(
-        course,
-        report,
-        progress=lambda text: None if is_quick else typer.echo(text, err=True),
-        devices=resolve_devices(devices),
-        only=names,
-        seed=seed,
-        is_quick=is_quick,
+        course, report, progress=progress, devices=devices, only=names, seed=seed, is_quick=is_quick
     )
+    defects = counted(len(found), "defect")
     if is_quick:
-        typer.echo(f"{', '.join(names)}: {counted(found, 'defect') if found else 'sound'}")
+        typer.echo(f"{', '.join(names)}: {defects if found else 'sound'}")
         return 1 if found else 0
-    print_lines(_table(summaries))
-    typer.echo(counted(found, "defect") if found else "the course is sound")
-    typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
-    return 1 if found else 0
-
-
-def _table(summaries: Sequence[ExerciseSummary]) -> list[str]:
-    """What was looked at, a line for each exercise; below it the checks that do not notice changed replies."""
     rows = [("exercise", "checks", "misconceptions", "seconds", "thin checks")]
     for one in summaries:
         thin = str(len(one.thin)) if one.thin else "-"
         rows.append((one.exercise, str(one.checks), str(one.misconceptions), f"{one.seconds:.2f}", thin))
-    lines = aligned(rows)
+    print_lines(aligned(rows))
     notes = [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]
     if notes:
-        lines += ["thin checks pass although all values that come back are changed; others of the exercise notice:"]
-    return [*lines, *notes]
+        typer.echo("thin checks pass although all values that come back are changed; others of the exercise notice:")
+    print_lines([*notes, defects if found else "the course is sound"])
+    typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
+    return 1 if found else 0
 
 
-def _grade_mutants(course: Course, names: list[str], devices: Devices, seed: int) -> int:
+def _grade_mutants(course: Course, names: Sequence[str], devices: Devices, seed: int) -> int:
     from grader.grading.verify import grade_mutants
-    from grader.machine import resolve_devices
 
-    score = grade_mutants(
-        course,
-        typer.echo,
-        progress=lambda text: typer.echo(text, err=True),
-        devices=resolve_devices(devices),
-        only=names,
-        seed=seed,
-    )
+    progress = partial(typer.echo, err=True)
+    score = grade_mutants(course, typer.echo, progress=progress, devices=devices, only=names, seed=seed)
     for one in score.outdated:
         typer.echo(f"written down, but not a survivor: {one.definition}: {one.change}")
     equivalent = len(score.equivalent)

@@ -1,104 +1,77 @@
-"""The commands for a class, but those that make files. Importing it imports nothing slow."""
-
-from __future__ import annotations
+"""The commands of an instructor: a class is graded, marked by hand, and reported. Importing it imports nothing slow."""
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
+from typer import Argument, Option
 
-from grader.cli.help import app
-from grader.cli.options import (
-    DEFAULT_FILES,
-    DEFAULT_LIMITS,
-    DEFAULT_MEMORY,
-    DEFAULT_PRINTS,
-    CheckSeconds,
-    ClassSeedOption,
-    CourseHereOption,
-    CourseOption,
-    DevicesOption,
-    Due,
-    FailUnder,
-    Files,
-    Grace,
-    LateBy,
-    LateCap,
-    LatePenalty,
-    LateUntil,
-    Memory,
-    OnlyOption,
-    OutOption,
-    Prints,
-    Processes,
-    RosterOption,
-    SkippedOk,
-    TopicSeconds,
-    course_here,
-    limits_from,
-)
-from grader.cli.output import print_lines
+from grader.cli import options
+from grader.cli.command_line import app, print_lines, with_groups
 from grader.errors import UserError
 from grader.text import counted
 
 if TYPE_CHECKING:
-    from grader.gradebook import Gradebook
-    from grader.marking.by_rubric import Marking, Task
+    from grader.similar.pairs import Findings
 
 _OUT = Path("grades")
+_Student = Annotated[str, Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")]
+_Why = Annotated[str, Option(metavar="TEXT", help="Kept beside it.")]
 
 
-@app.command(
-    epilog="\b\nExamples:\n  grader grade submissions/\n  grader grade alice/ bob/ carol_autograd.py --jobs 4\n"
-    "  grader grade submissions/ --out week1 --only tensor_ops --fail-under 50\n"
-    "  grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1\n"
-    "  grader grade submissions/ --dask tcp://10.0.0.1:8786"
-)
+_Hashes = Annotated[
+    bool, Option("--hashes/--no-hashes", help="Name the hash of every package; pip asks its index for them.")
+]
+
+
+_Format = Literal["csv", "json", "junit", "canvas", "moodle", "gradescope", "github", "gitlab", "feedback"]
+_Host = Literal["github", "gitlab"]
+_MOST_PAIRS = 20
+_NAME_COLUMNS = 32
+
+
+@app.command()
+@with_groups
 def grade(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Submissions, folders of them, LMS downloads.")
-    ],
-    out: OutOption = _OUT,
-    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Submissions at a time; 0: one per core.")] = 0,
+    paths: Annotated[list[Path], Argument(metavar="PATH...", help="Submissions, folders of them, LMS downloads.")],
+    out: options.OutOption = _OUT,
+    jobs: Annotated[int, Option(min=0, help="Submissions at a time; 0: one per core.")] = 0,
     dask: Annotated[
-        str | None,
-        typer.Option("--dask", metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]')."),
+        str | None, Option(metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]').")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Grade unchanged submissions again, too.")] = False,
-    only: OnlyOption = None,
-    trial: Annotated[bool, typer.Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
+    again: Annotated[bool, Option("--again", help="Grade unchanged submissions again, too.")] = False,
+    only: options.OnlyOption = None,
+    trial: Annotated[bool, Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     no_sandbox: Annotated[
-        bool, typer.Option("--no-sandbox", help="Grade several submissions even if there is no sandbox.")
+        bool, Option("--no-sandbox", help="Grade several submissions even if there is no sandbox.")
     ] = False,
-    roster: RosterOption = None,
-    due: Due = None,
-    late_penalty: LatePenalty = None,
-    grace: Grace = None,
-    late_cap: LateCap = None,
-    late_until: LateUntil = None,
-    late_by: LateBy = None,
-    course: CourseOption = None,
-    seed: ClassSeedOption = None,
-    devices: DevicesOption = "auto",
-    fail_under: FailUnder = None,
-    skipped_ok: SkippedOk = False,
-    check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
-    topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
-    memory: Memory = DEFAULT_MEMORY,
-    processes: Processes = DEFAULT_LIMITS.processes,
-    files: Files = DEFAULT_FILES,
-    prints: Prints = DEFAULT_PRINTS,
+    roster: Annotated[
+        Path | None,
+        Option(metavar="CSV", help="Names for ids: columns id and name (submitted, extension); or an LMS export."),
+    ] = None,
+    *,
+    late: options.LateGroup,
+    course: options.CourseOption = None,
+    seed: options.ClassSeedOption = None,
+    grading: options.GradingGroup,
 ) -> int:
-    """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
+    """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from.
+
+    Examples:
+      grader grade submissions/
+      grader grade alice/ bob/ carol_autograd.py --jobs 4
+      grader grade submissions/ --out week1 --only tensor_ops --fail-under 50
+      grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1
+      grader grade submissions/ --dask tcp://10.0.0.1:8786
+    """
     if dask is not None and jobs:
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
-    limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
     from grader.course import Course, pictured
     from grader.grading.many_submissions import grade_class
-    from grader.grading.settings import ClassSettings, GradingSettings, LateOptions
+    from grader.grading.settings import ClassSettings, LateOptions
     from grader.machine import cores, workers_in_memory
     from grader.reports.notes import print_note
 
@@ -106,21 +79,13 @@ def grade(
     if fitting < jobs:
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
     here = Path().resolve()
-    if course is None and course_here(None) and any(path.resolve() in (here, *here.parents) for path in paths):
+    if course is None and options.course_here() and any(path.resolve() in (here, *here.parents) for path in paths):
         raise UserError(
             "the work to grade has a course in it, whose checks would run here", fix="name the course: --course DIR"
         )
-    loaded = Course.load(course_here(course))
+    loaded = Course.load(course or options.course_here())
     loaded.require_solutions("grade")
-    settings = GradingSettings(
-        names=tuple(only or ()),
-        pictures=pictured(loaded),
-        seed=seed,
-        fail_under=fail_under,
-        skipped_ok=skipped_ok,
-        limits=limits,
-        devices=devices,
-    )
+    settings = grading.settings(only or (), pictured(loaded), seed)
     class_settings = ClassSettings(
         paths=tuple(paths),
         out=out,
@@ -129,46 +94,58 @@ def grade(
         again=again,
         trial=trial,
         roster=roster,
-        late=LateOptions(due, late_penalty, grace, late_cap, late_until, late_by),
+        late=LateOptions(*late),
         no_sandbox=no_sandbox,
     )
     return grade_class(loaded, class_settings, settings)
 
 
-@app.command(epilog="\b\nExamples:\n  grader status\n  grader status --out week1 --notes")
+@app.command()
 def status(
-    out: OutOption = _OUT,
-    notes: Annotated[bool, typer.Option("--notes", help="Also list the files that were left out or unclear.")] = False,
+    out: options.OutOption = _OUT,
+    notes: Annotated[bool, Option("--notes", help="Also list the files that were left out or unclear.")] = False,
 ) -> None:
-    """Show how far a class is graded: done, left, failed, remaining time; late work and overrides."""
+    """Show how far a class is graded: done, left, failed, remaining time; late work and overrides.
+
+    Examples:
+      grader status
+      grader status --out week1 --notes
+    """
     from grader.reports.status import status_lines
 
     print_lines(status_lines(out, notes=notes))
 
 
-@app.command(
-    epilog="\b\nExamples:\n  grader diff 1 2\n"
-    "  grader grade submissions/ --course new-course --trial && grader diff 1 2"
-)
+@app.command()
 def diff(
-    before: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of a run; `grader status` lists them.")],
-    after: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of another one.")],
-    out: OutOption = _OUT,
+    before: Annotated[int, Argument(metavar="RUN", min=1, help="Number of a run; `grader status` lists them.")],
+    after: Annotated[int, Argument(metavar="RUN", min=1, help="Number of another one.")],
+    out: options.OutOption = _OUT,
 ) -> None:
-    """Show whose marks differ between two runs: as when a course was changed (see grade --trial)."""
+    """Show whose marks differ between two runs: as when a course was changed (see grade --trial).
+
+    Examples:
+      grader diff 1 2
+      grader grade submissions/ --course new-course --trial && grader diff 1 2
+    """
     from grader.reports.status import diff_lines
 
     print_lines(diff_lines(out, before, after))
 
 
-@app.command(epilog="\b\nExamples:\n  grader restore\n  grader restore 7 --out week1")
+@app.command()
 def restore(
     number: Annotated[
-        int | None, typer.Argument(metavar="[NUMBER]", min=1, help="Of the backup.  [default: the newest]")
+        int | None, Argument(metavar="[NUMBER]", min=1, help="Of the backup.  [default: the newest]")
     ] = None,
-    out: OutOption = _OUT,
+    out: options.OutOption = _OUT,
 ) -> None:
-    """Replace a damaged gradebook with a backup; the damaged file is kept under another name."""
+    """Replace a damaged gradebook with a backup; the damaged file is kept under another name.
+
+    Examples:
+      grader restore
+      grader restore 7 --out week1
+    """
     from grader.gradebook import gradebook_in, restore
 
     restored = restore(gradebook_in(out), number)
@@ -178,15 +155,20 @@ def restore(
     typer.echo("run the same `grader grade` again: it grades the submissions that the backup does not have")
 
 
-@app.command(epilog='\b\nExamples:\n  grader regrade "Zoë Müller"\n  grader regrade 12345 --only tensor_ops.gram --yes')
+@app.command()
 def regrade(
-    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
-    only: OnlyOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="The new result counts, without asking.")] = False,
-    out: OutOption = _OUT,
-    course: CourseHereOption = None,
+    student: _Student,
+    only: options.OnlyOption = None,
+    yes: Annotated[bool, Option("--yes", help="The new result counts, without asking.")] = False,
+    out: options.OutOption = _OUT,
+    course: options.CourseHereOption = None,
 ) -> None:
-    """Grade one student's kept work again: shows what changes, and asks before it counts."""
+    """Grade one student's kept work again: shows what changes, and asks before it counts.
+
+    Examples:
+      grader regrade "Zoë Müller"
+      grader regrade 12345 --only tensor_ops.gram --yes
+    """
     from grader.course import Course
     from grader.grading.many_submissions import regrade as again
 
@@ -198,61 +180,64 @@ def regrade(
         typer.echo("without a terminal nothing is recorded: --yes")
 
 
-@app.command(
-    epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
-    '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
-)
+@app.command()
 def override(
-    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
-    points: Annotated[str, typer.Argument(metavar="POINTS", help="A number; `auto`: the automatic mark again.")],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept beside it.")],
-    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who decides.  [your user name]")] = None,
-    out: OutOption = _OUT,
+    student: _Student,
+    exercise: Annotated[str, Argument(metavar="EXERCISE")],
+    points: Annotated[str, Argument(metavar="POINTS", help="A number; `auto`: the automatic mark again.")],
+    why: _Why,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    out: options.OutOption = _OUT,
 ) -> None:
-    """Give points by hand; they are kept beside the automatic ones with who, when and why."""
+    """Give points by hand; they are kept beside the automatic ones with who, when and why.
+
+    Examples:
+      grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"
+      grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"
+    """
     from grader.marking.points_and_time import give_points
 
     print_lines(give_points(out, student, exercise, points, why, who))
 
 
-@app.command(
-    epilog="\b\nExamples:\n  grader mark\n  grader mark report --out week1 --course my-course\n"
-    "  grader mark --share 2/3 --anonymous\n"
-    '  grader mark report --student "Zoë Müller" --items 1,3 --comment "a fine plot"'
-)
+@app.command()
 def mark(
     exercise: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]")
+        str | None, Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]")
     ] = None,
-    student: Annotated[
-        str | None, typer.Option("--student", metavar="STUDENT", help="Only this one: name, or the LMS's id.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also work that is marked and has not changed.")] = False,
+    student: Annotated[str | None, Option(metavar="STUDENT", help="Only this one: name, or the LMS's id.")] = None,
+    everything: Annotated[bool, Option("--all", help="Also work that is marked and has not changed.")] = False,
     items: Annotated[
-        str | None,
-        typer.Option("--items", metavar="LIST", help="Give these items without asking: 1,3; all; none; back."),
+        str | None, Option(metavar="LIST", help="Give these items without asking: 1,3; all; none; back.")
     ] = None,
-    comment: Annotated[
-        str | None, typer.Option("--comment", metavar="TEXT", help="With --items: a comment; none: no comment.")
-    ] = None,
-    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who marks.  [your user name]")] = None,
+    comment: Annotated[str | None, Option(metavar="TEXT", help="With --items: a comment; none: no comment.")] = None,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who marks.  [your user name]")] = None,
     share: Annotated[
-        str | None,
-        typer.Option("--share", metavar="2/3", help="Only this part of the class: the same students every time."),
+        str | None, Option(metavar="2/3", help="Only this part of the class: the same students every time.")
     ] = None,
-    anonymous: Annotated[bool, typer.Option("--anonymous", help="Show no names, and another order.")] = False,
-    out: OutOption = _OUT,
-    course: CourseHereOption = None,
-) -> int:
-    """Mark work by a rubric, one submission after the other; begins again where you left off."""
+    anonymous: Annotated[bool, Option("--anonymous", help="Show no names, and another order.")] = False,
+    out: options.OutOption = _OUT,
+    course: options.CourseHereOption = None,
+) -> None:
+    """Mark work by a rubric, one submission after the other; begins again where you left off.
+
+    Examples:
+      grader mark
+      grader mark report --out week1 --course my-course
+      grader mark --share 2/3 --anonymous
+      grader mark report --student "Zoë Müller" --items 1,3 --comment "a fine plot"
+    """
+    from rich.console import Console
+
     from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.marking.by_rubric import WHOLE, Marking, Share, mark_one
+    from grader.marking.screen import MarkingScreen, Terminal
+    from grader.reports.given import unmarked_lines
 
     if items is not None:
         print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
-        return 0
+        return
     if comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -265,31 +250,20 @@ def mark(
     with Gradebook.open_existing(out) as book:
         marking = Marking(book, loaded, who)
         tasks = marking.tasks(exercise, student, everything, part)
-        if tasks:
-            _mark_on_terminal(book, marking, tasks, anonymous)
-        else:
+        if not tasks:
             typer.echo("nothing is left to mark (--all: also what is marked)")
-    return 0
-
-
-def _mark_on_terminal(book: Gradebook, marking: Marking, tasks: Sequence[Task], anonymous: bool) -> None:
-    """Goes through the tasks, and says what is left."""
-    from rich.console import Console
-
-    from grader.marking.screen import MarkingScreen, Terminal
-    from grader.reports.given import unmarked_lines
-
-    console = Console(highlight=False, markup=False, emoji=False)
-    terminal = Terminal(typer.getchar, input, _edit, lambda file: typer.launch(str(file)))
-    screen = MarkingScreen(marking, tasks, console, terminal, anonymous)
-    is_done = screen.run()
-    console.clear()
-    typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")
-    left = list(unmarked_lines(list(book.results())))
-    for line in left:
-        typer.echo(line)
-    if not is_done and left:
-        typer.echo("go on with the same command")
+            return
+        console = Console(highlight=False, markup=False, emoji=False)
+        terminal = Terminal(typer.getchar, input, _edit, lambda file: typer.launch(str(file)))
+        screen = MarkingScreen(marking, tasks, console, terminal, anonymous)
+        is_done = screen.run()
+        console.clear()
+        typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")
+        left = list(unmarked_lines(list(book.results())))
+        for line in left:
+            typer.echo(line)
+        if left and not is_done:
+            typer.echo("go on with the same command")
 
 
 def _edit(text: str) -> str | None:
@@ -307,35 +281,250 @@ def _edit(text: str) -> str | None:
     return None if after == text else after
 
 
-@app.command(
-    epilog='\b\nExamples:\n  grader comment "Zoë Müller" gram "see einsum for a shorter way"\n'
-    "  grader comment 12345 tensor_ops.gram none"
-)
+@app.command()
 def comment(
-    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text for the student; `none` removes the comment.")],
-    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who says it.  [your user name]")] = None,
-    out: OutOption = _OUT,
+    student: _Student,
+    exercise: Annotated[str, Argument(metavar="EXERCISE")],
+    text: Annotated[str, Argument(metavar="TEXT", help="The text for the student; `none` removes the comment.")],
+    who: Annotated[str | None, Option(metavar="NAME", help="Who says it.  [your user name]")] = None,
+    out: options.OutOption = _OUT,
 ) -> None:
-    """Say something about an exercise, with checks or without; no points change."""
+    """Say something about an exercise, with checks or without; no points change.
+
+    Examples:
+      grader comment "Zoë Müller" gram "see einsum for a shorter way"
+      grader comment 12345 tensor_ops.gram none
+    """
     from grader.marking.by_rubric import give_comment
 
     print_lines(give_comment(out, student, exercise, text, who))
 
 
-@app.command(
-    epilog='\b\nExamples:\n  grader extend "Zoë Müller" 2026-11-07 --why "was ill"\n'
-    '  grader extend 12345 none --why "was meant for another one"'
-)
+@app.command()
 def extend(
-    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
-    due: Annotated[str, typer.Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept beside it.")],
-    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who decides.  [your user name]")] = None,
-    out: OutOption = _OUT,
+    student: _Student,
+    due: Annotated[str, Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
+    why: _Why,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    out: options.OutOption = _OUT,
 ) -> None:
-    """Give one student more time; it counts at once, for graded work too."""
+    """Give one student more time; it counts at once, for graded work too.
+
+    Examples:
+      grader extend "Zoë Müller" 2026-11-07 --why "was ill"
+      grader extend 12345 none --why "was meant for another one"
+    """
     from grader.marking.points_and_time import give_time
 
     print_lines(give_time(out, student, due, why, who))
+
+
+@app.command()
+def report(
+    out: options.OutOption = _OUT,
+    run: options.RunOption = None,
+    course: options.CourseHereOption = None,
+    for_instructors: Annotated[
+        bool, Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
+    ] = False,
+) -> None:
+    """Make a page of the class and a feedback page for each submission: report/ beside the gradebook.
+
+    Examples:
+      grader report
+      grader report --out week1
+    """
+    from grader.course import Course
+    from grader.gradebook import Gradebook
+    from grader.reports.entries import about, entries_of
+    from grader.reports.html import write_report
+
+    graded = Course.load(course)
+    with Gradebook.open_existing(out) as book:
+        entries = entries_of(book, run, graded.marks)
+        lines = list(about(book, entries))
+        absent = [] if run else book.no_shows()
+        page = write_report(entries, graded, book.path.parent / "report", lines, for_instructors, absent)
+    typer.echo(f"class page: {page}")
+
+
+@app.command()
+def export(
+    kind: Annotated[_Format, Argument(metavar="FORMAT", help="|".join(get_args(_Format)))],
+    to: Annotated[
+        Path | None, Option(metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]")
+    ] = None,
+    into: Annotated[
+        Path | None, Option(metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed.")
+    ] = None,
+    column: Annotated[
+        str | None, Option(metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one.")
+    ] = None,
+    submission: Annotated[str | None, Option(metavar="NAME", help="Only this submission.")] = None,
+    unread_as: Annotated[
+        Literal["blank", "0"], Option(help="Canvas, Moodle: cells of work that could not be read; blank: as they are.")
+    ] = "blank",
+    missing_as: Annotated[
+        Literal["blank", "0"], Option(help="CSV, Canvas, Moodle: cells of those who handed in nothing.")
+    ] = "blank",
+    root: Annotated[Path, Option(metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")] = Path(),
+    only: options.OnlyOption = None,
+    out: options.OutOption = _OUT,
+    run: options.RunOption = None,
+    course: options.CourseHereOption = None,
+) -> None:
+    """Hand results to another program: Canvas and Moodle files are filled, the others are made.
+
+    Examples:
+      grader export csv
+      grader export canvas --into Grades.csv --column 'Week 1'
+      grader export moodle --into worksheet.csv --to upload.csv
+      grader export gradescope --submission alice
+    """
+    from grader.exports.write import ExportSettings
+    from grader.exports.write import export as write
+
+    settings = ExportSettings(
+        grades=out,
+        course=course,
+        to=to,
+        into=into,
+        column=column,
+        submission=submission,
+        run=run,
+        unread_as_zero=unread_as == "0",
+        missing_as_zero=missing_as == "0",
+        root=root,
+        only=tuple(only or ()),
+    )
+    write(kind, settings)
+
+
+@app.command()
+def package(
+    platform: Annotated[
+        Literal["wheel", "gradescope"],
+        Argument(metavar="KIND", help="wheel: the course, for pip; gradescope: an autograder."),
+    ] = "wheel",
+    to: Annotated[
+        Path | None, Option(metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]")
+    ] = None,
+    students: Annotated[
+        bool, Option("--students", help="Wheel: without solutions and whatever else holds answers.")
+    ] = False,
+    version: Annotated[str, Option(help="Wheel: its version.")] = "1.0",
+    only: options.OnlyOption = None,
+    hashes: _Hashes = True,
+    course: options.CourseHereOption = None,
+) -> None:
+    """Pack a course for pip, or with the grader for an autograder platform.
+
+    Examples:
+      grader package --course my-course
+      grader package --course my-course --students
+      grader package gradescope --only tensor_ops
+      grader package gradescope --course my-course
+    """
+    from grader.course import Course
+    from grader.exports.package import gradescope, wheel
+
+    if platform == "wheel":
+        if course is None:
+            raise UserError("the shipped course comes with the grader", fix="name your own course: --course DIR")
+        typer.echo(wheel(Course.load(course), to or Path("dist"), version, for_students=students))
+        return
+    archive = to or Path("autograder.zip")
+    gradescope(Course.load(course), own=course is not None, to=archive, only=only or (), hashes=hashes)
+    typer.echo(archive)
+
+
+@app.command()
+def ci(
+    host: Annotated[_Host, Argument(metavar="HOST", help="|".join(get_args(_Host)))],
+    requirement: Annotated[
+        str | None, Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT.")
+    ] = None,
+    only: options.OnlyOption = None,
+    hashes: _Hashes = True,
+    course_repository: Annotated[
+        str | None, Option(metavar="URL@COMMIT", help="Git repository with your own course.")
+    ] = None,
+) -> None:
+    """Print a workflow that grades every push. It installs exactly the packages of this machine.
+
+    Example:
+      grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
+    """
+    from grader.course import Course
+    from grader.exports.ci import workflow
+
+    if requirement is None:
+        raise UserError(
+            "say which grader the workflow installs",
+            fix="name a published version, a wheel or a commit, for example: --requirement torchkata==VERSION",
+        )
+    if course_repository is None:
+        Course.load(None).select(only or ())
+    typer.echo(workflow(host, requirement, course_repository, only or (), hashes=hashes), nl=False)
+
+
+def _fraction(value: float) -> float:
+    if not 0 < value <= 1:
+        raise typer.BadParameter("must be a fraction above 0, at most 1")
+    return value
+
+
+@app.command()
+def similar(
+    out: options.OutOption = _OUT,
+    run: options.RunOption = None,
+    course: options.CourseHereOption = None,
+    least: Annotated[
+        float, Option(metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike.")
+    ] = 0.6,
+    to: Annotated[
+        Path | None,
+        Option(metavar="PATH", help="The page (.html), or its folder.  [default: similar.html beside the gradebook]"),
+    ] = None,
+) -> None:
+    """List pairs of submissions with similar code, for you to look at; it is never a verdict.
+
+    Examples:
+      grader similar --out week1
+      grader similar --least 0.8 --to similar.html
+    """
+    from grader.course import Course
+    from grader.gradebook import Gradebook
+    from grader.reports.entries import about, entries_of
+    from grader.similar.page import write_page
+    from grader.similar.pairs import find_pairs
+
+    loaded = Course.load(course)
+    with Gradebook.open_existing(out) as book:
+        entries = entries_of(book, run)
+        findings = find_pairs(entries, loaded, least)
+        page = to or book.path.parent / "similar.html"
+        if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
+            page /= "similar.html"
+        write_page(findings, loaded, page, list(about(book, entries)))
+    print_lines(_similar_lines(findings))
+    typer.echo(f"page: {page}")
+
+
+def _similar_lines(findings: "Findings") -> Iterator[str]:
+    from grader.similar.page import NOT_A_VERDICT, bounded_notes
+    from grader.similar.pairs import summary
+    from grader.text import one_line
+
+    yield summary(findings)
+    shown = findings.pairs[:_MOST_PAIRS]
+    width = max((len(pair.topic) for pair in shown), default=0)
+    for pair in shown:
+        sides = (pair.first, pair.second)
+        shares = " / ".join(f"{side.share:>4.0%} {len(side.lines):>4}" for side in sides)
+        names = "  ·  ".join(one_line(side.name, _NAME_COLUMNS) for side in sides)
+        yield f"  {shares}  {pair.topic:<{width}}  {names}"
+    if more := len(findings.pairs) - len(shown):
+        yield f"  and {more} more: see the page"
+    yield from (f"note: {note}" for note in bounded_notes(findings.notes))
+    yield NOT_A_VERDICT

@@ -1,17 +1,27 @@
-"""Options that several commands share, and how their text is read. Imports nothing slow: every command needs it."""
+"""Options that several commands share, and how they are read: limits, courses, exercises, files and folders.
+
+Imports nothing slow: every command needs it.
+"""
 
 import re
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from grader.errors import UserError
 from grader.sandbox.limits import InvalidLimit, Limits
 
+if TYPE_CHECKING:
+    from grader.course import Course, Exercise
+    from grader.grading.settings import GradingSettings
+
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-DEFAULT_LIMITS = Limits()
+_OPTIONS_OF_SIZES = {"memory_bytes": "memory", "file_bytes": "files", "print_bytes": "prints"}
+_FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
 
 
 def size(text: str) -> int:
@@ -26,14 +36,6 @@ def size(text: str) -> int:
     return amount
 
 
-def size_text(amount: int) -> str:
-    """A size as a person writes it, e.g. ``2GiB``; `size` reads it."""
-    for unit, each in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if amount % each == 0:
-            return f"{amount // each}{unit}"
-    return str(amount)
-
-
 def _size_option(text: str) -> str:
     size(text)
     return text
@@ -45,226 +47,275 @@ def _percentage(value: float | None) -> float | None:
     return value
 
 
-DEFAULT_MEMORY = size_text(DEFAULT_LIMITS.memory_bytes)
-DEFAULT_FILES = size_text(DEFAULT_LIMITS.file_bytes)
-DEFAULT_PRINTS = size_text(DEFAULT_LIMITS.print_bytes)
-_INPUTS = "Course and inputs"
-_EXIT_CODE = "Exit code"
-_LATE = "Late work (shown beside the score)"
-_KEPT = "  [as before, else course.toml]"
-_LIMITS = "Limits of a submission"
-_OPTION_OF_LIMIT = {
-    "check_seconds": "--check-seconds",
-    "topic_seconds": "--topic-seconds",
-    "memory_bytes": "--memory",
-    "processes": "--processes",
-    "file_bytes": "--files",
-    "print_bytes": "--prints",
-}
-
-
-def course_here(given: Path | None) -> Path | None:
-    """The course that was given; without one, the current folder, if that is the folder of an author's course.
+def course_here() -> Path | None:
+    """The current folder, if that is the folder of an author's course.
 
     A copy of a course that students get has no solutions, so work that was handed in is never taken for a course.
     """
     here = Path()
-    is_course = (here / "course.toml").is_file() and (here / "solutions").is_dir()
-    return here if given is None and is_course else given
+    return here if (here / "course.toml").is_file() and (here / "solutions").is_dir() else None
 
 
-def course_of_author(given: Path | None) -> Path | None:
-    """As `course_here`, for commands that need solutions.
+def _course_of_author(given: Path | None) -> Path | None:
+    """The course that was given, else the one here, for commands that need solutions.
 
     Raises:
         UserError: none is given, and the current folder is a student's, of another course than the shipped one.
     """
-    course = course_here(given)
+    course = given or course_here()
     if course is None:
-        from grader.course.home import Home
+        from grader.course.home import SHIPPED, Home
 
         home = Home.find()
-        if home is not None and (home.has_course or home.course_name):
+        if home is not None and home.origin != SHIPPED:
             raise UserError(
                 f"{home.folder} is a student's folder: it has no solutions, and its course is not the shipped one",
-                fix=f"name the course: --course {home.course_name or 'DIR'}",
+                fix=f"name the course: --course {home.origin.course or 'DIR'}",
             )
     return course
 
 
-_COURSE_HELP = "An instructor's own course, or an installed one.  [default: the one here, else the shipped one]"
-CourseOption = Annotated[
-    Path | None, typer.Option("--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP)
-]
-"""For commands that look for the course themselves: by `arguments.course_path`, or not at all."""
-CourseHereOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP, callback=course_of_author
-    ),
-]
+_input = partial(typer.Option, rich_help_panel="Course and inputs")
+_exit_code = partial(typer.Option, rich_help_panel="Exit code")
+_limit = partial(typer.Option, rich_help_panel="Limits of a submission")
+_size = partial(_limit, metavar="SIZE", callback=_size_option)
+_seed = partial(_input, "--seed", min=0, max=2**31 - 1)
+_course = partial(
+    _input,
+    "--course",
+    metavar="DIR | NAME",
+    help="An instructor's own course, or an installed one.  [default: the one here, else the shipped one]",
+)
+_LATE = "Late work (shown beside the score)"
+
+
+def _late(metavar: str, text: str) -> Any:
+    return typer.Option(metavar=metavar, rich_help_panel=_LATE, help=f"{text}  [as before, else course.toml]")
+
+
+CourseOption = Annotated[Path | None, _course()]
+"""For commands that look for the course themselves: by `course_path`, or not at all."""
+CourseHereOption = Annotated[Path | None, _course(callback=_course_of_author)]
 DevicesOption = Annotated[
     Literal["auto", "simulated", "real"],
-    typer.Option(
-        "--devices",
-        rich_help_panel=_INPUTS,
-        help="GPUs that checks get; auto: real ones if there are enough, else simulated ones.",
-    ),
+    _input(help="GPUs that checks get; auto: real ones if there are enough, else simulated ones."),
 ]
-SeedOption = Annotated[
-    int,
-    typer.Option(
-        "--seed", min=0, max=2**31 - 1, rich_help_panel=_INPUTS, help="Varies the inputs that checks generate."
-    ),
-]
+SeedOption = Annotated[int, _seed(help="Varies the inputs that checks generate.")]
 ClassSeedOption = Annotated[
     int | None,
-    typer.Option(
-        "--seed",
-        min=0,
-        max=2**31 - 1,
-        rich_help_panel=_INPUTS,
-        help="Varies the inputs that checks generate; kept for later runs.  [default: a secret one per gradebook]",
-    ),
+    _seed(help="Varies the inputs that checks generate; kept for later runs.  [default: a secret one per gradebook]"),
 ]
-FailUnder = Annotated[
-    float | None,
-    typer.Option(
-        "--fail-under",
-        metavar="PERCENT",
-        callback=_percentage,
-        rich_help_panel=_EXIT_CODE,
-        help="1 only if a score is below this percentage of the points.  [default: if any check fails]",
-    ),
-]
-SkippedOk = Annotated[
-    bool,
-    typer.Option(
-        "--skipped-ok", rich_help_panel=_EXIT_CODE, help="Points that are not assessed here do not count as missing."
-    ),
-]
-OnlyOption = Annotated[
-    list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
-]
-RunOption = Annotated[
-    int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")
-]
+OnlyOption = Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic or exercise; may be repeated.")]
+RunOption = Annotated[int | None, typer.Option(min=1, help="Only this run.  [default: everybody's latest result]")]
 WorkOption = Annotated[
-    Path | None,
-    typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]"),
+    Path | None, typer.Option(metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]")
 ]
-WorkFolderOption = Annotated[
-    Path | None, typer.Option("--submission", metavar="DIR", help="Folder with the work.  [default: here]")
-]
-OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the gradebook and the results.")]
-RosterOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--roster", metavar="CSV", help="Names for ids: columns id and name (submitted, extension); or an LMS export."
-    ),
-]
-Due = Annotated[
-    str | None,
-    typer.Option(
-        "--due",
-        metavar="TIME",
-        rich_help_panel=_LATE,
-        help=f"2026-10-31 or 2026-10-31T23:59; none; course: as course.toml says.{_KEPT}",
-    ),
-]
-LatePenalty = Annotated[
-    float | None,
-    typer.Option(
-        "--late-penalty",
-        metavar="FRACTION",
-        rich_help_panel=_LATE,
-        help=f"The part of the points that each day costs.{_KEPT}",
-    ),
-]
-Grace = Annotated[
-    float | None,
-    typer.Option(
-        "--grace",
-        metavar="MINUTES",
-        rich_help_panel=_LATE,
-        help=f"Minutes after the due date that are not late.{_KEPT}",
-    ),
-]
-LateCap = Annotated[
-    float | None,
-    typer.Option(
-        "--late-cap",
-        metavar="FRACTION",
-        rich_help_panel=_LATE,
-        help=f"The part of the points that lateness costs at most.{_KEPT}",
-    ),
-]
-LateUntil = Annotated[
-    str | None,
-    typer.Option(
-        "--late-until",
-        metavar="TIME",
-        rich_help_panel=_LATE,
-        help=f"Work that comes later does not count; none.{_KEPT}",
-    ),
-]
-LateBy = Annotated[
-    Literal["known", "file-time"] | None,
-    typer.Option(
-        "--late-by",
-        rich_help_panel=_LATE,
-        help="file-time: if no roster has a time, that of the file counts; copies and downloads change it.  [known]",
-    ),
-]
-CheckSeconds = Annotated[
-    float,
-    typer.Option(
-        "--check-seconds",
-        rich_help_panel=_LIMITS,
-        help="Seconds for a check; time that it waits for a processor does not count.",
-    ),
-]
-TopicSeconds = Annotated[
-    float,
-    typer.Option(
-        "--topic-seconds", rich_help_panel=_LIMITS, help="Seconds for a topic, with its imports and second runs."
-    ),
-]
-Memory = Annotated[
-    str,
-    typer.Option("--memory", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Memory it may add."),
-]
-Processes = Annotated[
-    int, typer.Option("--processes", rich_help_panel=_LIMITS, help="Processes and threads at a time.")
-]
-Files = Annotated[
-    str,
-    typer.Option("--files", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Files it may write."),
-]
-Prints = Annotated[
-    str,
-    typer.Option(
-        "--prints", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Prints that are kept."
-    ),
-]
+WorkFolderOption = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with the work.  [default: here]")]
+OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the gradebook and the results.")]
 
 
-def limits_from(
-    check_seconds: float, topic_seconds: float, memory: str, processes: int, files: str, prints: str
-) -> Limits:
-    """The limits that the options ask for.
+class LateGroup(NamedTuple):
+    """The options about late work."""
+
+    due: Annotated[str | None, _late("TIME", "2026-10-31 or 2026-10-31T23:59; none; course: as course.toml says.")] = (
+        None
+    )
+    late_penalty: Annotated[float | None, _late("FRACTION", "The part of the points that each day costs.")] = None
+    grace: Annotated[float | None, _late("MINUTES", "Minutes after the due date that are not late.")] = None
+    late_cap: Annotated[float | None, _late("FRACTION", "The part of the points that lateness costs at most.")] = None
+    late_until: Annotated[str | None, _late("TIME", "Work that comes later does not count; none.")] = None
+    late_by: Annotated[
+        Literal["known", "file-time"] | None,
+        typer.Option(
+            rich_help_panel=_LATE,
+            help="file-time: if no roster has a time, that of the file counts; "
+            "copies and downloads change it.  [known]",
+        ),
+    ] = None
+
+
+class GradingGroup(NamedTuple):
+    """The options about how work is graded; the limits have the defaults of `Limits`."""
+
+    devices: DevicesOption = "auto"
+    fail_under: Annotated[
+        float | None,
+        _exit_code(
+            metavar="PERCENT",
+            callback=_percentage,
+            help="1 only if a score is below this percentage of the points.  [default: if any check fails]",
+        ),
+    ] = None
+    skipped_ok: Annotated[
+        bool, _exit_code("--skipped-ok", help="Points that are not assessed here do not count as missing.")
+    ] = False
+    check_seconds: Annotated[
+        float, _limit(help="Seconds for a check; time that it waits for a processor does not count.")
+    ] = 10.0
+    topic_seconds: Annotated[float, _limit(help="Seconds for a topic, with its imports and second runs.")] = 60.0
+    memory: Annotated[str, _size(help="Memory it may add.")] = "2GiB"
+    processes: Annotated[int, _limit(help="Processes and threads at a time.")] = 64
+    files: Annotated[str, _size(help="Files it may write.")] = "16MiB"
+    prints: Annotated[str, _size(help="Prints that are kept.")] = "64KiB"
+
+    def limits(self) -> Limits:
+        """The limits that the options ask for.
+
+        Raises:
+            typer.BadParameter: one of them is out of its range; the error names the option.
+        """
+        try:
+            memory, files, prints = size(self.memory), size(self.files), size(self.prints)
+            return Limits(self.check_seconds, self.topic_seconds, memory, self.processes, files, prints)
+        except InvalidLimit as error:
+            name = _OPTIONS_OF_SIZES.get(error.name, error.name.replace("_", "-"))
+            raise typer.BadParameter(str(error), param_hint=f"'--{name}'") from None
+
+    def settings(self, names: Sequence[str], pictures: tuple[str, ...], seed: int | None) -> "GradingSettings":
+        """The settings of a run, in which these exercises are graded, and these get pictures."""
+        from grader.grading.settings import GradingSettings
+
+        return GradingSettings(
+            names=tuple(names),
+            seed=seed,
+            fail_under=self.fail_under,
+            skipped_ok=self.skipped_ok,
+            limits=self.limits(),
+            pictures=pictures,
+            devices=self.devices,
+        )
+
+
+def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
+    """The course that is meant: the one of the option, else that of a folder, else the one here, else (None) the
+    shipped one.
+
+    A folder can hold a course only for whoever stands in it: its checks are trusted code, and a folder that is only
+    named may be anybody's.
+
+    Args:
+        places: the files and folders named on the command line. The first that is in a folder made by `grader init`
+            counts, else the current folder.
 
     Raises:
-        typer.BadParameter: one of them is out of its range; the error names the option.
+        UserError: a folder is named that holds a course.
     """
-    try:
-        return Limits(
-            check_seconds=check_seconds,
-            topic_seconds=topic_seconds,
-            memory_bytes=size(memory),
-            processes=processes,
-            file_bytes=size(files),
-            print_bytes=size(prints),
+    if given is not None:
+        return given
+    from grader.course.home import Home
+
+    here = Home.find()
+    homes = (Home.find(place) for place in places if place.exists())
+    home = next((home for home in homes if home is not None), here)
+    if home is None:
+        return course_here()
+    if home.origin.has_course and (here is None or here.folder != home.folder):
+        raise UserError(
+            f"{home.folder} holds a course, whose checks would run here",
+            fix="if the folder is yours, change into it first; else name the course: --course DIR",
         )
-    except InvalidLimit as error:
-        raise typer.BadParameter(str(error), param_hint=f"'{_OPTION_OF_LIMIT[error.name]}'") from None
+    return home.course
+
+
+def work_of(
+    arguments: Sequence[str], submission: Path | None, course: Path | None
+) -> "tuple[Course, Path, tuple[str, ...]]":
+    """The course, the folder or file with the work, and the names of the wanted topics and exercises.
+
+    Raises:
+        UserError: as `course_path` and `split_targets`; or the course cannot be used.
+    """
+    from grader.course import Course
+
+    loaded = Course.load(course_path(course, [*filter(None, [submission]), *map(Path, arguments)]))
+    return loaded, *split_targets(arguments, submission, [topic.name for topic in loaded.modules])
+
+
+def split_targets(
+    arguments: Sequence[str], submission: Path | None, topics: Sequence[str]
+) -> tuple[Path, tuple[str, ...]]:
+    """The folder or file with the work, and the names of the wanted topics and exercises.
+
+    ``kata`` and ``kata/tensor_ops.py`` name a folder and a topic in it as well as ``tensor_ops`` and
+    ``tensor_ops.gram`` name a part of the work here. Without a folder it is the current one, or the one that
+    `grader init` made, if the current one lies in that.
+
+    Raises:
+        UserError: two folders are named, or a file or folder that is not there.
+    """
+    from grader.course.home import Home
+
+    places: list[Path] = [] if submission is None else [submission]
+    names = []
+    for argument in arguments:
+        path = Path(argument)
+        is_file = path.suffix in _FILES
+        if path.suffix == ".py" and path.stem in topics and (path.parent == Path() or path.is_file()):
+            names.append(path.stem)
+            places += [path.parent] if path.parent != Path() else []
+        elif argument not in topics and (path.is_dir() or (is_file and path.is_file())):
+            places.append(path)
+        elif is_file or "/" in argument:
+            raise UserError(f"no such file: {argument}" if path.suffix else f"no such folder: {argument}")
+        else:
+            names.append(argument)
+    if len({place.resolve() for place in places}) > 1:
+        raise UserError(
+            f"two places with work: {places[0]} and {places[-1]}",
+            fix="check one after the other, or a class with: grader grade",
+        )
+    here = Path()
+    home = None if any((here / f"{topic}.py").exists() for topic in topics) else Home.find()
+    usual = here if home is None or home.folder == here.resolve() else home.folder
+    return (places[0] if places else usual), tuple(names)
+
+
+def complete_name(incomplete: str) -> list[str]:
+    """The names that complete the beginning of one in the shell: topics, and exercises with their topic."""
+    from grader.course import Course
+
+    try:
+        course = Course.load(course_path(None), complete=False)
+    except (UserError, OSError):
+        return []
+    names = [*(topic.name for topic in course.topics), *(one.full_name for one in course.all_exercises)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def one_exercise(course: "Course", name: str | None, command: str, *, manual: bool = False) -> "Exercise":
+    """The one exercise that is meant; without a name, the one at hand, which `grader next` names.
+
+    Args:
+        manual: whether it may be one that a person marks.
+
+    Raises:
+        UserError: it is not known, or a topic, or a person marks it; or there is none at hand.
+    """
+    if name is None:
+        from grader.course.home import Home
+        from grader.reports.where import next_of
+
+        home = Home.find()
+        if home is None:
+            raise UserError(
+                "this is not a folder of yours, so no exercise is at hand",
+                fix=f"change into it, start one with `grader init kata`, or name one: grader {command} EXERCISE",
+            )
+        found = next_of(course, home.marks())
+        if found is None:
+            raise UserError("all is done", fix=f"name the exercise: grader {command} EXERCISE")
+        return found
+    selected = course.select([name])
+    exercise = course.exercise(selected[0])
+    if not manual and len(selected) == 1 and exercise.kind == "manual":
+        raise UserError(f"`{selected[0]}` has no checks: a person marks it", fix="its rubric: grader list")
+    if len(selected) != 1:
+        raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader {command} {selected[0]}")
+    return exercise
+
+
+named = partial(typer.Argument, autocompletion=complete_name, show_default=False)
+"""An argument that names topics or exercises, which the shell completes."""
+ExerciseArgument = Annotated[
+    str | None, named(metavar="EXERCISE", help="For example gram, or tensor_ops.gram.  [default: the one at hand]")
+]

@@ -5,98 +5,36 @@ them: ``from checks.reference.attention import attend``. Students do not get the
 no other, its checks skip themselves there. Reads source, and never runs a line of it.
 """
 
-from __future__ import annotations
-
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import msgspec
+from grader.course.model import Course, checking_files, files_to_begin_with
+from grader.course.source import Function, decorator, first_line, names_bound_by, names_in
 
-if TYPE_CHECKING:
-    from grader.course.model import Course
-
-REFERENCE: Final = "reference"
-"""The folder in ``checks/`` that is never handed out."""
-_MODULE: Final = f"checks.{REFERENCE}"
-_REASON: Final = "it needs the course's reference, so it is checked when your work is graded"
+_REFERENCE: Final = "checks.reference"
+"""The folder in ``checks/`` that is never handed out, as a module."""
+_SKIP: Final = """
+def {name}(submission):
+    import pytest
+    pytest.skip("it needs the course's reference, so it is checked when your work is graded")
+"""
 _FEWEST_NODES: Final = 25
 """Nodes of the syntax tree of a function that is more than a coincidence when it is written twice."""
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class GivenAway(msgspec.Struct, frozen=True):
-    """A function in a file that is handed out which does the same as a function of a solution."""
-
-    file: Path
-    line: int
-    function: str
-    of: str
-
-
-def modules_with_answers(files: Iterable[Path]) -> set[str]:
-    """The modules that know answers, of the Python files in ``checks/``: the reference, and helpers that import it."""
-    found = {_MODULE}
-    helpers = {
-        f"checks.{file.stem}": ast.parse(file.read_bytes()) for file in files if not file.stem.startswith("test_")
-    }
-    while more := {name for name, tree in helpers.items() if name not in found and _names_from(tree, found)}:
-        found |= more
-    return found
-
-
-def without_answers(content: bytes, modules: set[str]) -> bytes:
-    """A file of checks as students get it, without those that use a module with answers.
-
-    The checks of an exercise that has no other stay, but do nothing but skip themselves.
-
-    Args:
-        modules: those that know answers.
-    """
-    tree = ast.parse(content)
-    names = _names_from(tree, modules)
-    if not names:
-        return content
-    cuts: list[tuple[int, int, str]] = []
-    for node in tree.body:  # in order: a name is bound before it is used, but for functions
-        if isinstance(node, ast.Import | ast.ImportFrom) and _imported(node, modules):
-            cuts.append((node.lineno, node.end_lineno or node.lineno, ""))
-    users: set[ast.stmt] = set()
-    while more := {
-        node
-        for node in tree.body
-        if node not in users and not isinstance(node, ast.Import | ast.ImportFrom) and _uses(node, names)
-    }:
-        users |= more
-        names |= {name for node in more for name in _bound_by(node)}
-    left = {_exercise_of(node) for node in tree.body if node not in users}
-    for node in users:
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(one.lineno for one in decorators)])
-        stays = isinstance(node, ast.FunctionDef) and (name := _exercise_of(node)) and name not in left
-        cuts.append((first, node.end_lineno or node.lineno, _skipping(node) if stays else ""))  # type: ignore[arg-type]
-    lines = content.decode().splitlines(keepends=True)
-    for first, last, text in sorted(cuts, reverse=True):
-        lines[first - 1 : last] = [text]
-    return "".join(lines).encode()
-
-
-def given_away(topic: str, solution: bytes, stub: bytes, handed_out: Iterable[Path]) -> Iterator[GivenAway]:
-    """The functions of files that are handed out which are, but for names, functions of a solution.
-
-    Args:
-        stub: what students get of the solution: its functions are no answers.
-        handed_out: Python files.
-    """
-    shared = {_shape(one) for one in _functions(ast.parse(stub))}
-    functions = [(one, _shape(one)) for one in _functions(ast.parse(solution))]
-    known = {shape: f"{topic}.{one.name}" for one, shape in functions if shape and shape not in shared}
-    sizes = {_size(one) for one, _ in functions}
-    for file in handed_out:
-        for function in _functions(ast.parse(file.read_bytes())):
-            if _size(function) in sizes and (of := known.get(_shape(function))):
-                yield GivenAway(file, function.lineno, function.name, of)
+def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
+    """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
+    for name, file in files_to_begin_with(course):
+        yield name, file.read_bytes()
+    check_files = {course.check_file(topic.name) for topic in course.modules}
+    answers = modules_with_answers(course.checks_dir.glob("*.py"))
+    for name, file in checking_files(course):
+        if not _is_of(".".join(Path(name).with_suffix("").parts), answers):
+            data = file.read_bytes()
+            yield name, for_students(data, answers) if file in check_files else data
 
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:
@@ -105,87 +43,111 @@ def files_that_students_read(course: Course, topic: str) -> list[Path]:
     return [course.check_file(topic), *beside, *(course.kit.files if course.kit else ())]
 
 
+def modules_with_answers(files: Iterable[Path]) -> set[str]:
+    """The modules that know answers, of the Python files in ``checks/``: the reference, and helpers that import it."""
+    found = {_REFERENCE}
+    helpers = {f"checks.{one.stem}": ast.parse(one.read_bytes()) for one in files if not one.stem.startswith("test_")}
+    while more := {name for name, tree in helpers.items() if name not in found and _imports(tree, found)}:
+        found |= more
+    return found
+
+
+def for_students(content: bytes, modules: set[str]) -> bytes:
+    """A file of checks as students get it, without those that are hidden from them or use a module with answers.
+
+    The checks of an exercise that has no other stay, but do nothing but skip themselves.
+
+    Args:
+        modules: those that know answers.
+    """
+    tree = ast.parse(content)
+    shown = [node for node in tree.body if not _is_secret(node)]
+    users: set[ast.stmt] = set()
+    names: set[str] = set()
+    while more := {one for one in shown if one not in users and (_imports(one, modules) or names_in(one) & names)}:
+        users |= more
+        names |= {name for node in more for name in names_bound_by(node)}
+    left = {_exercise_of(node) for node in shown if node not in users}
+    lines = content.splitlines(keepends=True)
+    for node in reversed(tree.body):
+        if node in users or node not in shown:
+            skips = node in users and _exercise_of(node) not in left
+            lines[first_line(node) - 1 : node.end_lineno] = [_skipping(node).encode()] if skips else []
+    return b"".join(lines)
+
+
+def given_away(
+    topic: str, solution: bytes, stub: bytes, handed_out: Iterable[Path]
+) -> Iterator[tuple[Path, int, str, str]]:
+    """The functions of files that are handed out which are, but for names, functions of a solution.
+
+    Args:
+        stub: what students get of the solution: its functions are no answers.
+        handed_out: Python files.
+
+    Returns:
+        File, line and name of each, and the full name of the solution's.
+    """
+    known = {_shape(one): f"{topic}.{one.name}" for one in _functions(solution)}
+    for shape in ["", *map(_shape, _functions(stub))]:
+        known.pop(shape, None)
+    for file in handed_out:
+        for function in _functions(file.read_bytes()):
+            if of := known.get(_shape(function)):
+                yield file, function.lineno, function.name, of
+
+
+def _is_secret(node: ast.stmt) -> bool:
+    call = decorator(node, "exercise")
+    return call is not None and any(one.arg == "hidden" and ast.unparse(one.value) == "'all'" for one in call.keywords)
+
+
 def _exercise_of(node: ast.stmt) -> str:
     """The exercise that a statement is a check of, as it is written; empty if it is none."""
-    for one in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-        if isinstance(one, ast.Call) and _last_name(one.func) == "exercise":
-            return ast.unparse(one.args[0]) if one.args else ""
-    return ""
+    call = decorator(node, "exercise")
+    return ast.unparse(call.args[0]) if call and call.args else ""
 
 
-def _skipping(check: ast.FunctionDef) -> str:
-    """A check with the same name, exercise and sentence that skips itself."""
-    marks: list[ast.expr] = [
-        one for one in check.decorator_list if isinstance(one, ast.Call) and _last_name(one.func) == "exercise"
-    ]
-    body = [ast.parse(f"import pytest; pytest.skip({_REASON!r})").body]
-    docstring = [check.body[0]] if ast.get_docstring(check) is not None else []
-    arguments = ast.arguments(posonlyargs=[], args=[ast.arg("submission")], kwonlyargs=[], kw_defaults=[], defaults=[])
-    made = ast.FunctionDef(
-        name=check.name, args=arguments, body=[*docstring, *body[0]], decorator_list=marks, lineno=check.lineno
-    )
-    return f"{ast.unparse(ast.fix_missing_locations(made))}\n"
+def _skipping(check: ast.stmt) -> str:
+    """A check with the same name, exercise and sentence that skips itself; empty if the statement is no check."""
+    call = decorator(check, "exercise")
+    if call is None or not isinstance(check, ast.FunctionDef):
+        return ""
+    (made,) = ast.parse(_SKIP.format(name=check.name)).body
+    assert isinstance(made, ast.FunctionDef)
+    made.decorator_list = [call]
+    made.body[:0] = check.body[:1] if ast.get_docstring(check) is not None else []
+    return f"{ast.unparse(made)}\n"
 
 
-def _names_from(tree: ast.Module, modules: set[str]) -> set[str]:
-    """The names that a file binds by importing modules with answers, or something of them."""
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    return {name for node in imports for name in _imported(node, modules)}
+def _imports(tree: ast.AST, modules: set[str]) -> bool:
+    """Whether something in a tree imports one of these modules, or something of them."""
+    imported: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imported += [f"{node.module}.{one.name}" for one in node.names]
+    return any(_is_of(name, modules) for name in imported)
 
 
-def _imported(node: ast.Import | ast.ImportFrom, modules: set[str]) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [one.asname or one.name.partition(".")[0] for one in node.names if _is_of(one.name, modules)]
-    home = node.module or ""
-    return [one.asname or one.name for one in node.names if _is_of(home, modules) or f"{home}.{one.name}" in modules]
+def _is_of(name: str, modules: set[str]) -> bool:
+    return any(f"{name}.".startswith(f"{one}.") for one in modules)
 
 
-def _is_of(module: str, modules: set[str]) -> bool:
-    return any(module == one or module.startswith(f"{one}.") for one in modules)
+def _functions(source: bytes) -> Iterator[Function]:
+    return (node for node in ast.walk(ast.parse(source)) if isinstance(node, Function))
 
 
-def _uses(node: ast.stmt, names: set[str]) -> bool:
-    return any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(node))
-
-
-def _bound_by(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, _Function | ast.ClassDef):
-        yield node.name
-        return
-    yield from (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _functions(tree: ast.Module) -> Iterator[_Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, _Function))
-
-
-def _size(function: _Function) -> int:
-    """The number of nodes of a function but for its docstring and annotations, which `_shape` compares."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return sum(1 for statement in body for _ in ast.walk(statement))
-
-
-def _shape(function: _Function) -> str:
+def _shape(function: Function) -> str:
     """What a function does, whatever its names are; empty for one that is too short to tell."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    made = ast.Module([_plain(ast.unparse(one)) for one in body], [])
-    nodes = list(ast.walk(made))
+    body = ast.Module(function.body[1:] if ast.get_docstring(function) is not None else function.body, [])
+    nodes = list(ast.walk(body))
     if len(nodes) < _FEWEST_NODES:
         return ""
     arguments = [one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)]
     stored = [one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
     numbers = {name: f"_{number}" for number, name in enumerate(dict.fromkeys([*arguments, *stored]))}
-    for one in nodes:
-        if isinstance(one, ast.Name):
-            one.id = numbers.get(one.id, one.id)
-        elif isinstance(one, ast.arg):
-            one.arg, one.annotation = numbers.get(one.arg, one.arg), None
-    return ast.dump(made)
-
-
-def _plain(text: str) -> ast.stmt:
-    return ast.parse(text).body[0]
+    return re.sub(
+        r"(Name\(id=|arg\(arg=)'(\w+)'", lambda found: found[1] + numbers.get(found[2], found[2]), ast.dump(body)
+    )

@@ -92,15 +92,12 @@ def _blocks(content: bytes) -> dict[str, list[list[str]]]:
     lines = lines_in(content)
     found: dict[str, list[list[str]]] = {}
     for name, number in _heads(lines):
-        found.setdefault(name, []).append(_block_at(lines, number))
+        start, end = _lines_of(lines, number)
+        found.setdefault(name, []).append(lines[start - 1 : end])
     return found
 
 
 def block_of(lines: list[str], name: str) -> list[str]:
     """The lines of a definition; none if there is none."""
-    return _block_at(lines, dict(_heads(lines)).get(name, 0))
-
-
-def _block_at(lines: list[str], number: int) -> list[str]:
-    start, end = _lines_of(lines, number)
+    start, end = definition(lines, name)
     return lines[start - 1 : end] if start else []

@@ -1,39 +1,53 @@
-"""The folder that `grader init` made: which course it belongs to, and how far its student is.
+"""The folder that `grader init` made: which course it belongs to, and how far its student is; and installed courses.
 
-Its notes are a convenience for one student: no verdict and no mark ever comes from them.
+The folder's notes are a convenience for one student: no verdict and no mark ever comes from them. Installed courses are
+found by the entry points of their packages; never imports any of them.
 """
 
 from __future__ import annotations
 
 import contextlib
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from grader.course.installed import folder_of
-from grader.errors import UserError
+from grader.errors import UserError, did_you_mean
 from grader.files import write_atomically
 
 HIDDEN: Final = ".torchkata"
 """The folder's own folder: hidden, and never a part of a submission."""
-_FOLDER: Final = "folder.json"
+ORIGIN: Final = "folder.json"
 _PROGRESS: Final = "progress.json"
+GROUP: Final = "torchkata.courses"
+"""The entry points of installed courses: ``attention = "attention_course"``, the course's name and its module."""
 COURSE: Final = "course"
 STUBS: Final = "stubs"
 State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
 
 
-class FolderNote(msgspec.Struct, frozen=True):
-    """The notes of `init` about a folder.
+class Origin(msgspec.Struct, frozen=True):
+    """The course that a folder belongs to: the note of `init` about it.
 
     Attributes:
-        has_course: whether the course lies in it.
-        course: the name of the installed course that it belongs to; empty for the shipped one.
+        has_course: whether the course lies in the folder.
+        course: the name of the installed course; empty for the shipped one.
     """
 
     has_course: bool = False
     course: str = ""
+
+    @classmethod
+    def of(cls, given: Path | None) -> Origin:
+        """That of the course which an option names."""
+        if given is None:
+            return SHIPPED
+        return cls(course=str(given)) if is_name(given) else cls(has_course=True)
+
+
+SHIPPED: Final = Origin()
 
 
 class LastCheck(msgspec.Struct, frozen=True):
@@ -49,17 +63,14 @@ class Home:
 
     Attributes:
         folder: the folder of the student's files.
-        course_name: the name of the installed course that it belongs to, or empty.
-        has_course: whether the course lies in the folder.
+        origin: the course that it belongs to.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        noted = FolderNote()
+        self.origin = Origin()
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            noted = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=FolderNote)
-        self.has_course = noted.has_course
-        self.course_name = noted.course
+            self.origin = msgspec.json.decode((folder / HIDDEN / ORIGIN).read_bytes(), type=Origin)
 
     @property
     def course(self) -> Path | None:
@@ -68,15 +79,15 @@ class Home:
         Raises:
             UserError: the course is not installed any more.
         """
-        if self.course_name:
+        if name := self.origin.course:
             try:
-                return folder_of(self.course_name)
+                return folder_of(name)
             except UserError:
                 raise UserError(
-                    f"the course of {self.folder}, `{self.course_name}`, is not installed here",
+                    f"the course of {self.folder}, `{name}`, is not installed here",
                     fix="install its package; what is installed: grader courses",
                 ) from None
-        return self.folder / HIDDEN / COURSE if self.has_course else None
+        return self.folder / HIDDEN / COURSE if self.origin.has_course else None
 
     @classmethod
     def find(cls, start: Path | None = None) -> Home | None:
@@ -84,9 +95,14 @@ class Home:
         with contextlib.suppress(OSError):
             here = (start or Path()).resolve()
             for folder in (here, *here.parents):
-                if (folder / HIDDEN / _FOLDER).is_file() and not (folder / HIDDEN).is_symlink():
+                if (folder / HIDDEN / ORIGIN).is_file() and not (folder / HIDDEN).is_symlink():
                     return cls(folder)
         return None
+
+    @classmethod
+    def here(cls) -> Home:
+        """The home of the current folder; without one, this folder as if it were a home without progress."""
+        return cls.find() or cls(Path())
 
     def base(self, topic: str) -> bytes | None:
         """The stub that the student began a topic with; None if it is not known."""
@@ -101,12 +117,71 @@ class Home:
         return {}
 
     def note(self, marks: dict[str, LastCheck]) -> None:
-        """Keeps how some exercises went; keeps nothing if the folder cannot be written."""
-        with contextlib.suppress(OSError):
-            data = msgspec.json.encode({**self.marks(), **marks})
-            write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)
+        """Keeps how some exercises went; keeps nothing if the folder cannot be written, or is a link."""
+        file = self.folder / HIDDEN / _PROGRESS
+        if not file.parent.is_symlink():  # the target is not ours to write to
+            with contextlib.suppress(OSError):
+                write_atomically(file, [msgspec.json.encode({**self.marks(), **marks})], durable=False)
 
 
-def folder_note(has_course: bool, course: str = "") -> tuple[str, bytes]:
-    """Path and content of the file that makes a folder a home."""
-    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(FolderNote(has_course, course))
+class InstalledCourse(msgspec.Struct, frozen=True):
+    """A course of an installed package.
+
+    Attributes:
+        name: the one to give to ``--course``.
+        folder: with its course.toml; None if the package has no such folder.
+        package: the distribution that it came with.
+    """
+
+    name: str
+    folder: Path | None
+    package: str
+
+
+def installed_courses() -> list[InstalledCourse]:
+    """All installed courses, by name."""
+    points = metadata.entry_points(group=GROUP)
+    found = {InstalledCourse(one.name, _folder(one.value), one.dist.name if one.dist else "?") for one in points}
+    return sorted(found, key=lambda one: (one.name, one.package))
+
+
+def folder_of(name: str) -> Path:
+    """The folder of the installed course with that name.
+
+    Raises:
+        UserError: there is none, or several packages have one.
+    """
+    every = installed_courses()
+    found = [one for one in every if one.name == name]
+    if len(found) > 1:
+        packages = " and ".join(one.package for one in found)
+        raise UserError(f"several packages have a course called `{name}`: {packages}", fix="uninstall one of them")
+    if not found:
+        similar = did_you_mean(name, [one.name for one in every])
+        raise UserError(
+            f"there is no folder and no installed course called `{name}`{similar}", fix="all courses: grader courses"
+        )
+    if found[0].folder is None:
+        raise UserError(f"the package {found[0].package} has no course.toml for its course `{name}`")
+    return found[0].folder
+
+
+def is_name(path: Path) -> bool:
+    """Whether something that was given as a course can only be the name of an installed one."""
+    return len(path.parts) == 1 and not path.is_absolute() and not path.exists()
+
+
+def manifest_in(folder: Path) -> Path | None:
+    """The course.toml of a course's folder: in it, or in exercises/ under it; None if there is none."""
+    places = [folder / "course.toml", folder / "exercises" / "course.toml"]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _folder(module: str) -> Path | None:
+    top, *inside = module.split(".")
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    places = [Path(place, *inside) for place in (spec.submodule_search_locations or ())] if spec else []
+    return next((place.resolve() for place in places if manifest_in(place)), None)

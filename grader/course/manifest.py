@@ -3,39 +3,149 @@
 Never looks at any other file and never guesses: an unknown key is an error, not a comment.
 """
 
+import json
 import keyword
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import inspect
 from msgspec.structs import replace
 
-from grader.course.allowed import known_keys, wrong_value
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
-from grader.course.rubric import problems, with_points
-from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
+from grader.text import printable
 
-T = TypeVar("T")
-_MODULES: Final = sys.stdlib_module_names | {"grader", "torch"}
-"""Names that a topic cannot have: its file would be found in the place of these modules."""
+Credit = Literal["all", "per-check"]
+"""How an exercise earns points: all of them if every check passes, or those of each check that passes."""
+ALWAYS: Final = "always"
+"""Until when a check is hidden that is never shown."""
+Kind = Literal["automatic", "manual"]
+"""Who decides an exercise's points: its checks, or a person by a rubric."""
 Key = tuple[str | int, ...]
 """Where a value is in the manifest: ``("topics", 0, "exercises", 2, "points")``."""
+
+_MODULES: Final = sys.stdlib_module_names | {"grader", "torch"}
+"""Names that a topic cannot have: its file would be found in the place of these modules."""
+_MOST_ITEMS: Final = 9
+"""Each item of a rubric has a digit as its key in `grader mark`."""
+_MOST_TEXT: Final = 200
+"""Characters of an item's text: it stands on one line."""
+_OF_CHECKS: Final = ("needs", "credit", "hidden_until", "hints_for")
+_NOT_SHOWN: Final = (".ipynb", ".zip", ".tar", ".gz", ".tgz", ".rar", ".7z", ".bz2", ".xz", ".zst")
+_OURS: Final = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
+_WORDS: Final[dict[type, str]] = {
+    inspect.BoolType: "true or false",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.StrType: "text in quotes",
+}
+_LONGEST_VALUE: Final = 60
+"""Characters of a wrong value that a message shows."""
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
-_KEYS_OF_MARKS = re.compile(
-    rb"^[ \t]*(?:due|late_penalty_per_day|late_grace_minutes|late_cap|late_until|resubmissions|weight|letters)"
-    rb"[ \t]*=.*\n?",
-    re.MULTILINE,
-)
+_LATE: Final[dict[str, Callable[[object], Any]]] = {
+    "due": read_due,
+    "late_penalty_per_day": read_penalty,
+    "late_grace_minutes": read_minutes,
+    "late_cap": read_fraction,
+    "late_until": read_due,
+}
+"""The keys of ``[course]`` about late work, in the order of `LatePolicy`, and how each is read."""
+_KEYS_OF_MARKS = "|".join([*_LATE, "resubmissions", "weight", "letters"])
+
+
+class RubricItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that a person looks for: one ``[[topics.exercises.rubric]]`` table.
+
+    Attributes:
+        text: the requirement, in words.
+        points: for meeting it.
+    """
+
+    text: str
+    points: float
+
+
+class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One function or class to write, or work that a person marks: one ``[[topics.exercises]]`` table.
+
+    Attributes:
+        points: for all of it; with a rubric, the sum of its items.
+        hints_for: names of checks, each with the number (from 1) of the hint that is for it; such a hint is shown
+            beside no other check.
+        credit: how it earns its points; None in the table: as its topic, or the course, says.
+        hidden_until: until when checks with ``hidden="all"`` are hidden from students: a date in the table, an ISO time
+            with offset or `ALWAYS` here.
+        topic: the topic's name; no key of the table, so that it has a name there which no key has.
+        needs: exercises that must pass first; full names; the table may leave out the topic.
+        kind: who decides its points.
+        rubric: the items that a person looks for; only of a manual exercise.
+        file: the file of the submission that a person looks at; empty means the topic's module.
+        transcript: how `verify` runs the commands after ``$`` in its docstring; None: it does not.
+    """
+
+    name: str
+    points: float = 0.0
+    hints: tuple[str, ...] = ()
+    hints_for: dict[str, int] = {}
+    needs: tuple[str, ...] = ()
+    credit: Credit | None = None
+    hidden_until: Any = None
+    topic: str = msgspec.field(default="", name="<topic>")
+    kind: Kind = "automatic"
+    rubric: tuple[RubricItem, ...] = ()
+    file: str = ""
+    transcript: Literal["torchrun"] | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.topic, self.name))  # a table cannot be hashed
+
+    @property
+    def full_name(self) -> str:
+        """``topic.name``, unique in the course."""
+        return full_name(self.topic, self.name)
+
+    @property
+    def work_file(self) -> str:
+        """The file of a submission that the exercise is in."""
+        return self.file or f"{self.topic}.py"
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One stub module and its exercises, in order of learning: one ``[[topics]]`` table.
+
+    Attributes:
+        preload: installed modules that are slow to import and that its exercises use: loaded once, before grading.
+        credit: how its exercises earn their points; None: as the course says.
+        weight: how much it counts beside the other topics; None: 1 if another one has a weight, else by its points.
+        exercises: those that have checks. A topic without any has no module.
+        manual: those that a person marks; no key of the table either.
+    """
+
+    name: str
+    title: str
+    summary: str = ""
+    reading: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+    credit: Credit | None = None
+    weight: float | None = None
+    exercises: tuple[Exercise, ...] = ()
+    manual: tuple[Exercise, ...] = msgspec.field(default=(), name="<manual>")
+
+
+def full_name(topic: str, exercise: str) -> str:
+    """``topic.exercise``; a name that is full already stays as it is."""
+    return exercise if "." in exercise else f"{topic}.{exercise}"
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +176,14 @@ class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest:
-    """A manifest as data, and the line of each of its entries."""
+    """A manifest as data, and the line of each of its entries.
+
+    Attributes:
+        course: the table ``[course]`` as it is written.
+        topics: complete: exercises know their topics, and those that a person marks are apart.
+        late: when work is due, and the cost of late work.
+        marks: how points make a mark.
+    """
 
     def __init__(self, file: Path) -> None:
         """Read and convert `file`.
@@ -86,22 +203,31 @@ class Manifest:
         try:
             tables: Any = msgspec.toml.decode(text)
         except msgspec.DecodeError as error:
-            raise self._syntax_error(str(error), text) from None
+            found = _SYNTAX_LINE.search(str(error))
+            line = int(found[1]) if found else max(1, len(text.splitlines()))
+            message = _SYNTAX_LINE.sub("", str(error)).replace(" (at end of document)", " at the end of the file")
+            raise CourseError(file, line, f"not valid TOML: {message}") from None
         try:
             entry = msgspec.convert(tables, ManifestEntry)
         except msgspec.ValidationError as error:
             raise self._wrong_entry(str(error), tables) from None
-        self._require_only_keys_of_the_file(tables)
-        topics = tuple(topic.with_full_names(entry.course.credit) for topic in entry.topics)
-        self.entry = replace(entry, topics=topics)
-        self._require_rubrics(tables)
-        self._read_hidden_until()
-        self._require_topics()
+        if not entry.topics:
+            raise self.error("a course needs at least one [[topics]]")
+        self.course = entry.course
+        self._keys: dict[str, Key] = {}
+        until = self._read(entry.course.hidden_until, read_due, "course", "hidden_until")
+        self._hidden_until = until.isoformat() if until else ALWAYS
+        self.topics = tuple(
+            self._topic(topic, tables["topics"][number], ("topics", number))
+            for number, topic in enumerate(entry.topics)
+        )
         self._require_needs()
-        self._keys = {exercise.full_name: key for key, exercise in self._exercises()}
-        self._set_manual_apart()
-        self.late = self._late()
-        self.marks = self._marks()
+        self.late = LatePolicy(*[self._read(getattr(entry.course, key), _LATE[key], "course", key) for key in _LATE])
+        if self.late.due and self.late.until and self.late.until < self.late.due:
+            raise self.error("late_until: the last date is before the due date", "course", "late_until")
+        weights = tuple((topic.name, topic.weight) for topic in self.topics if topic.weight is not None)
+        letters = self._read(self.course.letters, read_letters, "course", "letters") or ()
+        self.marks = MarkPolicy(self.course.resubmissions, weights, letters)
 
     def line(self, *key: str | int) -> int:
         """The line of `key`, or of the nearest table that would contain it; 1 if there is none."""
@@ -113,157 +239,178 @@ class Manifest:
         """A `CourseError` at the line of `key`."""
         return CourseError(self.file, self.line(*key), message)
 
-    def key_of(self, exercise: str) -> Key:
-        """Where the table of an exercise (full name) is."""
-        return self._keys[exercise]
+    def error_of(self, name: str, key: str, message: str) -> CourseError:
+        """A `CourseError` about a key of a topic, or of an exercise (full name)."""
+        return self.error(message, *self._keys[name], key)
 
-    def _exercises(self) -> Iterator[tuple[Key, Exercise]]:
-        for t, topic in enumerate(self.entry.topics):
-            for e, exercise in enumerate(topic.exercises):
-                yield ("topics", t, "exercises", e), exercise
+    def _read(self, value: Any, read: Callable[[Any], Any], *key: str | int) -> Any:
+        """The meaning of a value; None if there is none."""
+        try:
+            return None if value is None else read(value)
+        except (ValueError, OverflowError) as problem:
+            raise self.error(f"{key[-1]}: {problem}", *key) from None
 
-    def _require_only_keys_of_the_file(self, tables: Any) -> None:
-        """A topic and its exercises have fields that follow from the place of a table, and are no keys in the file."""
-        for t, topic in enumerate(tables.get("topics", ())):
-            if "manual" in topic:
-                raise self.error("unknown key `manual`", "topics", t, "manual")
-            for e, exercise in enumerate(topic.get("exercises", ())):
-                if "topic" in exercise:
-                    raise self.error("unknown key `topic`", "topics", t, "exercises", e, "topic")
+    def _topic(self, topic: Topic, table: Mapping[str, Any], key: Key) -> Topic:
+        self._add_name("topic", topic.name, topic.name, key)
+        if topic.name in _MODULES:
+            message = f"`name`: Python has a module `{topic.name}`; give the topic another name"
+            raise self.error(message, *key, "name")
+        for module in topic.preload:
+            if not all(part.isidentifier() for part in module.split(".")):
+                raise self.error(f"`{module}` cannot be the name of a module", *key, "preload")
+        if topic.weight is not None and not 0 <= topic.weight < math.inf:
+            raise self.error(f"weight must be a number from 0 on, not {topic.weight}", *key, "weight")
+        if not topic.exercises:
+            raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", *key)
+        every = [
+            self._exercise(topic, exercise, table["exercises"][number], (*key, "exercises", number))
+            for number, exercise in enumerate(topic.exercises)
+        ]
+        automatic = tuple(one for one in every if one.kind == "automatic")
+        return replace(topic, exercises=automatic, manual=tuple(one for one in every if one.kind == "manual"))
 
-    def _require_rubrics(self, tables: Any) -> None:
-        for key, exercise in self._exercises():
-            topic = self.entry.topics[int(key[1])]
-            table = tables["topics"][key[1]]["exercises"][key[3]]
-            for message, where in problems(exercise, topic, table):
-                raise self.error(message, *key, *where)
+    def _exercise(self, topic: Topic, exercise: Exercise, table: Mapping[str, Any], key: Key) -> Exercise:
+        until = self._read(exercise.hidden_until, read_due, *key, "hidden_until")
+        found = replace(
+            exercise,
+            topic=topic.name,
+            needs=tuple(full_name(topic.name, need) for need in exercise.needs),
+            credit=exercise.credit or topic.credit or self.course.credit,
+            hidden_until=until.isoformat() if until else self._hidden_until,
+        )
+        self._add_name("exercise", found.name, found.full_name, key)
+        for check, number in found.hints_for.items():
+            if not 1 <= number <= len(found.hints):
+                message = f"hints_for: `{check}` wants hint {number} of {len(found.hints)}"
+                raise self.error(message, *key, "hints_for")
+        if found.kind == "manual":
+            for message, place in _faults_of_manual(found, topic, table):
+                raise self.error(message, *key, *place)
+            return replace(found, points=_sum_of_items(found))
+        if "points" not in table:
+            raise self.error("missing key `points`", *key)
+        for name in ("rubric", "file"):
+            if name in table:
+                message = f'`{name}` is for what a person marks: it needs `kind = "manual"`'
+                raise self.error(message, *key, name)
+        if not 0 < found.points < math.inf:
+            raise self.error(f"points must be a number above 0, not {found.points}", *key, "points")
+        return found
 
-    def _set_manual_apart(self) -> None:
-        """Separates the exercises that a person marks from those with checks, once all are known to be right."""
-        filled = (replace(one, exercises=tuple(map(with_points, one.exercises))) for one in self.entry.topics)
-        self.entry = replace(self.entry, topics=tuple(topic.with_manual_apart() for topic in filled))
-
-    def _require_topics(self) -> None:
-        if not self.entry.topics:
-            raise self.error("a course needs at least one [[topics]]")
-        seen: dict[str, str] = {}
-        for t, topic in enumerate(self.entry.topics):
-            self._require_new_name("topic", topic.name, topic.name, seen, "topics", t, "name")
-            if topic.name in _MODULES:
-                message = f"`name`: Python has a module `{topic.name}`; give the topic another name"
-                raise self.error(message, "topics", t, "name")
-            for module in topic.preload:
-                if not all(part.isidentifier() for part in module.split(".")):
-                    raise self.error(f"`{module}` cannot be the name of a module", "topics", t, "preload")
-            if not topic.exercises:
-                raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", "topics", t)
-        for key, exercise in self._exercises():
-            self._require_new_name("exercise", exercise.name, exercise.full_name, seen, *key, "name")
-            if exercise.kind == "automatic" and not (math.isfinite(exercise.points) and exercise.points > 0):
-                raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
-            for check, number in exercise.hints_for.items():
-                if not 1 <= number <= len(exercise.hints):
-                    message = f"hints_for: `{check}` wants hint {number} of {len(exercise.hints)}"
-                    raise self.error(message, *key, "hints_for")
-
-    def _require_new_name(self, what: str, name: str, full: str, seen: dict[str, str], *key: str | int) -> None:
-        """Adds a name to those seen. Topics are files, and on some systems capitals do not tell files apart."""
+    def _add_name(self, kind: str, name: str, full: str, key: Key) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise self.error(f"`name`: `{name}` cannot be a name in Python", *key)
-        plain = full.lower() if what == "topic" else full
-        if plain in seen:
-            raise self.error(f"`name` is taken: {seen[plain]} already", *key)
-        seen[plain] = f"line {self.line(*key)} has the {what} `{full}`"
+            raise self.error(f"`name`: `{name}` cannot be a name in Python", *key, "name")
+        for known, place in self._keys.items():
+            # Topics are files, and on some systems capitals do not tell files apart.
+            if known == full or (kind == "topic" and known.lower() == full.lower()):
+                taken = f"line {self.line(*place, 'name')} has the {kind} `{known}` already"
+                raise self.error(f"`name` is taken: {taken}", *key, "name")
+        self._keys[full] = key
 
     def _require_needs(self) -> None:
-        needs = {exercise.full_name: exercise.needs for _, exercise in self._exercises()}
-        by_hand = {exercise.full_name for _, exercise in self._exercises() if exercise.kind == "manual"}
-        for key, exercise in self._exercises():
-            name = exercise.full_name
-            reached: set[str] = set()
-            frontier = list(needs[name])
-            for need in frontier:
+        needs = {one.full_name: one.needs for topic in self.topics for one in topic.exercises}
+        by_hand = {one.full_name for topic in self.topics for one in topic.manual}
+        for name, wanted in needs.items():
+            for need in wanted:
+                if need in by_hand:
+                    raise self.error_of(name, "needs", f"`{name}` needs `{need}`, which a person marks")
                 if need not in needs:
                     message = f"`{name}` needs `{need}`, which is not an exercise of this course"
-                    raise self.error(message + did_you_mean(need, needs), *key, "needs")
-                if need in by_hand:
-                    raise self.error(f"`{name}` needs `{need}`, which a person marks", *key, "needs")
-            while frontier:
-                need = frontier.pop()
-                if need == name:
-                    raise self.error(f"`{name}` needs itself, directly or through others", *key, "needs")
-                if need not in reached:
-                    reached.add(need)
-                    frontier.extend(needs.get(need, ()))
-
-    def _read_hidden_until(self) -> None:
-        """Puts the times until which checks are hidden in the place of dates: the exercise's own, else the course's."""
-        usual = self._time(self.entry.course.hidden_until, ALWAYS, "course", "hidden_until")
-        times = [self._time(one.hidden_until, usual, *key, "hidden_until") for key, one in self._exercises()]
-        left = iter(times)
-        topics = (
-            replace(topic, exercises=tuple(replace(one, hidden_until=next(left)) for one in topic.exercises))
-            for topic in self.entry.topics
-        )
-        self.entry = replace(self.entry, topics=tuple(topics))
-
-    def _time(self, value: Any, usual: str, *key: str | int) -> str:
+                    raise self.error_of(name, "needs", message + did_you_mean(need, needs))
         try:
-            return usual if value is None else read_due(value).isoformat()
-        except ValueError as problem:
-            raise self.error(f"hidden_until: {problem}", *key) from None
-
-    def _late(self) -> LatePolicy:
-        course = self.entry.course
-        policy = LatePolicy(
-            due=self._read("due", read_due) if course.due is not None else None,
-            per_day=self._read("late_penalty_per_day", read_penalty),
-            grace_minutes=self._read("late_grace_minutes", read_minutes),
-            cap=self._read("late_cap", read_fraction),
-            until=self._read("late_until", read_due) if course.late_until is not None else None,
-        )
-        if policy.due and policy.until and policy.until < policy.due:
-            raise self.error("late_until: the last date is before the due date", "course", "late_until")
-        return policy
-
-    def _marks(self) -> MarkPolicy:
-        course = self.entry.course
-        for t, topic in enumerate(self.entry.topics):
-            if topic.weight is not None and not (math.isfinite(topic.weight) and topic.weight >= 0):
-                raise self.error(f"weight must be a number from 0 on, not {topic.weight}", "topics", t, "weight")
-        weights = tuple((topic.name, topic.weight) for topic in self.entry.topics if topic.weight is not None)
-        letters = () if course.letters is None else self._read("letters", read_letters)
-        return MarkPolicy(course.resubmissions, weights, letters)
-
-    def _read(self, key: str, read: Callable[[object], T]) -> T:
-        """A value of the table ``[course]``."""
-        try:
-            return read(getattr(self.entry.course, key))
-        except (ValueError, OverflowError) as problem:
-            raise self.error(f"{key}: {problem}", "course", key) from None
-
-    def _syntax_error(self, message: str, text: str) -> CourseError:
-        found = _SYNTAX_LINE.search(message)
-        line = int(found.group(1)) if found else max(1, len(text.splitlines()))
-        message = _SYNTAX_LINE.sub("", message).replace(" (at end of document)", " at the end of the file")
-        return CourseError(self.file, line, f"not valid TOML: {message}")
+            TopologicalSorter(needs).prepare()
+        except CycleError as error:
+            name = next(name for name in needs if name in error.args[1])
+            raise self.error_of(name, "needs", f"`{name}` needs itself, directly or through others") from None
 
     def _wrong_entry(self, message: str, tables: Any) -> CourseError:
+        """The error for a message of msgspec: which keys or values are allowed, in the words of an author."""
         message, _, path = message.partition(" - at ")
         key: Key = tuple(int(part) if part.isdigit() else part for part in re.findall(r"\w+", path))
-        unknown = _UNKNOWN.match(message)
-        if unknown:
-            name = unknown.group(1)
-            similar = did_you_mean(name, known_keys(ManifestEntry, key))
-            return self.error(f"unknown key `{name}`{similar}", *key, name)
         if message.startswith("Object missing required field"):
             return self.error(message.replace("Object missing required field", "missing key"), *key)
-        return self.error(wrong_value(ManifestEntry, key, tables), *key)
+        kind: Any = inspect.type_info(ManifestEntry)
+        found, name = tables, ""
+        for part in key:
+            found = found[part]
+            name = f"an entry of `{name}`" if isinstance(part, int) else part
+            if isinstance(kind, inspect.StructType):
+                kind = next(field.type for field in kind.fields if field.encode_name == part)
+            else:
+                kind = kind.item_type
+        if unknown := _UNKNOWN.match(message):
+            known = [field.encode_name for field in kind.fields if field.encode_name.isidentifier()]
+            return self.error(f"unknown key `{unknown[1]}`{did_you_mean(unknown[1], known)}", *key, unknown[1])
+        if isinstance(kind, inspect.DictType) and isinstance(found, dict):
+            name, kind = f"each value of `{name}`", kind.value_type
+        shown = json.dumps(found, default=str, ensure_ascii=False)
+        shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
+        return self.error(f"{name if ' ' in name else f'`{name}`'} must be {_words(kind)}, not {shown}", *key)
+
+
+def _words(kind: Any) -> str:
+    """The values that a type allows."""
+    if isinstance(kind, inspect.UnionType):
+        return " or ".join(_words(one) for one in kind.types if not isinstance(one, inspect.NoneType))
+    if isinstance(kind, inspect.LiteralType):
+        *first, last = (json.dumps(value) for value in kind.values)
+        return f"{', '.join(first)} or {last}" if first else last
+    if isinstance(kind, inspect.VarTupleType):
+        one = _words(kind.item_type)
+        return "one or more tables" if one == "a table" else f"a list of {one}"
+    return _WORDS.get(type(kind), "a table")
+
+
+def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]) -> Iterator[tuple[str, Key]]:
+    """The faults of an exercise that a person marks, each with the key in its table that it is about."""
+    name, rubric = exercise.full_name, exercise.rubric
+    for key in _OF_CHECKS:
+        if key in table:
+            yield f"`{key}` is for exercises with checks, and a person marks `{name}`", (key,)
+    if not rubric:
+        yield f"`{name}` has no [[topics.exercises.rubric]]: a person would have nothing to mark by", ()
+    if len(rubric) > _MOST_ITEMS:
+        message = f"a rubric has at most {_MOST_ITEMS} items, not {len(rubric)}: each has a key"
+        yield message, ("rubric", _MOST_ITEMS)
+    for number, (text, points) in enumerate((item.text, item.points) for item in rubric):
+        if not 0 < points < math.inf:
+            yield f"points of an item must be a number above 0, not {points:g}", ("rubric", number, "points")
+        of_text = ("rubric", number, "text")
+        if not text.strip() or "\n" in text or "\t" in text or printable(text) != text:
+            yield "text of an item must be one line of plain text", of_text
+        if len(text) > _MOST_TEXT:
+            yield f"text of an item has at most {_MOST_TEXT} characters, not {len(text)}", of_text
+        if text in (item.text for item in rubric[:number]):
+            yield f"two items have the text `{text}`", of_text
+    total = _sum_of_items(exercise)
+    if "points" in table and not math.isclose(exercise.points, total, abs_tol=1e-9):
+        yield f"points: {exercise.points:g}, but the items of the rubric make {total:g}", ("points",)
+    if "file" in table and (reason := _why_no_file(exercise.file)):
+        yield f"file: `{printable(exercise.file)}` {reason}", ("file",)
+    if "file" not in table and all(one.kind == "manual" for one in topic.exercises):
+        yield f"`{name}` needs a `file`: no exercise of its topic has checks, so it has no module", ()
+
+
+def _sum_of_items(exercise: Exercise) -> float:
+    """The points of an exercise that a person marks; tenths make up a whole."""
+    return round(math.fsum(item.points for item in exercise.rubric), 9)
+
+
+def _why_no_file(file: str) -> str:
+    """Why this cannot be a file that a student hands in; empty if it can."""
+    parts = file.split("/")
+    if file.startswith("/") or "\\" in file or ":" in file or any(part in ("", ".", "..") for part in parts):
+        return "must be a path below the folder with the work, with / between its parts"
+    if any(part.startswith(".") or part in _OURS for part in parts) or printable(file) != file:
+        return "is no name of a student's file"
+    if PurePosixPath(file).suffix.lower() in _NOT_SHOWN:
+        return "cannot be looked at: name a text, a picture, a PDF or a Python file"
+    return ""
 
 
 def without_due_dates(manifest: bytes) -> bytes:
     """The manifest's text without the lines about late work and marks, which change no result."""
-    return _KEYS_OF_MARKS.sub(b"", manifest)
+    return re.sub(rf"^[ \t]*(?:{_KEYS_OF_MARKS})[ \t]*=.*\n?".encode(), b"", manifest, flags=re.MULTILINE)
 
 
 def _lines_of(text: str) -> dict[Key, int]:
@@ -272,21 +419,18 @@ def _lines_of(text: str) -> dict[Key, int]:
     count: dict[Key, int] = {}
     table: Key = ()
     for number, line in enumerate(text.splitlines(), start=1):
-        header = _HEADER.match(line)
-        if header:
-            *parents, last = (part.strip() for part in header.group(2).split("."))
+        if header := _HEADER.match(line):
             table = ()
+            *parents, last = (part.strip() for part in header[2].split("."))
             for name in parents:
                 table = (*table, name)
                 if table in count:
                     table = (*table, count[table])
             table = (*table, last)
-            if header.group(1) == "[[":
+            if header[1] == "[[":
                 count[table] = count.get(table, -1) + 1
                 table = (*table, count[table])
             lines.setdefault(table, number)
-            continue
-        entry = _ENTRY.match(line)
-        if entry:
-            lines.setdefault((*table, entry.group(1)), number)
+        elif entry := _ENTRY.match(line):
+            lines.setdefault((*table, entry[1]), number)
     return lines

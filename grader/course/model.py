@@ -10,21 +10,21 @@ import importlib.machinery
 import keyword
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
-from grader.course.installed import folder_of, is_name
-from grader.course.manifest import Manifest, without_due_dates
+from grader.course.home import folder_of, is_name, manifest_in
+from grader.course.manifest import Exercise, Manifest, Topic, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
-from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions, read_pictures
-from grader.course.topic import Exercise, Topic
+from grader.course.source import checks_of, pictured
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.kit import ANSWER_FOLDERS, Kit
 
+T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CLUTTER: Final = frozenset({"__pycache__", "node_modules"})
 
@@ -63,20 +63,20 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         root, manifest_file, checks_dir = _locate(path)
         manifest = Manifest(manifest_file)
         course = cls(
-            name=manifest.entry.course.name,
-            title=manifest.entry.course.title,
+            name=manifest.course.name,
+            title=manifest.course.title,
             root=root,
             manifest=manifest_file,
-            topics=manifest.entry.topics,
+            topics=manifest.topics,
             exercises_dir=root / "exercises",
             solutions_dir=root / "solutions",
             checks_dir=checks_dir,
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
             marks=manifest.marks,
-            show_solutions=manifest.entry.course.show_solutions,
-            strict_import=manifest.entry.course.strict_import,
-            finish=manifest.entry.course.finish,
+            show_solutions=manifest.course.show_solutions,
+            strict_import=manifest.course.strict_import,
+            finish=manifest.course.finish,
         )
         if complete:
             _require_files(course, manifest)
@@ -125,10 +125,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UnknownName: if there is none.
         """
-        for topic in self.topics:
-            if topic.name == name:
-                return topic
-        raise _unknown("topic", name, [topic.name for topic in self.topics])
+        return _named(name, "topic", {one.name: one for one in self.topics})
 
     def exercise(self, name: str) -> Exercise:
         """The exercise whose full name (``topic.name``) is `name`.
@@ -136,10 +133,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UnknownName: if there is none.
         """
-        for exercise in self.all_exercises:
-            if exercise.full_name == name:
-                return exercise
-        raise _unknown("exercise", name, [exercise.full_name for exercise in self.all_exercises])
+        return _named(name, "exercise", {one.full_name: one for one in self.all_exercises})
 
     def stub_file(self, topic: str) -> Path:
         """The topic's stub module."""
@@ -188,46 +182,18 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name in needs if name in wanted)
 
     def _meant_by(self, name: str) -> list[str]:
-        for topic in self.topics:
-            if topic.name == name:
-                return [exercise.full_name for exercise in (*topic.exercises, *topic.manual)]
+        found = [one.full_name for one in self.all_exercises if name in (one.topic, one.full_name)]
+        if found:
+            return found
         if "." in name:
             return [self.exercise(name).full_name]
-        found = [exercise.full_name for exercise in self.all_exercises if exercise.name == name]
+        known: dict[str, list[str]] = {topic.name: [] for topic in self.topics}
+        for one in self.all_exercises:
+            known.setdefault(one.name, []).append(one.full_name)
+        found = _named(name, "topic or exercise", known)
         if len(found) > 1:
             raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
-        if not found:
-            known = [topic.name for topic in self.topics] + [exercise.name for exercise in self.all_exercises]
-            raise _unknown("topic or exercise", name, known)
         return found
-
-
-def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
-    """The checks in ``checks/test_<topic>.py``, in order.
-
-    Raises:
-        CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
-    """
-    return read_checks(course.check_file(topic), course.topic(topic))
-
-
-def pictured(course: Course) -> tuple[str, ...]:
-    """The exercises (full names) that have pictures, in the course's order.
-
-    Raises:
-        CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
-    """
-    found = {name for topic in course.modules for name in read_pictures(course.check_file(topic.name), topic)}
-    return tuple(one.full_name for one in course.exercises if one.full_name in found)
-
-
-def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
-    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
-
-    Raises:
-        CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
-    """
-    return read_misconceptions(course.misconceptions_file(topic), course.topic(topic))
 
 
 def content_hash(course: Course) -> str:
@@ -235,18 +201,23 @@ def content_hash(course: Course) -> str:
 
     The same course gives the same hash wherever it is installed, and whenever its work is due.
     """
-    files = [("course.toml", course.manifest)]
-    files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.modules]
-    templates = {exercise.file for exercise in course.manual if exercise.file}
-    files += [(f"exercises/{name}", course.exercises_dir / name) for name in templates]
-    files += [*files_below(course.solutions_dir, "solutions"), *checking_files(course)]
+    solutions = files_below(course.solutions_dir, "solutions")
     digest = hashlib.sha256()
-    for label, file in sorted(files):
-        if file.is_file():
-            data = without_due_dates(file.read_bytes()) if file == course.manifest else file.read_bytes()
-            digest.update(f"{label}\0{len(data)}\0".encode())
-            digest.update(data)
+    for label, file in sorted([*files_to_begin_with(course), *solutions, *checking_files(course)]):
+        data = without_due_dates(file.read_bytes()) if file == course.manifest else file.read_bytes()
+        digest.update(f"{label}\0{len(data)}\0".encode())
+        digest.update(data)
     return digest.hexdigest()
+
+
+def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
+    """Manifest, stubs, and the templates of work that a person marks, each with its path within the course."""
+    yield "course.toml", course.manifest
+    files = {course.stub_file(topic.name) for topic in course.modules}
+    files |= {course.template_file(exercise) for exercise in course.manual}
+    for file in sorted(files):
+        if file.is_file():
+            yield file.relative_to(course.root).as_posix(), file
 
 
 def checking_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -274,8 +245,7 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
         folder = folder.parent
     if folder.name == "exercises" and (folder / "course.toml").is_file():
         folder = folder.parent
-    places = [folder / "course.toml", folder / "exercises" / "course.toml"]
-    manifest = next((place for place in places if place.is_file()), None)
+    manifest = manifest_in(folder)
     if manifest is None:
         raise CourseError(folder, None, "not a course: no course.toml in this folder or in exercises/ under it")
     shipped = folder in (_PACKAGE.parent, _PACKAGE / "shipped")
@@ -283,48 +253,48 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
 
 
 def _require_files(course: Course, manifest: Manifest) -> None:
-    for t, topic in enumerate(course.topics):
-        if not topic.exercises:
-            continue
-        for what, file in (("stub module", course.stub_file(topic.name)), ("checks", course.check_file(topic.name))):
-            if not file.is_file():
-                error = manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
-                if what == "stub module" and course.solution_file(topic.name).is_file():
-                    error.fix = f"make it of the solution: grader release --course {course.root}"
-                raise error
+    """Refuses topics without their files, and exercises without checks by which students could see how they did."""
+    for topic in course.modules:
+        stub, file = course.stub_file(topic.name), course.check_file(topic.name)
+        if not stub.is_file():
+            error = manifest.error_of(topic.name, "name", f"topic `{topic.name}` has no stub module: {stub} is missing")
+            if course.solution_file(topic.name).is_file():
+                error.fix = f"make it of the solution: grader release --course {course.root}"
+            raise error
+        if not file.is_file():
+            raise manifest.error_of(topic.name, "name", f"topic `{topic.name}` has no checks: {file} is missing")
         checks = checks_of(course, topic.name)
-        checked = {check.exercise for check in checks}
-        for check in checks:
-            _require_worth(check, course.exercise(check.exercise), course.check_file(topic.name))
         for exercise in topic.exercises:
-            key = manifest.key_of(exercise.full_name)
-            if exercise.full_name not in checked:
-                file = course.check_file(topic.name)
-                message = f"exercise `{exercise.full_name}` has no check in {file}"
-                raise manifest.error(message, *key, "name")
-            of_it = [one for one in checks if one.exercise == exercise.full_name]
+            name = exercise.full_name
+            of_it = [one for one in checks if one.exercise == name]
+            if not of_it:
+                raise manifest.error_of(name, "name", f"exercise `{name}` has no check in {file}")
+            weighed = next((one for one in of_it if one.points is not None), None)
+            if weighed and exercise.credit != "per-check":
+                message = f'points of a check need `credit = "per-check"` for `{name}` in course.toml'
+                raise CourseError(file, weighed.line, message)
             counting = [one for one in of_it if not one.bonus and one.points != 0]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
-                message = f"exercise `{exercise.full_name}`: {why}, so that nobody could see how it went"
-                raise manifest.error(message, *key, "name")
-            names = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
-            for name in exercise.hints_for:
-                if name not in names:
-                    message = f"hints_for: `{exercise.full_name}` has no check `{name}`{did_you_mean(name, names)}"
-                    raise manifest.error(message, *key, "hints_for")
+                message = f"exercise `{name}`: {why}, so that nobody could see how it went"
+                raise manifest.error_of(name, "name", message)
+            shown = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
+            for hinted in exercise.hints_for:
+                if hinted not in shown:
+                    message = f"hints_for: `{name}` has no check `{hinted}`{did_you_mean(hinted, shown)}"
+                    raise manifest.error_of(name, "hints_for", message)
     pictured(course)
 
 
-def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:
-    """Refuses points of a check if they would mean nothing."""
-    if check.points is not None and exercise.credit != "per-check":
-        message = f'points of a check need `credit = "per-check"` for `{exercise.full_name}` in course.toml'
-        raise CourseError(file, check.line, message)
+def _named(name: str, kind: str, known: Mapping[str, T]) -> T:
+    """What has this name.
 
-
-def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
-    return UnknownName(f"unknown {what} `{name}`" + did_you_mean(name, known))
+    Raises:
+        UnknownName: there is nothing; it says what is nearest.
+    """
+    if name not in known:
+        raise UnknownName(f"unknown {kind} `{name}`" + did_you_mean(name, known))
+    return known[name]
 
 
 _RESERVED: Final = ANSWER_FOLDERS | {"course", "grader", "submission"}
@@ -336,22 +306,18 @@ def find_kit(manifest: Manifest, root: Path, checks: Path) -> Kit | None:
     Raises:
         CourseError: if there is no such folder, or its name already means something else in Python.
     """
-    name = manifest.entry.course.kit
+    name = manifest.course.kit
     if name is None:
         return None
-    taken = _RESERVED | {topic.name for topic in manifest.entry.topics}
+    taken = _RESERVED | {topic.name for topic in manifest.topics}
     if not name.isidentifier() or keyword.iskeyword(name):
         raise manifest.error(f"kit: `{name}` cannot be the name of a module", "course", "kit")
     if name in taken or name.startswith(("_", "test_")):
         raise manifest.error(f"kit: the name `{name}` is taken; another folder name is needed", "course", "kit")
-    if name in sys.stdlib_module_names or _is_installed(name):
+    places = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
+    if name in sys.stdlib_module_names or importlib.machinery.PathFinder.find_spec(name, places) is not None:
         raise manifest.error(f"kit: `{name}` is the name of an installed module", "course", "kit")
     folder = next((place for place in (root / name, checks / name) if place.is_dir()), None)
     if folder is None or not any(folder.glob("*.py")):
         raise manifest.error(f"kit: there is no folder `{name}` with Python files in {root}", "course", "kit")
     return Kit(name=name, folder=folder.resolve())
-
-
-def _is_installed(name: str) -> bool:
-    places = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
-    return importlib.machinery.PathFinder.find_spec(name, places) is not None

@@ -3,41 +3,45 @@
 Never runs a line of the files that it reads.
 """
 
+from __future__ import annotations
+
 import ast
 import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from grader.course.topic import Topic, full_name
+from grader.course.manifest import full_name
 from grader.errors import CourseError
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+if TYPE_CHECKING:
+    from grader.course.model import Course
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 
 
 class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One check as written: ``exercise`` is the full name, ``function`` the test's name.
+    """One check as written: ``exercise`` is the full name, ``function`` the test's name, ``line`` that of its ``def``.
 
     Attributes:
         hidden: whether a failure keeps back the expected value.
         is_secret: whether students see neither its name nor its docstring.
         points: its weight among the checks of its exercise; None: 1.
         bonus: the points above the exercise's that it gives; 0 for a check that is part of the exercise.
-        end: its last line; ``line`` is that of its ``def``, and ``first`` that of its first decorator.
     """
 
     exercise: str
     function: str
     line: int
     docstring: str
-    hidden: bool = False
-    is_secret: bool = False
-    points: float | None = None
-    bonus: float = 0.0
-    first: int = 0
-    end: int = 0
+    hidden: bool
+    is_secret: bool
+    points: float | None
+    bonus: float
 
 
 class Misconception(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,14 +57,39 @@ class Misconception(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-def parse(file: Path) -> ast.Module:
-    """The syntax tree of `file`.
+class _Mark(msgspec.Struct, frozen=True):
+    """A definition with a decorator that names an exercise, such as ``@exercise("vectors.cosine", hidden=True)``."""
+
+    file: Path
+    node: Definition
+    line: int
+    target: str
+    """The exercise as it is written."""
+    exercise: str
+    """Its full name."""
+    options: dict[str, object]
+
+    def error(self, message: str, line: int = 0) -> CourseError:
+        return CourseError(self.file, line or self.line, message)
+
+    def points(self, name: str) -> float | None:
+        """Takes an option that is a number of points; None if it is not there."""
+        value = self.options.pop(name, None)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise self.error(f"{name} must be a number that is not below 0, not {value!r}")
+        return float(value)
+
+
+def parse(file: Path, content: bytes | str | None = None) -> ast.Module:
+    """The syntax tree of `file`, or of a `content` that it has or shall have.
 
     Raises:
         CourseError: if it is missing or is not Python.
     """
     try:
-        return _parsed(file.read_bytes(), file)
+        return _parsed(file.read_bytes() if content is None else content, file)
     except FileNotFoundError:
         raise CourseError(file, None, "there is no such file") from None
     except SyntaxError as error:
@@ -68,157 +97,172 @@ def parse(file: Path) -> ast.Module:
 
 
 @functools.lru_cache(maxsize=32)
-def _parsed(content: bytes, file: Path) -> ast.Module:
+def _parsed(content: bytes | str, file: Path) -> ast.Module:
     """The tree of a file that is read more than once: for its checks and for its pictures."""
     return ast.parse(content, filename=str(file))
 
 
-def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
-    """The checks in a topic's `file`, in order.
+def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
+    """The checks in ``checks/test_<topic>.py``, in order.
 
     Raises:
         CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
     """
+    file = course.check_file(topic)
+    for node in parse(file).body:
+        if isinstance(node, Function) and node.name.startswith("test_") and decorator(node, "exercise") is None:
+            raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic}.NAME")')
     found: dict[str, CheckInfo] = {}
-    for node in _definitions(parse(file)):
-        call = _decorator(node, "exercise")
-        if call is None:
-            if node.name.startswith("test_") and not isinstance(node, ast.ClassDef):
-                raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic.name}.NAME")')
-            continue
-        name, options = _literals(call, file)
+    for mark in _marks(course, topic, file, "exercise"):
+        name, line, options = mark.node.name, mark.node.lineno, mark.options
         hidden, may_change = options.pop("hidden", False), options.pop("may_change", False)
-        points = _points(options.pop("points", None), "points", file, call.lineno)
-        bonus = _points(options.pop("bonus", 0), "bonus", file, call.lineno)
+        points, bonus = mark.points("points"), mark.points("bonus") or 0.0
         if options or not (isinstance(hidden, bool) or hidden == "all") or not isinstance(may_change, bool):
-            message = '@exercise takes one name, and hidden=True or "all", may_change=True, points=, bonus='
-            raise CourseError(file, call.lineno, message)
+            raise mark.error('@exercise takes one name, and hidden=True or "all", may_change=True, points=, bonus=')
         if bonus and points is not None:
-            message = "a check has points of the exercise or a bonus beside them, not both"
-            raise CourseError(file, call.lineno, message)
-        if not node.name.startswith("test_"):
-            raise CourseError(file, node.lineno, f"`{node.name}` is not collected: a check's name begins with test_")
-        if node.name in found:
-            raise CourseError(file, node.lineno, f"`{node.name}` is defined twice, so the first one never runs")
-        exercise = _full_name(topic, name, file, call.lineno)
-        docstring = ast.get_docstring(node) or ""
-        found[node.name] = CheckInfo(
-            exercise=exercise,
-            function=node.name,
-            line=node.lineno,
-            docstring=docstring,
+            raise mark.error("a check has points of the exercise or a bonus beside them, not both")
+        if not name.startswith("test_"):
+            raise mark.error(f"`{name}` is not collected: a check's name begins with test_", line)
+        if name in found:
+            raise mark.error(f"`{name}` is defined twice, so the first one never runs", line)
+        found[name] = CheckInfo(
+            exercise=mark.exercise,
+            function=name,
+            line=line,
+            docstring=ast.get_docstring(mark.node) or "",
             hidden=bool(hidden),
             is_secret=hidden == "all",
             points=points,
-            bonus=bonus or 0.0,
-            first=min(one.lineno for one in node.decorator_list),
-            end=node.end_lineno or node.lineno,
+            bonus=bonus,
         )
     return tuple(found.values())
 
 
-def read_pictures(file: Path, topic: Topic) -> tuple[str, ...]:
-    """The exercises (full names) of which the functions in a topic's `file` of checks make pictures, in order.
+def pictured(course: Course) -> tuple[str, ...]:
+    """The exercises (full names) that have pictures, in the course's order.
 
     Raises:
-        CourseError: if a decorator's arguments are not literals, or its exercise is unknown.
+        CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
     """
-    found: list[str] = []
-    for node in _definitions(parse(file)):
-        call = _decorator(node, "picture")
-        if call is not None:
-            name, options = _literals(call, file)
-            if list(options) != ["title"] or not isinstance(options["title"], str):
-                raise CourseError(file, call.lineno, '@picture takes an exercise and title="..."')
-            found.append(_full_name(topic, name, file, call.lineno))
-    return tuple(dict.fromkeys(found))
+    found = set()
+    for topic in course.modules:
+        for mark in _marks(course, topic.name, course.check_file(topic.name), "picture"):
+            if list(mark.options) != ["title"] or not isinstance(mark.options["title"], str):
+                raise mark.error('@picture takes an exercise and title="..."')
+            found.add(mark.exercise)
+    return tuple(one.full_name for one in course.exercises if one.full_name in found)
 
 
-def without_secret(content: bytes, file: Path, topic: Topic) -> bytes:
-    """A topic's `file` of checks without those that students must not see.
-
-    Raises:
-        CourseError: as `read_checks`.
-    """
-    lines = content.splitlines(keepends=True)
-    for check in reversed(read_checks(file, topic)):
-        if check.is_secret:
-            del lines[check.first - 1 : check.end]
-    return b"".join(lines)
-
-
-def read_misconceptions(file: Path, topic: Topic) -> tuple[Misconception, ...]:
-    """The wrong answers in a topic's `file`, in order; none if there is no such file.
+def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
+    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
 
     Raises:
         CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
     """
-    if not file.is_file():
-        return ()
+    file = course.misconceptions_file(topic)
     found: list[Misconception] = []
-    for node in _definitions(parse(file)):
-        call = _decorator(node, "misconception")
-        if call is None:
-            continue
-        target, options = _literals(call, file)
-        tell, name = options.pop("tell", None), options.pop("name", None) or node.name
-        part = options.pop("part", None) or target
-        named = isinstance(name, str) and isinstance(part, str)
-        if options or not isinstance(tell, str) or not tell.strip() or not named:
-            message = '@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."'
-            raise CourseError(file, call.lineno, message)
-        if any(other.name == name or other.function == node.name for other in found):
-            raise CourseError(file, node.lineno, f"a second misconception called `{name}` in this topic")
-        exercise = _full_name(topic, target, file, call.lineno)
+    for mark in _marks(course, topic, file, "misconception") if file.is_file() else ():
+        function, line, options = mark.node.name, mark.node.lineno, mark.options
+        tell, name, part = options.pop("tell", ""), options.pop("name", function), options.pop("part", mark.target)
+        if options or not (isinstance(tell, str) and isinstance(name, str) and isinstance(part, str) and tell.strip()):
+            raise mark.error('@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."')
+        if any(other.name == name or other.function == function for other in found):
+            raise mark.error(f"a second misconception called `{name}` in this topic", line)
         found.append(
             Misconception(
-                name=str(name),
-                exercise=exercise,
-                tell=tell,
-                topic=topic.name,
-                function=node.name,
-                part=str(part),
-                line=node.lineno,
+                name=name, exercise=mark.exercise, tell=tell, topic=topic, function=function, part=part, line=line
             )
         )
     return tuple(found)
 
 
-def _definitions(module: ast.Module) -> Iterator[Definition]:
-    return (node for node in module.body if isinstance(node, Definition))
-
-
-def _decorator(node: Definition, name: str) -> ast.Call | None:
-    for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            called = decorator.func
-            if name == (called.id if isinstance(called, ast.Name) else getattr(called, "attr", None)):
-                return decorator
+def decorator(node: ast.stmt, name: str) -> ast.Call | None:
+    """The decorator of a definition that is a call of `name`, with or without a module before it."""
+    for one in node.decorator_list if isinstance(node, Definition) else ():
+        if isinstance(one, ast.Call) and name == (getattr(one.func, "id", None) or getattr(one.func, "attr", None)):
+            return one
     return None
 
 
-def _literals(call: ast.Call, file: Path) -> tuple[str, dict[str, object]]:
-    """The one positional string and the keyword literals of a decorator."""
-    try:
-        positional = [ast.literal_eval(argument) for argument in call.args]
-        options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except ValueError:
-        raise CourseError(file, call.lineno, "decorator arguments must be literals: they are read, not run") from None
-    if len(positional) != 1 or not isinstance(positional[0], str):
-        raise CourseError(file, call.lineno, "the decorator's first argument is the name of an exercise")
-    return positional[0], options
+def first_line(statement: ast.stmt) -> int:
+    """The line of a statement, or that of its first decorator."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
-def _points(value: object, what: str, file: Path, line: int) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise CourseError(file, line, f"{what} must be a number that is not below 0, not {value!r}")
-    return float(value)
+def names_bound_by(statement: ast.stmt) -> set[str]:
+    """The names that a statement at the top of a module imports, defines or assigns."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {(one.asname or one.name).partition(".")[0] for one in statement.names}
+    if isinstance(statement, Definition):
+        return {statement.name}
+    return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
-def _full_name(topic: Topic, name: str, file: Path, line: int) -> str:
-    full = full_name(topic.name, name)
-    if full not in {exercise.full_name for exercise in topic.exercises}:
-        raise CourseError(file, line, f"topic `{topic.name}` has no exercise `{name}`")
-    return full
+def _marks(course: Course, topic: str, file: Path, name: str) -> Iterator[_Mark]:
+    """The definitions at the top of a file that have the decorator `name`, in order."""
+    exercises = {one.full_name for one in course.topic(topic).exercises}
+    for node in parse(file).body:
+        call = decorator(node, name)
+        if call is None or not isinstance(node, Definition):
+            continue
+        try:
+            positional = [ast.literal_eval(argument) for argument in call.args]
+            options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        except ValueError:
+            message = "decorator arguments must be literals: they are read, not run"
+            raise CourseError(file, call.lineno, message) from None
+        if len(positional) != 1 or not isinstance(positional[0], str):
+            raise CourseError(file, call.lineno, "the decorator's first argument is the name of an exercise")
+        exercise = full_name(topic, positional[0])
+        if exercise not in exercises:
+            raise CourseError(file, call.lineno, f"topic `{topic}` has no exercise `{positional[0]}`")
+        yield _Mark(file, node, call.lineno, positional[0], exercise, options)
+
+
+def swapped_comparisons(file: Path) -> Iterator[tuple[str, int]]:
+    """The checks of a file that compare with the expected value first: students would read that it was returned.
+
+    Such a comparison has nothing from the submission in first place, and something from it in the second one.
+
+    Returns:
+        The name of each check, and the line of its first such comparison.
+
+    Raises:
+        CourseError: the file is missing or is not Python.
+    """
+    for check in parse(file).body:
+        if not (isinstance(check, ast.FunctionDef) and check.name.startswith("test_")):
+            continue
+        if any(isinstance(one, ast.keyword) and one.arg == "may_change" for one in ast.walk(check)):
+            continue  # an argument may then be in the place of a returned value
+        returned = _names_from_the_submission(check)
+        for node in ast.walk(check):
+            match node:
+                case ast.Call(ast.Name("assert_close" | "assert_equal"), [first, second, *_]):
+                    if names_in(second) & returned and not names_in(first) & returned:
+                        yield check.name, node.lineno
+                        break
+
+
+def _names_from_the_submission(check: ast.FunctionDef) -> set[str]:
+    """The names of a check for the submission, and for all that comes from it or may hold something from it."""
+    statements = [one for one in ast.walk(check) if isinstance(one, ast.stmt) and one is not check]
+    local = {name for one in statements for name in names_bound_by(one)}
+    found = {"submission"}
+    while True:
+        more: set[str] = set()
+        for statement in statements:
+            if found & names_in(statement):
+                more |= names_bound_by(statement)
+                match statement:
+                    case ast.Expr(ast.Call(ast.Attribute(holder))) | ast.For(iter=holder):
+                        more |= local & names_in(holder)  # filled by a method, or in a loop over it
+        if more <= found:
+            return found
+        found |= more
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression or a statement mentions."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

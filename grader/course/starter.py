@@ -9,26 +9,15 @@ import importlib.util
 import keyword
 import re
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from pathlib import Path
-from typing import Final
 
+from grader.course.handout import TEMPLATES, template, write, writing
 from grader.course.manifest import Manifest
 from grader.course.model import Course
-from grader.course.source import parse
+from grader.course.source import names_bound_by, parse
 from grader.course.stubs import release
 from grader.errors import UserError
 from grader.files import write_atomically
-
-_FILES: Final = {
-    "course.toml": "course.toml.txt",
-    "README.md": "README.md.txt",
-    "solutions/lines.py": "solution.txt",
-    "solutions/misconceptions/lines.py": "misconceptions.txt",
-    "solutions/equivalent_mutants.toml": "equivalent_mutants.toml.txt",
-    "checks/test_lines.py": "checks.txt",
-}
-"""The files of a new course, and the templates that they are made of."""
 
 
 def new_course(folder: Path) -> Path:
@@ -41,9 +30,12 @@ def new_course(folder: Path) -> Path:
         raise UserError(f"{folder} is not empty", fix="name a new folder; an exercise more: grader new --exercise")
     title = folder.resolve().name.replace("-", " ").replace("_", " ").strip().capitalize() or "A new course"
     name = re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-").lower() or "course"
-    with _all_or_nothing([folder / path for path in (*_FILES, "exercises/lines.py")]):
-        for path, template in _FILES.items():
-            _write(folder / path, _template(template).replace("@NAME@", name).replace("@TITLE@", title))
+    inside = TEMPLATES / "course"
+    files = {folder / file.relative_to(inside).with_suffix(""): file for file in inside.rglob("*.txt")}
+    with _all_or_nothing([*files, folder / "exercises" / "lines.py"]):
+        for file, source in files.items():
+            with writing(file):
+                write(file, template(source, NAME=name, TITLE=title).encode())
         release(Course.load(folder, complete=False))
     return folder
 
@@ -70,29 +62,25 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
         raise UserError("the shipped course belongs to the grader", fix="name your own course: --course DIR")
     if any(one.full_name == full_name for one in course.all_exercises):
         raise UserError(f"there is an exercise `{full_name}` already")
-    parts = _template("exercise.txt").replace("@TOPIC@", topic).replace("@NAME@", name).split("@@@ ")[1:]
+    parts = template(TEMPLATES / "exercise.txt", TOPIC=topic, NAME=name).split("@@@ ")[1:]
     for file in (course.solution_file(topic), course.misconceptions_file(topic), course.check_file(topic)):
         if file.exists():
             parse(file)
     solution = course.solution_file(topic)
     source = solution.read_text(encoding="utf-8") if solution.is_file() else parts[0].partition("\n")[2]
-    if name in _names_of(source):
+    if any(name in names_bound_by(node) for node in ast.parse(source).body):
         raise UserError(f"`{name}` means something else in {solution.name} already", fix="rename the exercise")
     changed = {course.manifest: _with_table(course, topic, name)}
-    head = ""
-    for part in parts:
-        place, _, text = part.partition("\n")
-        path, _, is_added = place.partition(" ")
+    for start, rest in zip(parts[::2], parts[1::2], strict=True):  # of each file its head, and what is added to it
+        path, _, head = start.partition("\n")
         file = course.root / path
-        if not is_added:
-            head = text
-            continue
         before = with_imports(file.read_text(encoding="utf-8"), head) if file.exists() else head
-        changed[file] = before.rstrip("\n") + f"\n{text}"
+        changed[file] = before.rstrip("\n") + "\n" + rest.partition("\n")[2]
     stubs = [course.stub_file(one) for one in {topic, *(one.name for one in course.modules)}]
     with _all_or_nothing([*changed, *stubs]):
         for file, text in changed.items():
-            _write(file, text)
+            with writing(file):
+                write(file, text.encode())
         return [*changed, *release(Course.load(course.manifest.parent, complete=False))]
 
 
@@ -115,19 +103,6 @@ def _all_or_nothing(files: Iterable[Path]) -> Iterator[None]:
         raise
 
 
-def _names_of(source: str) -> set[str]:
-    """The names that a module imports, defines or assigns at its top."""
-    found: set[str] = set()
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(one.asname or one.name).partition(".")[0] for one in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-        else:
-            found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    return found
-
-
 def with_imports(source: str, head: str) -> str:
     """A file with the imports of another file's head that it lacks, after its own."""
     tree = ast.parse(source)
@@ -136,12 +111,11 @@ def with_imports(source: str, head: str) -> str:
     missing = []
     for node in ast.parse(head).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [one.name for one in node.names if one.name not in known]
-            start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
-            missing += [f"{start} {', '.join(names)}"] if names else []
+            node.names = [one for one in node.names if one.name not in known]
+            missing += [ast.unparse(node)] if node.names else []
+    docstring = tree.body[:1] if ast.get_docstring(tree) is not None else []
+    after = max((node.end_lineno or 0 for node in [*docstring, *own]), default=0)
     lines = source.split("\n")
-    first = tree.body[0] if tree.body and ast.get_docstring(tree) is not None else None
-    after = max((node.end_lineno or 0 for node in [*own, *([first] if first else [])]), default=0)
     return "\n".join([*lines[:after], *missing, *lines[after:]])
 
 
@@ -149,25 +123,12 @@ def _with_table(course: Course, topic: str, name: str) -> str:
     """The manifest's text with an exercise more, after the last one of its topic."""
     lines = course.manifest.read_text(encoding="utf-8").rstrip("\n").split("\n")
     table = ["[[topics.exercises]]", f'name = "{name}"', "points = 1", 'hints = ["Write here what helps."]']
-    number = next((number for number, one in enumerate(course.topics) if one.name == topic), None)
-    if number is None:
-        head = ["[[topics]]", f'name = "{topic}"', f'title = "{topic}: write here what it is about"', ""]
-        return "\n".join([*lines, "", *head, *table, ""])
-    is_last = number + 1 == len(course.topics)
-    end = len(lines) if is_last else Manifest(course.manifest).line("topics", number + 1) - 1
+    topics = [one.name for one in course.topics]
+    if topic not in topics:
+        table = ["[[topics]]", f'name = "{topic}"', f'title = "{topic}: write here what it is about"', "", *table]
+    next_topic = topics.index(topic) + 1 if topic in topics else len(topics)
+    end = Manifest(course.manifest).line("topics", next_topic) - 1 if next_topic < len(topics) else len(lines)
     before = lines[:end]
     while before and (not before[-1].strip() or before[-1].startswith("#")):
         before.pop()
     return "\n".join([*before, "", *table, *lines[len(before) :], ""])
-
-
-def _template(name: str) -> str:
-    return resources.files("grader.course").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, [text.encode()])
-    except OSError as problem:
-        raise UserError(f"{file} cannot be written ({problem.strerror})") from None

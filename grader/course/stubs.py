@@ -9,19 +9,20 @@ import functools
 import io
 import re
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from grader.course.definitions import definition, lines_in
+from grader.course.handout import write, writing
+from grader.course.manifest import Topic
 from grader.course.model import Course
-from grader.course.source import parse
-from grader.course.topic import Topic
-from grader.errors import CourseError, UserError
-from grader.files import write_atomically
+from grader.course.source import Definition, Function, first_line, names_bound_by, parse
+from grader.errors import CourseError
 
-_MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|(end)\s*)$")
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+_MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|end\s*)$")
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -39,6 +40,18 @@ class Region(msgspec.Struct, frozen=True):
     """Whether the text after that says that the program with this bug never ends."""
 
 
+class _Marker(NamedTuple):
+    """A comment that marks a part of a solution."""
+
+    line: int
+    column: int
+    text: str
+    kind: str
+    """``solution``, ``handed out`` or ``end``."""
+    note: str
+    """The words after its colon."""
+
+
 def stub_of(source: str, filename: str | Path) -> str:
     """`source` with every part from ``# solution:`` to ``# end`` replaced by one line that raises.
 
@@ -52,16 +65,14 @@ def stub_of(source: str, filename: str | Path) -> str:
             whole methods of a class.
     """
     lines = source.split("\n")
-    regions = _regions(source, Path(filename))
-    for region in reversed(regions):
+    for region in reversed(_regions(source, Path(filename))):
         lines[region.start - 1 : region.end] = region.stub
     stub = "\n".join(lines)
-    if any(region.bug for region in regions):
-        try:
-            ast.parse(stub)
-        except SyntaxError as error:
-            text = error.text.strip() if error.text else ""
-            raise CourseError(Path(filename), None, f"its stub is not valid Python: {error.msg}: {text}") from None
+    try:
+        ast.parse(stub)  # a program with a bug may not be
+    except SyntaxError as error:
+        text = error.text.strip() if error.text else ""
+        raise CourseError(Path(filename), None, f"its stub is not valid Python: {error.msg}: {text}") from None
     return stub
 
 
@@ -99,18 +110,16 @@ def stub_of_topic(course: Course, topic: Topic) -> str:
     file = course.solution_file(topic.name)
     tree = parse(file)
     source = file.read_text(encoding="utf-8")
-    defined = {node.name: node.lineno for node in tree.body if isinstance(node, Function | ast.ClassDef)}
-    marked = {region.name.split(".")[0] for region in _regions(source, file)}
+    bound = {name: node for node in tree.body for name in names_bound_by(node)}
+    marked = {region.name.partition(".")[0] for region in _regions(source, file)}
     for exercise in topic.exercises:
-        if exercise.name not in defined:
-            imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-            names = {one.asname or one.name: node.lineno for node in imports for one in node.names}
-            how = "is imported" if exercise.name in names else "is not defined"
-            line = names.get(exercise.name)
-            raise CourseError(file, line, f"`{exercise.name}` is in course.toml but {how} here")
-        if exercise.name not in marked:
-            line = defined[exercise.name]
-            raise CourseError(file, line, f"`{exercise.name}` has no `# solution:`, so its stub would give it away")
+        name, node = exercise.name, bound.get(exercise.name)
+        line = node.lineno if node else None
+        if not isinstance(node, Definition):
+            how = "is imported" if isinstance(node, ast.Import | ast.ImportFrom) else "is not defined"
+            raise CourseError(file, line, f"`{name}` is in course.toml but {how} here")
+        if name not in marked:
+            raise CourseError(file, line, f"`{name}` has no `# solution:`, so its stub would give it away")
     return stub_of(source, file)
 
 
@@ -130,161 +139,124 @@ def release(course: Course, check: bool = False) -> list[Path]:
     """
     stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
     stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
-    if not check:
-        for file in stale:
-            try:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(file, [stubs[file]])
-            except OSError as problem:
-                raise UserError(f"{file} cannot be written ({problem.strerror})") from None
+    for file in stale if not check else ():
+        with writing(file):
+            write(file, stubs[file])
     return stale
 
 
 @functools.lru_cache(maxsize=64)
 def _regions(source: str, file: Path) -> tuple[Region, ...]:
     """The marked parts of `source`, in order. They are kept: `verify` asks often, and most files stay as they are."""
-    try:
-        tree = ast.parse(source, filename=str(file))
-    except SyntaxError as error:
-        raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
-    bodies = _bodies(tree)
-    lines = source.split("\n")
-    regions: list[Region] = []
-    opened: tuple[int, int, str] | None = None
-    bug: tuple[int, str] | None = None
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        marker = _MARKER.match(token.string) if token.type == tokenize.COMMENT else None
-        if marker is None:
-            continue
-        line, column = token.start
-        if token.line[:column].strip():
-            raise CourseError(file, line, f"`{token.string}` must be on a line of its own")
-        if marker.group(1) == "solution":
-            if opened:
-                raise CourseError(file, line, f"`# solution:` inside the one of line {opened[0]}: they do not nest")
-            opened = (line, column, marker.group(2).strip())
-            continue
-        if opened is None:
-            raise CourseError(file, line, f"`{token.string}` without a `# solution:` before it")
-        if column != opened[1]:
-            text = f"`{token.string}` is not indented like its `# solution:` in line {opened[0]}"
-            raise CourseError(file, line, text)
-        if marker.group(1):
-            if bug:
-                raise CourseError(file, line, f"a second `# handed out:` after the one of line {bug[0]}")
-            bug = (line, marker.group(2).strip())
-            continue
-        if bug:
-            regions.append(_program(opened, bug, line, bodies, lines, file))
-        else:
-            regions.append(_region(opened, line, bodies, lines, file))
-        opened = bug = None
-    if opened:
-        raise CourseError(file, opened[0], "`# solution:` without an `# end` after it")
-    return tuple(regions)
+    return tuple(_Solution(source, file).regions())
 
 
-def _bodies(tree: ast.Module) -> list[tuple[str, Function | ast.ClassDef]]:
-    """Every function, method and class with its dotted name, outer ones before those inside them."""
-    found: list[tuple[str, Function | ast.ClassDef]] = []
-    waiting: list[tuple[str, ast.AST]] = [("", tree)]
-    while waiting:
-        prefix, parent = waiting.pop(0)
-        for node in ast.iter_child_nodes(parent):
-            if isinstance(node, Function | ast.ClassDef):
-                found.append((prefix + node.name, node))
-                waiting.append((f"{prefix}{node.name}.", node))
-            else:
-                waiting.append((prefix, node))
-    return found
+class _Solution:
+    """The text of a solution, of which marked parts become those of a stub."""
 
+    def __init__(self, source: str, file: Path) -> None:
+        self._file = file
+        self._source = source
+        self._lines = source.split("\n")
+        self._tree = parse(file, source)
 
-def _region(
-    opened: tuple[int, int, str],
-    end: int,
-    bodies: list[tuple[str, Function | ast.ClassDef]],
-    lines: list[str],
-    file: Path,
-) -> Region:
-    start, column, note = opened
-    around = [(name, node) for name, node in bodies if node.lineno < start <= (node.end_lineno or 0)]
-    if not around:
-        raise CourseError(file, start, "`# solution:` must be in the body of a function or class")
-    name, node = around[-1]
-    if column != node.body[0].col_offset:
-        raise CourseError(file, start, f"`# solution:` is not indented like the body of `{name}`")
-    inside: list[ast.stmt] = []
-    for statement in node.body:
-        first, last = _first_line(statement), statement.end_lineno or statement.lineno
-        if start < first and last < end:
-            inside.append(statement)
-        elif not (last < start or end < first):
-            raise CourseError(file, start, f"the markers cut through the statement in line {first}")
-    if not inside:
-        raise CourseError(file, start, "nothing between `# solution:` and `# end`")
-    if isinstance(node, ast.ClassDef):
-        return Region(start, end, name, _methods(name, inside, note, lines, file))
-    return Region(start, end, name, _unwritten(name, column, note))
+    def regions(self) -> Iterator[Region]:
+        """The marked parts, in order."""
+        opened: list[_Marker] = []
+        for marker in self._markers():
+            if marker.kind == "solution" and opened:
+                line = opened[0].line
+                raise self._error(marker.line, f"`# solution:` inside the one of line {line}: they do not nest")
+            if marker.kind != "solution" and not opened:
+                raise self._error(marker.line, f"`{marker.text}` without a `# solution:` before it")
+            if opened and marker.column != opened[0].column:
+                message = f"`{marker.text}` is not indented like its `# solution:` in line {opened[0].line}"
+                raise self._error(marker.line, message)
+            if marker.kind == "handed out" and len(opened) > 1:
+                raise self._error(marker.line, f"a second `# handed out:` after the one of line {opened[1].line}")
+            opened.append(marker)
+            if marker.kind == "end":
+                yield self._region(*opened)
+                opened = []
+        if opened:
+            raise self._error(opened[0].line, "`# solution:` without an `# end` after it")
 
+    def _markers(self) -> Iterator[_Marker]:
+        for token in tokenize.generate_tokens(io.StringIO(self._source).readline):
+            if token.type == tokenize.COMMENT and (found := _MARKER.match(token.string)):
+                line, column = token.start
+                if token.line[:column].strip():
+                    raise self._error(line, f"`{token.string}` must be on a line of its own")
+                yield _Marker(line, column, token.string, found[1] or "end", (found[2] or "").strip())
 
-def _program(
-    opened: tuple[int, int, str],
-    bug: tuple[int, str],
-    end: int,
-    bodies: list[tuple[str, Function | ast.ClassDef]],
-    lines: list[str],
-    file: Path,
-) -> Region:
-    """A part that is handed out with a bug; it may be anywhere in a function, because `stub_of` parses the stub."""
-    start, column, note = opened
-    if bug[1] not in ("", "hangs"):
-        raise CourseError(file, bug[0], f"`# handed out:` may only be followed by `hangs`, not by {bug[1]!r}")
-    if note:
-        raise CourseError(file, start, "words after `# solution:` would show where the bug is that is handed out")
-    around = [name for name, node in bodies if node.lineno < start <= (node.end_lineno or 0)]
-    if not around:
-        raise CourseError(file, start, "`# solution:` must be in the body of a function or class")
-    stub: list[str] = []
-    for number in range(bug[0] + 1, end):
-        line = lines[number - 1]
-        if line[:column].strip() or line[column : column + 1] != "#":
-            raise CourseError(file, number, "each line below `# handed out:` must be a comment, indented like it")
-        text = line[column + 1 :].removeprefix(" ")
-        stub.append(line[:column] + text if text else "")
-    if lines[start : bug[0] - 1] == stub:
-        raise CourseError(file, start, "what is handed out equals the solution")
-    return Region(start, end, around[-1], stub, bug[0], bug[1] == "hangs")
+    def _error(self, line: int, message: str) -> CourseError:
+        return CourseError(self._file, line, message)
 
+    def _region(self, start: _Marker, *others: _Marker) -> Region:
+        """The part between two markers, in which one for a program with a bug may be."""
+        *bugs, end = others
+        definitions = (node for node in ast.walk(self._tree) if isinstance(node, Definition))  # outer ones first
+        around = [node for node in definitions if node.lineno < start.line <= (node.end_lineno or 0)]
+        if not around:
+            raise self._error(start.line, "`# solution:` must be in the body of a function or class")
+        name, node = ".".join(one.name for one in around), around[-1]
+        if bugs:
+            stub = self._with_bug(start, bugs[0], end)
+            return Region(start.line, end.line, name, stub, bugs[0].line, bugs[0].note == "hangs")
+        if start.column != node.body[0].col_offset:
+            raise self._error(start.line, f"`# solution:` is not indented like the body of `{name}`")
+        inside: list[ast.stmt] = []
+        for statement in node.body:
+            first, last = first_line(statement), statement.end_lineno or statement.lineno
+            if start.line < first and last < end.line:
+                inside.append(statement)
+            elif not (last < start.line or end.line < first):
+                raise self._error(start.line, f"the markers cut through the statement in line {first}")
+        if not inside:
+            raise self._error(start.line, "nothing between `# solution:` and `# end`")
+        if isinstance(node, ast.ClassDef):
+            return Region(start.line, end.line, name, self._methods(name, inside, start.note))
+        return Region(start.line, end.line, name, _unwritten(name, start.column, start.note))
 
-def _methods(of: str, statements: list[ast.stmt], note: str, lines: list[str], file: Path) -> list[str]:
-    """The methods that students write, with the note in the first one."""
-    made: list[str] = []
-    for node in statements:
-        if not isinstance(node, Function) or (node.name.startswith("_") and not node.name.startswith("__")):
-            continue
-        first = node.body[0]
-        if lines[first.lineno - 1][: first.col_offset].strip():
-            raise CourseError(file, node.lineno, f"the body of `{of}.{node.name}` must begin on a line of its own")
-        kept = first.end_lineno or first.lineno
-        if ast.get_docstring(node) is None:
-            kept = first.lineno - 1
-            while not lines[kept - 1].strip() or lines[kept - 1].lstrip().startswith("#"):
-                kept -= 1  # comments above the first statement are part of the answer
-        name = f"{of}.{node.name}"
-        made += ["", *lines[_first_line(node) - 1 : kept], *_unwritten(name, node.body[0].col_offset, note)]
-        note = ""
-    if not made:
-        message = "nothing to write between `# solution:` and `# end`: in a class they go round at least one method"
-        raise CourseError(file, statements[0].lineno, message)
-    return made[1:]
+    def _with_bug(self, start: _Marker, bug: _Marker, end: _Marker) -> list[str]:
+        """The comments of a part as code; it may be anywhere in a function, because `stub_of` parses the stub."""
+        if bug.note not in ("", "hangs"):
+            raise self._error(bug.line, f"`# handed out:` may only be followed by `hangs`, not by {bug.note!r}")
+        if start.note:
+            raise self._error(start.line, "words after `# solution:` would show where the bug is that is handed out")
+        indent = " " * start.column
+        stub: list[str] = []
+        for number, line in enumerate(self._lines[bug.line : end.line - 1], start=bug.line + 1):
+            if not line.startswith(f"{indent}#"):
+                raise self._error(number, "each line below `# handed out:` must be a comment, indented like it")
+            text = line[start.column + 1 :].removeprefix(" ")
+            stub.append(indent + text if text else "")
+        if self._lines[start.line : bug.line - 1] == stub:
+            raise self._error(start.line, "what is handed out equals the solution")
+        return stub
+
+    def _methods(self, of: str, statements: list[ast.stmt], note: str) -> list[str]:
+        """The methods that students write, with the note in the first one."""
+        made: list[str] = []
+        for node in statements:
+            if not isinstance(node, Function) or (node.name.startswith("_") and not node.name.startswith("__")):
+                continue
+            name, first = f"{of}.{node.name}", node.body[0]
+            if self._lines[first.lineno - 1][: first.col_offset].strip():
+                raise self._error(node.lineno, f"the body of `{name}` must begin on a line of its own")
+            kept = first.end_lineno or first.lineno
+            if ast.get_docstring(node) is None:
+                kept = first.lineno - 1
+                while not self._lines[kept - 1].strip() or self._lines[kept - 1].lstrip().startswith("#"):
+                    kept -= 1  # comments above the first statement are part of the answer
+            made += ["", *self._lines[first_line(node) - 1 : kept], *_unwritten(name, first.col_offset, note)]
+            note = ""
+        if not made:
+            message = "nothing to write between `# solution:` and `# end`: in a class they go round at least one method"
+            raise self._error(statements[0].lineno, message)
+        return made[1:]
 
 
 def _unwritten(name: str, column: int, note: str) -> list[str]:
     indent = " " * column
     return [*([f"{indent}# {note}"] if note else []), f'{indent}raise NotImplementedError("write `{name}` here")']
-
-
-def _first_line(statement: ast.stmt) -> int:
-    """Its line, or that of its first decorator."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(one.lineno for one in decorators)])

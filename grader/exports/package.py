@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from grader.course import Course
-from grader.course.handout import handed_out
-from grader.course.installed import GROUP
+from grader.course.answers import handed_out
+from grader.course.home import GROUP
 from grader.course.model import checking_files, files_below
 from grader.errors import UserError
 from grader.exports.requirements import TORCH_INDEX, filled, python_version, requirements

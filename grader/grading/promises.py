@@ -14,7 +14,7 @@ from rich.console import Console
 
 from grader.course import Exercise, checks_of
 from grader.course.answers import files_that_students_read, given_away
-from grader.course.comparisons import swapped_comparisons
+from grader.course.source import swapped_comparisons
 from grader.course.stubs import stub_of
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import TopicEvidence
@@ -82,9 +82,9 @@ def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
     """No function of a file that is handed out does the same as the solution."""
     stub, solution = (file.read_bytes() for file in (evidence.stub, evidence.solution))
     files = files_that_students_read(evidence.course, evidence.topic.name)
-    for found in given_away(evidence.topic.name, solution, stub, files):
-        message = f"`{found.function}` is handed out and does the same as `{found.of}`; move it to checks/reference/"
-        yield Defect(found.file, found.line, message)
+    for file, line, function, of in given_away(evidence.topic.name, solution, stub, files):
+        message = f"`{function}` is handed out and does the same as `{of}`; move it to checks/reference/"
+        yield Defect(file, line, message)
 
 
 def modules_can_be_imported(evidence: TopicEvidence) -> Iterator[Defect]:

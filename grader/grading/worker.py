@@ -150,7 +150,7 @@ def host_for_author(course: Course, topics: Iterable[Topic], devices: Devices) -
 
 def hidden_paths(course: Course) -> list[str]:
     """The folders that no submission may see: those of all courses, and the grader's own, even if installed twice."""
-    from grader.course.installed import installed_courses
+    from grader.course.home import installed_courses
 
     courses = [one.folder for one in installed_courses() if one.folder is not None]
     package = Path(__file__).resolve().parent.parent

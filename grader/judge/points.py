@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from grader.course import Exercise, Misconception
-from grader.course.topic import ALWAYS
+from grader.course.manifest import ALWAYS
 from grader.judge.check import Check
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual
 

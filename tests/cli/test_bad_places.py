@@ -14,6 +14,7 @@ from shared import OWN_COURSE, REPO, run_grader
 
 from grader.course import Course
 from grader.course.handout import init
+from grader.course.home import Origin
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="permissions and capabilities of Linux")
 
@@ -48,7 +49,7 @@ def assert_one_error(done: subprocess.CompletedProcess[str], said: str) -> None:
 
 @pytest.fixture
 def kata(tmp_path: Path) -> Path:
-    init(Course.load(OWN_COURSE), tmp_path / "kata", hand_out=True)
+    init(Course.load(OWN_COURSE), tmp_path / "kata", Origin(has_course=True))
     return tmp_path / "kata"
 
 

@@ -9,8 +9,7 @@ import pytest
 from shared import run_grader
 
 from grader.course import Course
-from grader.course.answers import given_away, modules_with_answers, without_answers
-from grader.course.handout import handed_out
+from grader.course.answers import for_students, given_away, handed_out, modules_with_answers
 
 CHECKS = '''"""Checks."""
 
@@ -71,7 +70,13 @@ def test_no_file_that_knows_answers_is_handed_out(course: Path) -> None:
 
 def test_checks_without_answers_stay_as_they_are() -> None:
     source = b"import torch\n\n\ndef test_it(submission):\n    assert submission.f(1) == 2\n"
-    assert without_answers(source, modules_with_answers([])) is source
+    assert for_students(source, modules_with_answers([])) == source
+
+
+def test_a_hidden_check_is_cut_whole_whatever_stands_above_it() -> None:
+    secret = '@exercise("vectors.cosine", hidden="all")\ndef test_secret(submission):\n    assert "secret"\n'
+    source = f'ODD = "\u2028 \x0c"\n\n\n{secret}\n\nX = 1\n'
+    assert for_students(source.encode(), set()).decode() == 'ODD = "\u2028 \x0c"\n\n\n\n\nX = 1\n'
 
 
 @pytest.mark.slow
@@ -94,6 +99,5 @@ def test_a_copy_of_an_answer_is_found_whatever_its_names_are(tmp_path: Path) -> 
     recipes.write_bytes(copy)
     probes.write_bytes(other)
     stub = b"def f(x, y):\n    raise NotImplementedError\n"
-    (found,) = given_away("ops", solution, stub, [recipes, probes])
-    assert (found.file, found.line, found.function, found.of) == (recipes, 1, "helper", "ops.f")
+    assert list(given_away("ops", solution, stub, [recipes, probes])) == [(recipes, 1, "helper", "ops.f")]
     assert list(given_away("ops", solution, solution, [recipes, probes])) == []

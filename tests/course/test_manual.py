@@ -8,8 +8,10 @@ import pytest
 from shared import MARKED_COURSE, run_grader
 
 from grader.course import Course, CourseError, content_hash
-from grader.course.handout import init, update
+from grader.course.handout import init
+from grader.course.home import Origin
 from grader.course.stubs import release
+from grader.course.update import update
 from grader.grading.settings import topics_of
 
 HEAD = """\
@@ -105,7 +107,7 @@ def test_the_line_of_an_item_is_that_of_its_points(tmp_path: Path) -> None:
 
 def test_init_hands_out_what_the_work_begins_with_and_no_stub_of_it(tmp_path: Path) -> None:
     course = Course.load(MARKED_COURSE)
-    init(course, tmp_path / "work", hand_out=True)
+    init(course, tmp_path / "work", Origin(has_course=True))
     found = {path.name for path in (tmp_path / "work").iterdir() if not path.name.startswith(".")}
     assert found == {"curves.py", "report.md", "README.md"}
     assert "says why the ends of the curve are lost (1)" in (tmp_path / "work" / "README.md").read_text()

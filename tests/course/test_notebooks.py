@@ -10,8 +10,8 @@ import pytest
 from shared import OWN_COURSE
 
 from grader.course import Course
-from grader.course.handout import init, reset, update
-from grader.course.notebooks import notebook_of
+from grader.course.handout import init, notebook_of
+from grader.course.update import reset, update
 from grader.errors import UserError
 
 SHIPPED, OWN = Course.load(None), Course.load(OWN_COURSE)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from shared import REPO
 
-from grader.course.comparisons import swapped_comparisons
+from grader.course.source import swapped_comparisons
 
 SWAPPED = {
     "a call": "assert_close(x @ x.T, submission.gram(x))",

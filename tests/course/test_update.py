@@ -10,10 +10,10 @@ from classrooms import OWN
 
 from grader.course import Course
 from grader.course.definitions import block_of, definition, lines_in
-from grader.course.handout import init, reset, update
-from grader.course.home import HIDDEN, Home, LastCheck
+from grader.course.handout import init
+from grader.course.home import HIDDEN, Home, LastCheck, Origin
 from grader.course.stubs import solution_of
-from grader.course.update import updated, with_stub_of
+from grader.course.update import Change, reset, update, updated, with_stub_of
 from grader.errors import UserError
 from grader.reports.where import where_lines
 
@@ -56,48 +56,50 @@ ANSWER = BASE.replace('raise NotImplementedError("write `first` here")', "y = x 
 
 
 def test_an_update_brings_what_is_new_and_touches_no_answer() -> None:
-    found = updated(ANSWER.encode(), NEW.encode(), BASE.encode())
-    assert (found.added, found.replaced, found.documented) == (("between",), ("second",), ("first",))
-    assert '"""The first, in other words."""\n    y = x + 1  # mine\n    return y\n' in found.text
-    assert found.text.index("def first") < found.text.index("def between") < found.text.index("def second(x, y)")
-    assert "import torch\nimport math\n" in found.text
-    assert updated(found.text.encode(), NEW.encode(), NEW.encode()).text == found.text
-    compile(found.text, "t", "exec")
+    text, changes = updated(ANSWER.encode(), NEW.encode(), BASE.encode())
+    assert [one.text for one in changes] == ["new: between", "changed: second", "new docstring: first"]
+    assert '"""The first, in other words."""\n    y = x + 1  # mine\n    return y\n' in text
+    assert text.index("def first") < text.index("def between") < text.index("def second(x, y)")
+    assert "import torch\nimport math\n" in text
+    assert updated(text.encode(), NEW.encode(), NEW.encode()) == (text, [])
+    compile(text, "t", "exec")
 
 
 def test_an_answer_whose_signature_changed_is_kept_and_named() -> None:
     work = BASE.replace('raise NotImplementedError("write `second` here")', "return x")
-    found = updated(work.encode(), NEW.encode(), BASE.encode())
-    assert "def second(x):\n" in found.text and "return x" in found.text and found.signatures == ("second",)
+    text, changes = updated(work.encode(), NEW.encode(), BASE.encode())
+    assert "def second(x):\n" in text and "return x" in text
+    problems = [one.text for one in changes if one.is_problem]
+    assert problems == ["`second` is called in another way now: see its docstring"]
 
 
 def test_a_docstring_that_the_student_changed_stays() -> None:
     work = ANSWER.replace("The first.", "My own notes.")
-    found = updated(work.encode(), NEW.encode(), BASE.encode())
-    assert "My own notes." in found.text and "first" not in found.documented
+    text, changes = updated(work.encode(), NEW.encode(), BASE.encode())
+    assert "My own notes." in text and not any("docstring: first" in one.text for one in changes)
 
 
 def test_without_the_old_stub_only_untouched_stubs_are_replaced() -> None:
-    found = updated(ANSWER.encode(), NEW.encode(), None)
-    assert found.replaced == ("second",) and "y = x + 1  # mine" in found.text
+    text, changes = updated(ANSWER.encode(), NEW.encode(), None)
+    assert Change("changed: second") in changes and "y = x + 1  # mine" in text
 
 
 @pytest.mark.parametrize("broken", ["def first(x:\n    return (1\n", "class first:\n\n\n    def\n"])
 def test_a_broken_file_can_be_updated_and_an_exercise_put_back(broken: str) -> None:
     work = f"import torch\n\n\n{broken}\n\nx = 3\n"
     assert with_stub_of(work.encode(), BASE.encode(), "first").count('"""The first."""') == 1
-    assert "x = 3" in updated(work.encode(), NEW.encode(), BASE.encode()).text
+    assert "x = 3" in updated(work.encode(), NEW.encode(), BASE.encode())[0]
 
 
 def test_windows_line_ends_are_kept() -> None:
     work = ANSWER.replace("\n", "\r\n").encode()
-    text = updated(work, NEW.encode(), BASE.encode()).text
+    text, _ = updated(work, NEW.encode(), BASE.encode())
     assert "\n" not in text.replace("\r\n", "") and "between" in text
     assert with_stub_of(work, BASE.encode(), "first") == BASE.replace("\n", "\r\n")
 
 
 def test_what_is_handed_out_holds_no_answer(tmp_path: Path) -> None:
-    init(Course.load(OWN), tmp_path / "work", hand_out=True)
+    init(Course.load(OWN), tmp_path / "work", Origin(has_course=True))
     inside = tmp_path / "work" / HIDDEN / "course"
     names = {path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()}
     assert names == {"course.toml", "exercises/vectors.py", "checks/test_vectors.py"}
@@ -107,12 +109,12 @@ def test_what_is_handed_out_holds_no_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", [HIDDEN, f"{HIDDEN}/course"])
 def test_nothing_is_replaced_behind_a_link(tmp_path: Path, own_course: Path, link: str) -> None:
-    init(Course.load(own_course), tmp_path / "work", hand_out=True)
+    init(Course.load(own_course), tmp_path / "work", Origin(has_course=True))
     elsewhere = (tmp_path / "work" / link).rename(tmp_path / "elsewhere")
     (tmp_path / "work" / link).symlink_to(elsewhere)
     before = sorted(elsewhere.rglob("*"))
     with pytest.raises(UserError, match="is a link"):
-        update(Course.load(own_course), tmp_path / "work", hand_out=True)
+        update(Course.load(own_course), tmp_path / "work", Origin(has_course=True))
     assert sorted(elsewhere.rglob("*")) == before
     assert link != HIDDEN or Home.find(tmp_path / "work") is None
 

@@ -13,8 +13,9 @@ from rich.console import Console
 from shared import OWN_COURSE
 
 from grader.course import Course
-from grader.course.handout import init, reset
+from grader.course.handout import init
 from grader.course.stubs import release
+from grader.course.update import reset
 from grader.grading.graders import Graded
 from grader.grading.promises import Defect
 from grader.grading.settings import topics_of

@@ -16,6 +16,7 @@ from shared import OWN_COURSE, exercise_of, run_grader
 
 from grader.course import Course, CourseError
 from grader.course.handout import init
+from grader.course.home import Origin
 from grader.exports import csv_table, gradescope
 from grader.exports.code_hosts import summary
 from grader.gradebook.records import Override
@@ -194,7 +195,7 @@ def test_students_see_nothing_of_a_hidden_check_until_it_is_released(
 @pytest.mark.slow
 def test_what_a_course_hands_out_has_no_hidden_check(course: Path, solution: str, tmp_path: Path) -> None:
     work = tmp_path / "work"
-    init(Course.load(course), work, hand_out=True)
+    init(Course.load(course), work, Origin(has_course=True))
     handed_out = (work / ".torchkata" / "course" / "checks" / "test_vectors.py").read_text()
     assert "length_does_not_matter" not in handed_out and "Making a vector longer" not in handed_out
     assert "test_cosine_of_every_pair_of_rows" in handed_out and "test_extra" in handed_out

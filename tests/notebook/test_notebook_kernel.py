@@ -15,7 +15,7 @@ import pytest
 from shared import OWN_COURSE, REPO, WarmUp, run_grader
 
 from grader.course import Course
-from grader.course.notebooks import notebook_of
+from grader.course.handout import notebook_of
 from grader.intake.find import open_submission
 from grader.results import to_json
 from grader.testkit._ranks.world import free_port

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.cli.options import limits_from, size, size_text
+from grader.cli.options import GradingGroup
 from grader.grading.protocol import WorkerOptions
 from grader.sandbox.limits import InvalidLimit, Limits
 
@@ -30,12 +30,11 @@ def test_a_limit_out_of_its_range_is_refused_by_name(field: str, value: float) -
 
 
 def test_the_options_of_the_command_line_reach_a_worker_as_they_are() -> None:
-    limits = limits_from(2.0, 6.0, "512MiB", 24, "1MiB", "4KiB")
+    limits = GradingGroup("auto", None, False, 2.0, 6.0, "512MiB", 24, "1MiB", "4KiB").limits()
     assert limits == Limits(2.0, 6.0, 512 << 20, 24, 1 << 20, 4 << 10)
     options = msgspec.msgpack.decode(msgspec.msgpack.encode(WorkerOptions(limits=limits)), type=WorkerOptions)
     assert options.limits == limits
 
 
-@pytest.mark.parametrize("amount", [1, 1000, 64 << 10, 16 << 20, 2 << 30, 3 << 29])
-def test_a_size_is_read_as_it_is_written(amount: int) -> None:
-    assert size(size_text(amount)) == amount
+def test_options_that_are_not_given_ask_for_the_limits_that_a_worker_has_anyway() -> None:
+    assert GradingGroup().limits() == Limits()

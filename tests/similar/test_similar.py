@@ -14,7 +14,7 @@ import typer
 from classrooms import NAMES, entry, exercise, result
 from shared import OWN_COURSE, REPO
 
-from grader.cli import reporting as command
+from grader.cli import instructor as command
 from grader.course import Course
 from grader.errors import UserError
 from grader.gradebook import Gradebook
@@ -300,7 +300,7 @@ def test_without_the_library_one_line_and_exit_code_4(tmp_path: Path) -> None:
 
 def test_nothing_but_the_comparison_imports_the_library() -> None:
     code = (
-        "import sys, grader.cli.app, grader.cli.reporting, grader.similar.page, grader.similar.pairs\n"
+        "import sys, grader.cli.app, grader.cli.instructor, grader.similar.page, grader.similar.pairs\n"
         "assert not {'copydetect', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPO, timeout=60)

@@ -1,0 +1,265 @@
+"""The commands of a student that run their code: ``check``, ``watch``, ``show``, ``debug``. It imports nothing slow."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import webbrowser
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from typer import Option
+
+from grader import new_python
+from grader.cli import options
+from grader.cli.command_line import app, with_groups
+from grader.errors import UserError
+
+if TYPE_CHECKING:
+    from grader.grading.graders import Graded
+    from grader.grading.worker_process import Worker
+    from grader.intake.submission import Submission
+    from grader.machine import Devices
+
+_NO_TESTS = 5
+"""The exit code of pytest if nothing was chosen."""
+_TESTS_FAILED = 1
+"""The exit code of pytest if a test has failed."""
+_Form = Literal["text", "concise", "json", "github"]
+
+
+@contextlib.contextmanager
+def _early_worker(devices: Devices) -> Iterator[Worker]:
+    """A worker that starts before all else is done: it has to import torch, which takes longer than the rest."""
+    from grader.grading.worker_process import Worker
+    from grader.machine import resolve_devices
+    from grader.student import engine
+
+    resolve_devices(devices)  # an impossible choice is refused before anything starts
+    engine.choose()
+    worker = Worker()
+    try:
+        yield worker
+    finally:
+        worker.end()
+
+
+@app.command()
+@with_groups
+def check(
+    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE | FILE | DIR")] = None,
+    submission: options.WorkOption = None,
+    every_failure: Annotated[
+        bool, Option("--all", help="Show every failing exercise in full, not only the first.")
+    ] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
+    form: Annotated[
+        _Form, Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
+    ] = "text",
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
+    course: options.CourseOption = None,
+    seed: options.SeedOption = 0,
+    *,
+    grading: options.GradingGroup,
+) -> int:
+    """Check one submission (by default the current folder) and say what to look at.
+
+    With names, only these exercises and what they need are checked.
+
+    Examples:
+      grader check
+      grader check tensor_ops autograd.sgd_step
+      grader check kata/tensor_ops.py
+      grader check --submission work/ --fail-under 60
+      grader check tensor_ops --format json
+    """
+    grading.limits()  # a limit out of its range is refused before anything starts
+    with _early_worker(grading.devices) as worker:
+        from grader.course import pictured
+        from grader.grading.one_submission import check_one
+
+        loaded, path, wanted = options.work_of(names or (), submission, course)
+        pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
+        settings = grading.settings(wanted, pictures, seed)
+        form = "json" if json else form
+        printer = None if form == "text" else partial(_lines, form)
+        return check_one(
+            worker, loaded, path, settings, printer=printer, every_failure=every_failure, every_check=verbose
+        )
+
+
+def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
+    """A result in a form that programs read."""
+    if form == "json":
+        from grader.results import to_json
+
+        return [to_json(graded.result).decode()]
+    if form == "concise":
+        from grader.reports.places import Places, concise_lines
+
+        return concise_lines(graded.result, Places(path, submission.files))
+    from grader.exports.code_hosts import commands
+    from grader.gradebook import Row
+    from grader.reports.entries import Entry
+
+    row = Row(graded.result, graded.digest, graded.seconds)
+    return commands([Entry(row, lambda _: submission.files)], path if path.is_dir() else path.parent)
+
+
+@app.command()
+def watch(
+    name: Annotated[str | None, options.named(metavar="TOPIC | EXERCISE")] = None,
+    submission: options.WorkOption = None,
+    course: options.CourseOption = None,
+    devices: options.DevicesOption = "auto",
+) -> int:
+    """Check the exercise at hand on every save, and go on when it passes.
+
+    With a topic, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint, n next, a all,
+    r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
+
+    Examples:
+      grader watch
+      grader watch tensor_ops
+      grader watch tensor_ops.gram
+    """
+    with _early_worker(devices) as worker:
+        from grader.course import pictured
+        from grader.grading.settings import GradingSettings
+        from grader.grading.warm import WarmGrader
+        from grader.reports.terminal import make_console
+        from grader.watch.keys import can_read_keys
+        from grader.watch.loop import Watch
+        from grader.watch.screen import Screen
+
+        loaded, place, names = options.work_of([name] if name else [], submission, course)
+        selected = loaded.select(names)
+        topics = {one.partition(".")[0] for one in selected}
+        scope = [one for one in loaded.exercises if one.topic in topics]
+        if names and not scope:
+            raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
+        start = next((one for one in scope if [one.full_name] == selected), None)
+        console = make_console()
+        screen = Screen(loaded, console, has_keys=can_read_keys() and console.file.isatty())
+        titles = [topic.name for topic in loaded.topics if names and topic.name in topics]
+        settings = GradingSettings(devices=devices, pictures=pictured(loaded))
+        with contextlib.closing(WarmGrader(loaded, settings, first=worker)) as grader:
+            return Watch(loaded, place, scope, grader, screen, start, titles).run()
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str | None,
+        options.named(
+            metavar="TOPIC | EXERCISE",
+            help="For example training, or training.experiment.  [default: the topic at hand]",
+        ),
+    ] = None,
+    opens: Annotated[bool, Option("--open", help="Show them in the browser instead.")] = False,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write a page to this file instead.")] = None,
+    submission: options.WorkFolderOption = None,
+    course: options.CourseOption = None,
+    devices: options.DevicesOption = "auto",
+) -> None:
+    """Show what your code does in pictures: a loss while it trains, the rows that each rank gets.
+
+    An exercise has its pictures when all its checks pass.
+
+    Examples:
+      grader show
+      grader show spirals
+      grader show training.experiment
+      grader show training --open
+      grader show ddp --out ranks.html
+    """
+    with _early_worker(devices) as worker:
+        from grader.course import pictured
+        from grader.grading.settings import GradingSettings, topics_of, worker_options
+        from grader.grading.warm import StudentWorkers
+        from grader.intake.find import open_submission
+        from grader.reports.progress import spinning
+        from grader.reports.terminal import make_console
+
+        loaded, place, _ = options.work_of((), submission, course)
+        known = pictured(loaded)
+        meant = name or options.one_exercise(loaded, None, "show").topic
+        wanted = [one for one in loaded.select([meant]) if one in known]
+        if not wanted:
+            fix = f"these have some: {', '.join(known)}" if known else None
+            raise UserError(f"`{meant}` has no pictures" if known else "this course has no pictures", fix=fix)
+        work = open_submission(place, topics_of(loaded)).read()
+        settings = GradingSettings(devices=devices, pictures=tuple(wanted))
+        with (
+            spinning(make_console(stderr=True), "checking, and making the pictures"),
+            StudentWorkers(loaded, worker_options(loaded, settings, wanted), worker) as workers,
+        ):
+            graded = workers.grade(work, exercises=wanted)
+    results = [one for one in graded.result.exercises if one.name in wanted]
+    if not any(result.pictures for result in results):
+        first = results[0].name
+        raise UserError(f"{first} has not passed yet, so it has no picture", fix=f"see why: grader check {first}")
+    if opens and out is None:
+        out = Path(tempfile.mkdtemp(prefix="grader-show-"), "pictures.html")
+    if out is not None:
+        from grader.reports.html import write_pictures
+
+        write_pictures(results, loaded, out)
+        typer.echo(f"{out} written")
+        if opens and not webbrowser.open(out.resolve().as_uri()):
+            raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
+        return
+    from grader.reports.picture_text import print_picture
+
+    for number, result in enumerate(results):
+        if number:
+            typer.echo()
+        if not result.pictures:
+            typer.echo(f"{result.name} has not passed yet: grader check {result.name}")
+        for picture in result.pictures:
+            print_picture(picture, make_console())
+
+
+@app.command()
+def debug(
+    name: options.ExerciseArgument = None,
+    check: Annotated[str | None, Option(metavar="WORDS", help="Only checks with these words in their name.")] = None,
+    submission: options.WorkFolderOption = None,
+    course: options.CourseOption = None,
+) -> int:
+    """Run an exercise's checks so that `breakpoint()` and prints work: no sandbox, no time limit.
+
+    Examples:
+      grader debug
+      grader debug tensor_ops.gram
+      grader debug gram --check rows_dotted
+    """
+    from grader.course import checks_of
+
+    loaded, folder, _ = options.work_of((), submission, course)
+    exercise = options.one_exercise(loaded, name, "debug")
+    full_name, file = exercise.full_name, loaded.check_file(exercise.topic)
+    functions = [one.function for one in checks_of(loaded, exercise.topic) if one.exercise == full_name]
+    arguments = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
+    arguments += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
+    arguments += [f"{file}::{function}" for function in functions]
+    command = new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *arguments)
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    code = subprocess.run(command, env=environment, check=False).returncode
+    if code == _NO_TESTS:
+        names = ", ".join(function.removeprefix("test_") for function in functions)
+        raise UserError(f"no check of {full_name} has `{check}` in its name", fix=f"its checks: {names}")
+    if code == _TESTS_FAILED:  # say so as `grader check` does; what the judge runs has no `breakpoint()` in it
+        print(f"\nin short, as `grader check {full_name}` says it:", flush=True)
+        with _early_worker("simulated") as worker:
+            from grader.grading.one_submission import check_one
+            from grader.grading.settings import GradingSettings
+
+            settings, printer = GradingSettings(names=(full_name,)), partial(_lines, "concise")
+            check_one(worker, loaded, folder, settings, printer=printer, stops_nowhere=True)
+    return min(code, 1)
