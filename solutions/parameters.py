@@ -51,11 +51,7 @@ class NeuralNetwork(nn.Module):
         super().__init__()
         # solution: one statement
         self.layers = nn.Sequential(
-            nn.Linear(num_inputs, 30),
-            nn.ReLU(),
-            nn.Linear(30, 20),
-            nn.ReLU(),
-            nn.Linear(20, num_outputs),
+            nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)
         )
         # end
 

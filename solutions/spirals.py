@@ -295,10 +295,7 @@ def run_on_ranks(rank: int, world_size: int, seed: int, epochs: int) -> dict[str
         loader.sampler.set_epoch(epoch)
         train_epoch(net, loader, optimizer)
     share = Subset(val, range(rank, len(val), world_size))
-    return {
-        "weights": snapshot(net.module),
-        "val_accuracy": global_accuracy(net.module, DataLoader(share, BATCH_SIZE)),
-    }
+    return {"weights": snapshot(net.module), "val_accuracy": global_accuracy(net.module, DataLoader(share, BATCH_SIZE))}
     # end
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from grader.course.due import moment
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row
+from grader.gradebook import Gradebook, Mark, Override, Row
 from grader.reports.hidden import for_students
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted, percent
@@ -48,8 +48,12 @@ class Entry:
         """The points that count: by the weights of the topics, less the penalty for lateness."""
         if not self.policy.weights:
             return self.row.final
-        kept = 1.0 - self.row.late.penalty if self.row.late else 1.0
-        return (self._weighted or 0.0) * self.row.max * kept
+        return (self._weighted or 0.0) * self.row.max * (1.0 - self.penalty)
+
+    @property
+    def penalty(self) -> float:
+        """The fraction of the points that lateness costs."""
+        return self.row.late.penalty if self.row.late else 0.0
 
     @property
     def letter(self) -> str:
@@ -82,6 +86,14 @@ class Entry:
     def is_unmarked(self, exercise: ExerciseResult) -> bool:
         """Whether a person has to mark it, and has not yet."""
         return exercise.manual is not None and exercise.name not in self.row.given
+
+    def override_of(self, exercise: ExerciseResult) -> Override | None:
+        """The points that a person gave for it, whatever its checks or its rubric say; None if nobody did."""
+        return next((one for one in self.row.overrides if one.exercise == exercise.name), None)
+
+    def mark_of(self, exercise: ExerciseResult) -> Mark | None:
+        """Its mark by a rubric; None if it has none."""
+        return next((one for one in self.row.marks if one.exercise == exercise.name), None)
 
     def said_of(self, exercise: ExerciseResult) -> str:
         """The comment on an exercise; may have several lines, or none."""

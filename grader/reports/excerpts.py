@@ -15,6 +15,7 @@ _WIDTH = 160
 _MOST_READ = 4 * _WIDTH
 """Characters of a line that are read: escape sequences may take some of them."""
 _CONTEXT = 3
+_MOST_LINES = 60
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -40,37 +41,30 @@ class Excerpt(msgspec.Struct, frozen=True):
         return 100 + sum(len(line.text) + 35 for line in self.lines)
 
 
-def excerpt(
-    files: Mapping[str, bytes], topic: str, name: str, marks: Collection[tuple[str, int]], most: int = 60
-) -> list[Excerpt]:
-    """The definition of exercise `name`, without docstrings, and the lines around marked lines elsewhere.
+def excerpt(files: Mapping[str, bytes], exercise: str, marks: Collection[tuple[str, int]]) -> list[Excerpt]:
+    """The definition of an exercise, without docstrings, and the lines around marked lines elsewhere.
 
     Args:
         files: the submission's files, by path.
-        topic: the topic of the exercise.
+        exercise: its full name.
         marks: file and line number of the lines to mark.
-        most: the most lines of one excerpt.
     """
     found = []
-    seen: set[tuple[str, int]] = set()
-    file = f"{topic}.py"
-    if file in files:
-        lines = lines_in(files[file])
-        start, end = definition(lines, name)
-        if start:
-            left_out = docstrings(lines, start, end)
-            wanted = [n for n in range(start, end + 1) if n not in left_out]
-            here = {n for path, n in marks if path == file}
-            found.append(_shown(file, lines, _cut(wanted, here, most), here, Cells(files[file])))
-            seen = {(file, n) for n in range(start, end + 1)}
-    for path in dict.fromkeys(path for path, number in marks if (path, number) not in seen):
-        if path not in files:
-            continue
-        lines = lines_in(files[path])
-        here = {n for other, n in marks if other == path and (other, n) not in seen and 0 < n <= len(lines)}
-        around = {n for mark in here for n in range(mark - _CONTEXT, mark + _CONTEXT + 1) if 0 < n <= len(lines)}
-        if around:
-            found.append(_shown(path, lines, _cut(sorted(around), here, most), here, Cells(files[path])))
+    topic, _, name = exercise.partition(".")
+    own = f"{topic}.py"
+    wanted = dict.fromkeys([own, *(path for path, _ in marks)])
+    lines = {path: lines_in(files[path]) for path in wanted if path in files}
+    elsewhere = {path: [n for other, n in marks if other == path and 0 < n <= len(lines[path])] for path in lines}
+    start, end = definition(lines[own], name) if own in lines else (0, 0)
+    if start:
+        left_out = docstrings(lines[own], start, end)
+        numbers = [number for number in range(start, end + 1) if number not in left_out]
+        found.append(_shown(own, files[own], numbers, elsewhere[own]))
+        elsewhere[own] = [number for number in elsewhere[own] if not start <= number <= end]
+    for path in dict.fromkeys(path for path, _ in marks if elsewhere.get(path)):
+        near = {n for mark in elsewhere[path] for n in range(mark - _CONTEXT, mark + _CONTEXT + 1)}
+        around = sorted(near & set(range(1, len(lines[path]) + 1)))
+        found.append(_shown(path, files[path], around, elsewhere[path]))
     return found
 
 
@@ -81,28 +75,26 @@ def whole(file: str, content: bytes) -> Excerpt:
     return Excerpt(clean(file), tuple(Line(number, _narrow(line)) for number, line in enumerate(lines, start=1)))
 
 
-def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
-    """At most `most` of the numbers: from the first, or around the first marked one if it would be cut off."""
+def _shown(file: str, content: bytes, numbers: list[int], marked: Collection[int]) -> Excerpt:
+    """Lines of a file; if it was made of a notebook, each cell begins with its name, and its lines at 1.
+
+    Of very many lines, it shows the first, or those around the first marked one if that would be cut off.
+    """
+    lines, cells = lines_in(content), Cells(content)
     at = next((index for index, number in enumerate(numbers) if number in marked), 0)
-    first = max(0, at - most // 2) if at >= most else 0
-    return numbers[first : first + most]
-
-
-def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[int], cells: Cells) -> Excerpt:
-    """Lines of a file; if it was made of a notebook, each cell begins with its name, and its lines at 1."""
+    first = max(0, at - _MOST_LINES // 2) if at >= _MOST_LINES else 0
     shown: list[Line] = []
     last, cell = 0, 0
-    for number in numbers:
+    for number in numbers[first : first + _MOST_LINES]:
         here, in_cell = cells.find(number) if cells else (0, number)
         if here != cell:
             shown.append(Line(0, cells.named([here])))
         elif last and number > last + 1:
             shown.append(Line(0, f"{counted(number - last - 1, 'line')} left out"))
         last, cell = number, here
-        if cells and not in_cell:
-            continue
-        text = clean(lines[number - 1][:_MOST_READ]).replace("\n", "\ufffd")
-        shown.append(Line(in_cell, _narrow(text), number in marked))
+        if in_cell or not cells:
+            text = clean(lines[number - 1][:_MOST_READ]).replace("\n", "\ufffd")
+            shown.append(Line(in_cell, _narrow(text), number in marked))
     return Excerpt(clean(file), tuple(shown))
 
 

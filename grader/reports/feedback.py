@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from grader.course import Exercise
+from grader.course import Course, Exercise
 from grader.gradebook import MarkedItem, Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted, listed, one_line, points
@@ -283,6 +283,14 @@ def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:
     if exercise is None or level > len(exercise.hints):
         return None
     return f"grader hint {exercise.full_name}{f' --level {level}' if level > 1 else ''}"
+
+
+def help_for(exercise: ExerciseResult, course: Course) -> tuple[str | None, str | None]:
+    """The hint for the first failing check, unless a misconception explains it; and the command for the next one."""
+    known = next((one for one in course.exercises if one.full_name == exercise.name), None)
+    failing = [check for check in exercise.checks if check.verdict in FAILING]
+    hint = hint_for(known, failing[0]) if known and failing and not explanation_of(exercise) else None
+    return hint, hint_command(known, hint)
 
 
 def file_stem(submission: str) -> str:

@@ -18,12 +18,11 @@ from grader.errors import UserError
 from grader.files import write_atomically, write_named_file
 from grader.intake.roster import Student
 from grader.package import __version__
+from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Line
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, file_stem
 from grader.reports.html_class import class_page
-from grader.reports.html_feedback import Pages
-from grader.reports.page_templates import environment_of
+from grader.reports.html_feedback import by_hand, feedback_page
 from grader.reports.picture_svg import figure_of
 from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
@@ -52,20 +51,20 @@ def write_report(
     Raises:
         UserError: the folder cannot be written.
     """
-    pages = {page_name(entry.result.submission): entry for entry in entries}
-    environment = _environment()
-    feedback = Pages(course, page_bytes=_REPORT_BYTES // min(max(len(entries), 30), 300))
-    template = environment.get_template("feedback.html")
     students = out / "students"
+    links = {entry.result.submission: f"students/{page_name(entry.result.submission)}" for entry in entries}
     try:
         students.mkdir(parents=True, exist_ok=True)
-        for name, entry in pages.items():
-            _write(students / name, template.render(page=feedback.page(entry), course=course, inside=for_instructors))
-        links = {entry.result.submission: f"students/{name}" for name, entry in pages.items()}
-        page = class_page(entries, course, links, absent)
-        text = environment.get_template("class.html").render(page=page, course=course, about=about, absent=absent)
-        _write(out / "index.html", text)
-        _remove_old(students, pages)
+        for entry, page in feedback_pages(entries, course, for_instructors):
+            write_atomically(out / links[entry.result.submission], [page], durable=False)
+        data = class_page(entries, course, links, len(absent))
+        template = environment_of().get_template("class.html")
+        text = template.render(page=data, course=course, about=about, absent=absent)
+        write_atomically(out / "index.html", [text.encode("utf-8", "replace")], durable=False)
+        for file in students.iterdir():  # pages of submissions that an earlier report had
+            is_page = _PAGE_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink()
+            if is_page and f"students/{file.name}" not in links.values():
+                file.unlink()
     except OSError as problem:
         raise UserError(
             f"{problem.filename or out}: {problem.strerror}",
@@ -74,13 +73,15 @@ def write_report(
     return out / "index.html"
 
 
-def feedback_pages(entries: Sequence[Entry], course: Course) -> Iterator[tuple[Entry, bytes]]:
-    """Each submission with its feedback page, one file that needs no other, as it goes to a student."""
-    template = _environment().get_template("feedback.html")
-    pages = Pages(course, page_bytes=_REPORT_BYTES // min(max(len(entries), 30), 300))
+def feedback_pages(
+    entries: Sequence[Entry], course: Course, for_instructors: bool = False
+) -> Iterator[tuple[Entry, bytes]]:
+    """Each submission with its feedback page, one file that needs no other."""
+    template = environment_of().get_template("feedback.html")
+    page_bytes = _REPORT_BYTES // min(max(len(entries), 30), 300)
     for entry in entries:
-        text = template.render(page=pages.page(entry), course=course, inside=False)
-        yield entry, text.encode("utf-8", "replace")
+        page = feedback_page(entry, course, page_bytes)
+        yield entry, template.render(page=page, course=course, inside=for_instructors).encode("utf-8", "replace")
 
 
 def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Path) -> None:
@@ -89,42 +90,34 @@ def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Pat
     Raises:
         UserError: the file cannot be written.
     """
-    page = _environment().get_template("pictures.html").render(exercises=exercises, course=course)
+    page = environment_of().get_template("pictures.html").render(exercises=exercises, course=course)
     write_named_file(out, [page.encode("utf-8", "replace")], fix="name another file")
 
 
 def page_name(submission: str) -> str:
     """The file name of a submission's page."""
-    return f"{file_stem(submission)}.html"
+    return f"{feedback.file_stem(submission)}.html"
 
 
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, [text.encode("utf-8", "replace")], durable=False)
-
-
-def _remove_old(students: Path, kept: Iterable[str]) -> None:
-    """Removes the pages of an earlier report whose submissions are not in this one."""
-    names = set(kept)
-    for file in students.iterdir():
-        if _PAGE_NAME.fullmatch(file.name) and file.name not in names and file.is_file() and not file.is_symlink():
-            file.unlink()
-
-
-def _environment() -> jinja2.Environment:
-    environment, loader = environment_of("grader.reports")
+def environment_of(package: str = "grader.reports") -> jinja2.Environment:
+    """The templates of a package, then those of the reports. Every value is escaped, and a missing one is an error."""
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in (package, "grader.reports")])
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     script = loader.get_source(environment, "table.js")[0].strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals.update(
-        style=loader.get_source(environment, "style.css")[0].strip(),
-        class_style=loader.get_source(environment, "class.css")[0].strip(),
         script=script,
         policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
         f"script-src 'sha256-{digest}'",
         version=__version__,
-        symbols=SYMBOLS,
-        words=VERDICT_WORDS,
-        points=points,
+        symbols=feedback.SYMBOLS,
+        words=feedback.VERDICT_WORDS,
+        changed=feedback.CHANGED,
     )
+    for function in (feedback.unread, feedback.own_name, feedback.about_manual, feedback.item_lines, by_hand, points):
+        environment.globals[function.__name__] = function
     environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment
 

@@ -35,8 +35,7 @@ def sum_for_mean(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 
 @misconception(
-    "logistic_loss",
-    tell="You return one loss per example. The loss to differentiate is a single number: their mean.",
+    "logistic_loss", tell="You return one loss per example. The loss to differentiate is a single number: their mean."
 )
 def one_loss_per_example(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(x * w + b, y, reduction="none")
@@ -151,8 +150,7 @@ def computes_in_the_memory_of_x(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> T
 
 
 @misconception(
-    "logistic_loss",
-    tell="The loss takes the logits first, then the labels: you have them the other way round.",
+    "logistic_loss", tell="The loss takes the logits first, then the labels: you have them the other way round."
 )
 def labels_for_logits(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(y, x * w + b)
@@ -256,8 +254,7 @@ def forward_differences(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1
 
 
 @misconception(
-    "numerical_gradient",
-    tell="Your gradient is twice too large: the distance from x - eps to x + eps is 2 * eps.",
+    "numerical_gradient", tell="Your gradient is twice too large: the distance from x - eps to x + eps is 2 * eps."
 )
 def divides_by_one_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     flat = x.detach().flatten()
@@ -370,10 +367,7 @@ def gradient_by_autograd(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 
     return leaf.grad
 
 
-@misconception(
-    "numerical_gradient",
-    tell="You use a step of your own, not eps.",
-)
+@misconception("numerical_gradient", tell="You use a step of your own, not eps.")
 def ignores_the_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     flat, eps = x.detach().flatten(), 1e-4
     result = torch.zeros_like(flat)
@@ -423,8 +417,7 @@ def rebinds_the_name(params: Sequence[Tensor], lr: float) -> None:
 
 
 @misconception(
-    "sgd_step",
-    tell="You put new tensors into the list. The model still holds the old ones, which did not move.",
+    "sgd_step", tell="You put new tensors into the list. The model still holds the old ones, which did not move."
 )
 def replaces_in_the_list(params: list[Tensor], lr: float) -> None:
     for i, p in enumerate(params):
@@ -455,8 +448,7 @@ def updates_outside_no_grad(params: Sequence[Tensor], lr: float) -> None:
 
 
 @misconception(
-    "sgd_step",
-    tell="You added the gradient, which points in the direction where the loss grows. Subtract it.",
+    "sgd_step", tell="You added the gradient, which points in the direction where the loss grows. Subtract it."
 )
 def climbs(params: Sequence[Tensor], lr: float) -> None:
     with torch.no_grad():
@@ -465,10 +457,7 @@ def climbs(params: Sequence[Tensor], lr: float) -> None:
                 p += lr * p.grad
 
 
-@misconception(
-    "sgd_step",
-    tell="A parameter that was not used in the loss has .grad None. Skip it.",
-)
+@misconception("sgd_step", tell="A parameter that was not used in the loss has .grad None. Skip it.")
 def expects_every_grad(params: Sequence[Tensor], lr: float) -> None:
     with torch.no_grad():
         for p in params:
@@ -628,8 +617,7 @@ def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "predict_logits",
-    tell="eval() does not stop the recording: your result still has a graph. Use no_grad as well.",
+    "predict_logits", tell="eval() does not stop the recording: your result still has a graph. Use no_grad as well."
 )
 def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -691,10 +679,7 @@ def only_the_outermost_flag(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception(
-    "predict_logits",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("predict_logits", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -706,8 +691,7 @@ def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "predict_logits",
-    tell="You return probabilities. Logits are the model's output as it is, before any softmax.",
+    "predict_logits", tell="You return probabilities. Logits are the model's output as it is, before any softmax."
 )
 def gives_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -1071,9 +1055,7 @@ def steps_as_well(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor],
     "size, and divide by the number of all examples.",
 )
 def divides_each_mean_again(
-    model: nn.Module,
-    loss_fn: Callable[[Tensor, Tensor], Tensor],
-    batches: Sequence[tuple[Tensor, Tensor]],
+    model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence[tuple[Tensor, Tensor]]
 ) -> None:
     model.zero_grad()
     for features, targets in batches:

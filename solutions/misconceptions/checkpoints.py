@@ -61,10 +61,7 @@ def copies_the_finished_file(model: nn.Module, path: str) -> None:
     os.remove(f"{path}.tmp")
 
 
-@misconception(
-    "save_weights",
-    tell="The file that you write is never renamed to the path: call os.replace at the end.",
-)
+@misconception("save_weights", tell="The file that you write is never renamed to the path: call os.replace at the end.")
 def never_takes_its_place(model: nn.Module, path: str) -> None:
     torch.save(model.state_dict(), f"{path}.tmp")
 
@@ -79,10 +76,7 @@ def parameters_without_buffers(model: nn.Module, path: str) -> None:
     os.replace(f"{path}.tmp", path)
 
 
-@misconception(
-    "save_weights",
-    tell="The state_dict is inside another dict. The file should be the state_dict itself.",
-)
+@misconception("save_weights", tell="The state_dict is inside another dict. The file should be the state_dict itself.")
 def wraps_the_state_dict(model: nn.Module, path: str) -> None:
     torch.save({"model": model.state_dict()}, f"{path}.tmp")
     os.replace(f"{path}.tmp", path)
@@ -158,8 +152,7 @@ def leaves_it_in_eval_mode(model: nn.Module, path: str) -> None:
 
 
 @misconception(
-    "save_weights",
-    tell="You halve the precision of the weights. What is loaded later should be what was saved.",
+    "save_weights", tell="You halve the precision of the weights. What is loaded later should be what was saved."
 )
 def saves_half_precision(model: nn.Module, path: str) -> None:
     state = {name: value.half() if value.is_floating_point() else value for name, value in model.state_dict().items()}
@@ -227,10 +220,7 @@ def returns_the_report(model: nn.Module, path: str, device: torch.device) -> obj
     return model.load_state_dict(torch.load(path, map_location=device))
 
 
-@misconception(
-    "load_weights",
-    tell="You loaded the weights into a copy. The model that was given does not change.",
-)
+@misconception("load_weights", tell="You loaded the weights into a copy. The model that was given does not change.")
 def loads_into_a_copy(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model = copy.deepcopy(model)
     model.load_state_dict(torch.load(path, map_location=device))
@@ -351,8 +341,7 @@ def checkpoint_moves_the_model(model: nn.Module, optimizer: Optimizer, epoch: in
 
 
 @misconception(
-    "save_checkpoint",
-    tell="You switch the model to eval mode, and leave it there. A save should change nothing.",
+    "save_checkpoint", tell="You switch the model to eval mode, and leave it there. A save should change nothing."
 )
 def checkpoint_leaves_eval_mode(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
     _replace(_all(model.eval(), optimizer, epoch), path)
@@ -482,8 +471,7 @@ def random_numbers_on_the_gpu(model: nn.Module, optimizer: Optimizer, path: str)
 
 
 @misconception(
-    "strip_prefix",
-    tell="You replace the prefix anywhere in a name. Remove it only where the name begins with it.",
+    "strip_prefix", tell="You replace the prefix anywhere in a name. Remove it only where the name begins with it."
 )
 def replaces_anywhere(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.replace(prefix, ""): value for name, value in state.items()}
@@ -513,8 +501,7 @@ def strips_again_and_again(state: dict[str, Tensor], prefix: str) -> dict[str, T
 
 
 @misconception(
-    "strip_prefix",
-    tell="You changed the dict that was given. Its owner still needs the old names: build a new dict.",
+    "strip_prefix", tell="You changed the dict that was given. Its owner still needs the old names: build a new dict."
 )
 def changes_the_dict(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     for name in list(state):
@@ -522,10 +509,7 @@ def changes_the_dict(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]
     return state
 
 
-@misconception(
-    "strip_prefix",
-    tell="You drop names without the prefix. Keep them as they are.",
-)
+@misconception("strip_prefix", tell="You drop names without the prefix. Keep them as they are.")
 def drops_the_others(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
 
@@ -549,8 +533,7 @@ def takes_it_for_a_pattern(state: dict[str, Tensor], prefix: str) -> dict[str, T
 
 
 @misconception(
-    "strip_prefix",
-    tell="You add a dot to the prefix. Remove it exactly as it is given, which includes its dot.",
+    "strip_prefix", tell="You add a dot to the prefix. Remove it exactly as it is given, which includes its dot."
 )
 def adds_a_dot(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix + "."): value for name, value in state.items()}
@@ -567,8 +550,7 @@ def others_go_last(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 @misconception(
-    "strip_prefix",
-    tell="partition finds the prefix anywhere in a name. Remove it only where the name begins with it.",
+    "strip_prefix", tell="partition finds the prefix anywhere in a name. Remove it only where the name begins with it."
 )
 def keeps_what_follows(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {(name.partition(prefix)[2] or name) if prefix else name: value for name, value in state.items()}
@@ -613,17 +595,13 @@ def copies_the_model(model: nn.Module) -> nn.Module:
     return copy.deepcopy(model)
 
 
-@misconception(
-    "snapshot",
-    tell="model.cpu() moves the model itself: after the snapshot it is no longer on its GPU.",
-)
+@misconception("snapshot", tell="model.cpu() moves the model itself: after the snapshot it is no longer on its GPU.")
 def snapshot_moves_the_model(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.cpu().state_dict().items()}
 
 
 @misconception(
-    "snapshot",
-    tell="You switch the model to eval mode, and leave it there. A snapshot should not change the model.",
+    "snapshot", tell="You switch the model to eval mode, and leave it there. A snapshot should not change the model."
 )
 def snapshot_leaves_eval_mode(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.eval().state_dict().items()}

@@ -91,9 +91,7 @@ class RefusesNegativeIndices(_Toy):
 
 
 @misconception(
-    "ToyDataset",
-    tell="Label and features are the wrong way round: an example is (x, y).",
-    name="label_first",
+    "ToyDataset", tell="Label and features are the wrong way round: an example is (x, y).", name="label_first"
 )
 class LabelFirst(_Toy):
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
@@ -240,10 +238,7 @@ def ignores_the_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed:
     return DataLoader(train_ds, batch_size, shuffle=True, drop_last=True), DataLoader(test_ds, batch_size)
 
 
-@misconception(
-    "make_loaders",
-    tell="You seed with a fixed number. The order must follow from the argument `seed`.",
-)
+@misconception("make_loaders", tell="You seed with a fixed number. The order must follow from the argument `seed`.")
 def always_the_same_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_own(123))
     return train, DataLoader(test_ds, batch_size)
@@ -310,8 +305,7 @@ def shuffles_the_batches(train_ds: Dataset, test_ds: Dataset, batch_size: int, s
 
 
 @misconception(
-    "make_loaders",
-    tell="The last batch is always left out, also when it is full. Leave it out only if it is short.",
+    "make_loaders", tell="The last batch is always left out, also when it is full. Leave it out only if it is short."
 )
 def drops_a_full_batch(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     order = torch.utils.data.RandomSampler(
@@ -338,10 +332,7 @@ def always_floor(n: int, batch_size: int, drop_last: bool) -> int:
     return n // batch_size
 
 
-@misconception(
-    "num_batches",
-    tell="You always round up: with drop_last the short last batch does not count.",
-)
+@misconception("num_batches", tell="You always round up: with drop_last the short last batch does not count.")
 def always_ceil(n: int, batch_size: int, drop_last: bool) -> int:
     _refuse(n, batch_size)
     return math.ceil(n / batch_size)
@@ -357,18 +348,14 @@ def always_one_more(n: int, batch_size: int, drop_last: bool) -> int:
 
 
 @misconception(
-    "num_batches",
-    tell="drop_last is the wrong way round: True means that the short last batch is left out.",
+    "num_batches", tell="drop_last is the wrong way round: True means that the short last batch is left out."
 )
 def drop_last_inverted(n: int, batch_size: int, drop_last: bool) -> int:
     _refuse(n, batch_size)
     return math.ceil(n / batch_size) if drop_last else n // batch_size
 
 
-@misconception(
-    "num_batches",
-    tell="That is a float. A number of batches is an integer: use //.",
-)
+@misconception("num_batches", tell="That is a float. A number of batches is an integer: use //.")
 def true_division(n: int, batch_size: int, drop_last: bool) -> float:
     _refuse(n, batch_size)
     return float(n // batch_size) if drop_last else n / batch_size
@@ -383,10 +370,7 @@ def no_check_of_sizes(n: int, batch_size: int, drop_last: bool) -> int:
     return n // batch_size if drop_last else -(-n // batch_size)
 
 
-@misconception(
-    "num_batches",
-    tell="You refuse 0 examples. An empty dataset is fine: it makes 0 batches.",
-)
+@misconception("num_batches", tell="You refuse 0 examples. An empty dataset is fine: it makes 0 batches.")
 def refuses_an_empty_dataset(n: int, batch_size: int, drop_last: bool) -> int:
     if n < 1 or batch_size < 1:
         raise ValueError("bad sizes")
@@ -414,10 +398,7 @@ def parts_overlap(dataset: Dataset, val_fraction: float, seed: int):
     return Subset(dataset, train.tolist()), Subset(dataset, val.tolist())
 
 
-@misconception(
-    "split",
-    tell="The training part is the whole dataset: the validation rows are still in it.",
-)
+@misconception("split", tell="The training part is the whole dataset: the validation rows are still in it.")
 def trains_on_everything(dataset: Dataset, val_fraction: float, seed: int):
     _check(val_fraction)
     order = torch.randperm(len(dataset), generator=_own(seed)).tolist()
@@ -493,10 +474,7 @@ def no_check_of_the_fraction(dataset: Dataset, val_fraction: float, seed: int):
     return Subset(dataset, order[size:]), Subset(dataset, order[:size])
 
 
-@misconception(
-    "split",
-    tell="0 and 1 are valid fractions too: one part is empty then.",
-)
+@misconception("split", tell="0 and 1 are valid fractions too: one part is empty then.")
 def refuses_nothing_and_all(dataset: Dataset, val_fraction: float, seed: int):
     if not 0 < val_fraction < 1:
         raise ValueError("not in (0, 1)")
@@ -520,8 +498,7 @@ def rotates_the_rows(dataset: Dataset, val_fraction: float, seed: int):
 
 
 @misconception(
-    "split",
-    tell="You look at how the dataset stores its rows. All that is known of it is len(dataset) and dataset[i].",
+    "split", tell="You look at how the dataset stores its rows. All that is known of it is len(dataset) and dataset[i]."
 )
 def knows_the_inside(dataset: Dataset, val_fraction: float, seed: int):
     _check(val_fraction)
@@ -540,8 +517,7 @@ def _refuse_floats(labels: Tensor) -> None:
 
 
 @misconception(
-    "check_labels",
-    tell="You check for labels that are too large, but not for negative ones: -1 is not a class either.",
+    "check_labels", tell="You check for labels that are too large, but not for negative ones: -1 is not a class either."
 )
 def only_the_upper_bound(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
@@ -561,10 +537,7 @@ def lets_num_classes_through(labels: Tensor, num_classes: int) -> None:
             raise ValueError(f"label {label}")
 
 
-@misconception(
-    "check_labels",
-    tell="You count classes from 1 and refuse the label 0. In torch they count from 0.",
-)
+@misconception("check_labels", tell="You count classes from 1 and refuse the label 0. In torch they count from 0.")
 def counts_from_one(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
     for label in labels.tolist():
@@ -572,10 +545,7 @@ def counts_from_one(labels: Tensor, num_classes: int) -> None:
             raise ValueError(f"label {label}")
 
 
-@misconception(
-    "check_labels",
-    tell="You name the largest (or smallest) label. Name the first wrong one.",
-)
+@misconception("check_labels", tell="You name the largest (or smallest) label. Name the first wrong one.")
 def names_the_extreme(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
     if len(labels) and labels.max() >= num_classes:
@@ -584,10 +554,7 @@ def names_the_extreme(labels: Tensor, num_classes: int) -> None:
         raise ValueError(f"label {labels.min().item()}")
 
 
-@misconception(
-    "check_labels",
-    tell="Your message does not contain the wrong value. Put the first wrong label into it.",
-)
+@misconception("check_labels", tell="Your message does not contain the wrong value. Put the first wrong label into it.")
 def names_nothing(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
     if any(not 0 <= label < num_classes for label in labels.tolist()):
@@ -595,17 +562,13 @@ def names_nothing(labels: Tensor, num_classes: int) -> None:
 
 
 @misconception(
-    "check_labels",
-    tell="You return whether the labels are right. A caller can ignore that; raise a ValueError.",
+    "check_labels", tell="You return whether the labels are right. A caller can ignore that; raise a ValueError."
 )
 def returns_a_bool(labels: Tensor, num_classes: int) -> bool:
     return not labels.is_floating_point() and all(0 <= label < num_classes for label in labels.tolist())
 
 
-@misconception(
-    "check_labels",
-    tell="You raise with assert, which is an AssertionError; wrong data is a ValueError.",
-)
+@misconception("check_labels", tell="You raise with assert, which is an AssertionError; wrong data is a ValueError.")
 def asserts(labels: Tensor, num_classes: int) -> None:
     assert not labels.is_floating_point(), "floats"
     for label in labels.tolist():
@@ -635,10 +598,7 @@ def fails_on_no_labels(labels: Tensor, num_classes: int) -> None:
         raise ValueError(f"label {wrong[0].item()}")
 
 
-@misconception(
-    "check_labels",
-    tell="You accept only int64. int32 or uint8 labels are integers as well.",
-)
+@misconception("check_labels", tell="You accept only int64. int32 or uint8 labels are integers as well.")
 def int64_only(labels: Tensor, num_classes: int) -> None:
     if labels.dtype is not torch.int64:
         raise ValueError(f"dtype {labels.dtype}")
@@ -659,10 +619,7 @@ def names_the_smallest(labels: Tensor, num_classes: int) -> None:
             raise ValueError(f"label {label}")
 
 
-@misconception(
-    "check_labels",
-    tell="Your message says where the first wrong label is. Say which value it has.",
-)
+@misconception("check_labels", tell="Your message says where the first wrong label is. Say which value it has.")
 def names_the_position(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
     for place, label in enumerate(labels.tolist()):
@@ -728,10 +685,7 @@ def pads_to_a_fixed_length(batch: Batch):
     return padded, mask, torch.stack(labels)
 
 
-@misconception(
-    "pad_collate",
-    tell="You pad on the left. The tokens come first here, and the zeros after them.",
-)
+@misconception("pad_collate", tell="You pad on the left. The tokens come first here, and the zeros after them.")
 def pads_on_the_left(batch: Batch):
     padded, mask, labels = _padded(batch)
     sequences = [sequence for sequence, _ in batch]
@@ -768,10 +722,7 @@ def mask_of_numbers(batch: Batch):
     return padded, mask.long(), labels
 
 
-@misconception(
-    "pad_collate",
-    tell="You do not pad with 0.",
-)
+@misconception("pad_collate", tell="You do not pad with 0.")
 def pads_with_minus_one(batch: Batch):
     padded, mask, labels = _padded(batch)
     return padded.masked_fill(~mask, -1), mask, labels
@@ -787,27 +738,20 @@ def always_float(batch: Batch):
     return padded.float(), mask, labels
 
 
-@misconception(
-    "pad_collate",
-    tell="The labels are still a list. Make them one tensor of shape (B,).",
-)
+@misconception("pad_collate", tell="The labels are still a list. Make them one tensor of shape (B,).")
 def labels_stay_a_list(batch: Batch):
     padded, mask, labels = _padded(batch)
     return padded, mask, list(labels)
 
 
 @misconception(
-    "pad_collate",
-    tell="You sort the batch by length. The rows of the padded tensor are in the order of the batch.",
+    "pad_collate", tell="You sort the batch by length. The rows of the padded tensor are in the order of the batch."
 )
 def sorts_by_length(batch: Batch):
     return _padded(sorted(batch, key=lambda pair: -len(pair[0])))
 
 
-@misconception(
-    "pad_collate",
-    tell="The padded tensor is always int64. Keep the sequences' dtype: they may be floats.",
-)
+@misconception("pad_collate", tell="The padded tensor is always int64. Keep the sequences' dtype: they may be floats.")
 def always_int64(batch: Batch):
     padded, mask, labels = _padded(batch)
     return padded.long(), mask, labels
@@ -987,20 +931,14 @@ class TargetAStrideLater(_Windows):
 # ---------------------------------------------------------------- suggest_num_workers
 
 
-@misconception(
-    "suggest_num_workers",
-    tell="Without a GPU you divide by zero. Return 0 workers then.",
-)
+@misconception("suggest_num_workers", tell="Without a GPU you divide by zero. Return 0 workers then.")
 def divides_by_zero(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:
         raise ValueError("negative")
     return cpu_count // gpu_count
 
 
-@misconception(
-    "suggest_num_workers",
-    tell="That is a float. The number of processes must be an integer: use //.",
-)
+@misconception("suggest_num_workers", tell="That is a float. The number of processes must be an integer: use //.")
 def half_workers(cpu_count: int, gpu_count: int) -> float:
     if cpu_count < 0 or gpu_count < 0:
         raise ValueError("negative")
@@ -1018,8 +956,7 @@ def all_cores_without_a_gpu(cpu_count: int, gpu_count: int) -> int:
 
 
 @misconception(
-    "suggest_num_workers",
-    tell="You return at least one worker. With more GPUs than cores, the result is 0 per GPU.",
+    "suggest_num_workers", tell="You return at least one worker. With more GPUs than cores, the result is 0 per GPU."
 )
 def at_least_one(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:
@@ -1028,8 +965,7 @@ def at_least_one(cpu_count: int, gpu_count: int) -> int:
 
 
 @misconception(
-    "suggest_num_workers",
-    tell="You round up: the GPUs together get more workers than there are cores. Use //.",
+    "suggest_num_workers", tell="You round up: the GPUs together get more workers than there are cores. Use //."
 )
 def rounds_up(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:

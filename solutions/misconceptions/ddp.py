@@ -59,10 +59,7 @@ def reads_os_environ(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-@misconception(
-    "read_env",
-    tell="You take the variables out of the environment. Others need them too: only read them.",
-)
+@misconception("read_env", tell="You take the variables out of the environment. Others need them too: only read them.")
 def takes_them_out(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(environ.pop("RANK", 0)), int(environ.pop("LOCAL_RANK", 0)), int(environ.pop("WORLD_SIZE", 1))
 
@@ -309,8 +306,7 @@ def never_destroys_the_group() -> None:
 
 
 @misconception(
-    "ddp_cleanup",
-    tell="Where there is no group, destroy_process_group fails. Check dist.is_initialized() first.",
+    "ddp_cleanup", tell="Where there is no group, destroy_process_group fails. Check dist.is_initialized() first."
 )
 def destroys_what_is_not_there() -> None:
     dist.destroy_process_group()
@@ -323,8 +319,7 @@ def only_rank_0_leaves() -> None:
 
 
 @misconception(
-    "ddp_cleanup",
-    tell="You call a barrier before you check whether there is a group. Without a group a barrier fails.",
+    "ddp_cleanup", tell="You call a barrier before you check whether there is a group. Without a group a barrier fails."
 )
 def barrier_without_a_group() -> None:
     dist.barrier()
@@ -398,17 +393,13 @@ def another_seed_on_each_rank(dataset: Dataset, batch_size: int, rank: int, worl
 
 
 @misconception(
-    "sharded_loader",
-    tell="You do not pass the seed to the sampler: the shuffle is the same for every seed.",
+    "sharded_loader", tell="You do not pass the seed to the sampler: the shuffle is the same for every seed."
 )
 def forgets_the_seed(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, 0, drop_last=True))
 
 
-@misconception(
-    "sharded_loader",
-    tell="batch_size is meant per rank. You divide it by the number of ranks.",
-)
+@misconception("sharded_loader", tell="batch_size is meant per rank. You divide it by the number of ranks.")
 def divides_the_batch_size(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     sampler = _sampler(dataset, rank, world_size, seed, drop_last=True)
     return DataLoader(dataset, max(1, batch_size // world_size), sampler=sampler)
@@ -525,10 +516,7 @@ def sums_without_dividing(model: nn.Module) -> None:
             dist.all_reduce(p.grad)
 
 
-@misconception(
-    "average_gradients",
-    tell="You divide twice: before the sum and after it. One division makes the mean.",
-)
+@misconception("average_gradients", tell="You divide twice: before the sum and after it. One division makes the mean.")
 def divides_twice(model: nn.Module) -> None:
     for p in model.parameters():
         if p.grad is not None:
@@ -538,8 +526,7 @@ def divides_twice(model: nn.Module) -> None:
 
 
 @misconception(
-    "average_gradients",
-    tell="You divide by 2. There may be any number of ranks: divide by dist.get_world_size().",
+    "average_gradients", tell="You divide by 2. There may be any number of ranks: divide by dist.get_world_size()."
 )
 def always_two_ranks(model: nn.Module) -> None:
     for p in model.parameters():
@@ -615,8 +602,7 @@ def broadcasts_rank_0(model: nn.Module) -> None:
 
 
 @misconception(
-    "average_gradients",
-    tell="A parameter without a gradient has .grad None, and None cannot be summed. Skip it.",
+    "average_gradients", tell="A parameter without a gradient has .grad None, and None cannot be summed. Skip it."
 )
 def no_gradient_forgotten(model: nn.Module) -> None:
     for p in model.parameters():
@@ -658,10 +644,7 @@ def global_rank_as_device_id(model: nn.Module, device: torch.device) -> nn.Modul
     return DDP(model.to(device), device_ids=[dist.get_rank()] if device.type == "cuda" else None)
 
 
-@misconception(
-    "wrap",
-    tell="device_ids is for CUDA only. For a model on the CPU it must be None.",
-)
+@misconception("wrap", tell="device_ids is for CUDA only. For a model on the CPU it must be None.")
 def device_ids_on_the_cpu(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device), device_ids=[device.index or 0])
 
@@ -677,8 +660,7 @@ def never_moves(model: nn.Module, device: torch.device) -> nn.Module:
 
 
 @misconception(
-    "wrap",
-    tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel.",
+    "wrap", tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel."
 )
 def data_parallel(model: nn.Module, device: torch.device) -> nn.Module:
     return nn.DataParallel(model.to(device))
@@ -720,8 +702,7 @@ def _dealt(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: 
 
 
 @misconception(
-    "train",
-    tell="Every rank trains on all rows: the ranks all do the same work. Use sharded_loader's rows.",
+    "train", tell="Every rank trains on all rows: the ranks all do the same work. Use sharded_loader's rows."
 )
 def no_distributed_sampler(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = everybody_gets_everything(dataset, batch_size, rank, world_size, seed)
@@ -747,17 +728,13 @@ def calls_the_inner_module(rank, world_size, model, dataset, epochs, lr, batch_s
     return _state(_loop(DDP(model), loader, epochs, lr, call=model))
 
 
-@misconception(
-    "train",
-    tell="There is no DDP: each rank trains a model of its own, on its own rows. Wrap the model.",
-)
+@misconception("train", tell="There is no DDP: each rank trains a model of its own, on its own rows. Wrap the model.")
 def never_wraps(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     return _state(_loop(model, _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr))
 
 
 @misconception(
-    "train",
-    tell="The names begin with `module.`: that is the state_dict of the DDP module. Return that of net.module.",
+    "train", tell="The names begin with `module.`: that is the state_dict of the DDP module. Return that of net.module."
 )
 def module_in_the_names(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net = DDP(model)
@@ -775,8 +752,7 @@ def divides_the_mean_again(rank, world_size, model, dataset, epochs, lr, batch_s
 
 
 @misconception(
-    "train",
-    tell="You sum the ranks' gradients and do not divide: with n ranks each step is n times too large.",
+    "train", tell="You sum the ranks' gradients and do not divide: with n ranks each step is n times too large."
 )
 def steps_with_the_sum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -809,10 +785,7 @@ def a_barrier_on_rank_0_only(rank, world_size, model, dataset, epochs, lr, batch
     return _state(inner)
 
 
-@misconception(
-    "train",
-    tell="Only rank 0 returns the weights. Every rank has them, and every rank returns them.",
-)
+@misconception("train", tell="Only rank 0 returns the weights. Every rank has them, and every rank returns them.")
 def only_rank_0_returns(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor] | None:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
     return _state(inner) if rank == 0 else None
@@ -855,8 +828,7 @@ def clears_before_the_step(rank, world_size, model, dataset, epochs, lr, batch_s
 
 
 @misconception(
-    "train",
-    tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing.",
+    "train", tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing."
 )
 def has_momentum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
@@ -870,10 +842,7 @@ def has_momentum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=
     return _state(model)
 
 
-@misconception(
-    "train",
-    tell="batch_size is meant per rank and step. You divide it by the number of ranks.",
-)
+@misconception("train", tell="batch_size is meant per rank and step. You divide it by the number of ranks.")
 def smaller_batches(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, max(1, batch_size // world_size), rank, world_size, seed)
     return _state(_loop(DDP(model), loader, epochs, lr))
@@ -890,18 +859,12 @@ def module_cut_out_anywhere(rank, world_size, model, dataset, epochs, lr, batch_
     return {name.replace("module.", ""): value for name, value in _state(net).items()}
 
 
-@misconception(
-    "train",
-    tell="The seed is not passed on: the shuffles are the same for every seed.",
-)
+@misconception("train", tell="The seed is not passed on: the shuffles are the same for every seed.")
 def always_shuffles_with_0(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, 0), epochs, lr))
 
 
-@misconception(
-    "train",
-    tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.",
-)
+@misconception("train", tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.")
 def probabilities_for_logits(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
     return _state(_loop(net, loader, epochs, lr, call=lambda features: net(features).softmax(dim=1)) and model)
@@ -1089,8 +1052,7 @@ def module_in_the_file(model: nn.Module, path: str) -> None:
 
 
 @misconception(
-    "save_on_rank0",
-    tell="You always take model.module, which only a DDP has. The model may also be a plain one.",
+    "save_on_rank0", tell="You always take model.module, which only a DDP has. The model may also be a plain one."
 )
 def always_unwraps(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -1195,10 +1157,7 @@ def never_cleans_up() -> None:
         print(f"loss {loss:.4f}")
 
 
-@misconception(
-    "main",
-    tell="Only rank 0 cleans up. Every process is in the group, and every process has to leave it.",
-)
+@misconception("main", tell="Only rank 0 cleans up. Every process is in the group, and every process has to leave it.")
 def only_rank_0_cleans_up() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
@@ -1337,10 +1296,7 @@ def every_rank_takes_all_rows() -> None:
     _leave()
 
 
-@misconception(
-    "main",
-    tell="The loss is that of rank 0's share of the rows. Measure the trained model on all rows.",
-)
+@misconception("main", tell="The loss is that of rank 0's share of the rows. Measure the trained model on all rows.")
 def loss_of_its_share() -> None:
     rank, world_size = _who()
     _join(rank, world_size)

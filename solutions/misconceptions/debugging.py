@@ -403,8 +403,7 @@ def seeds_everything(dataset: Any, batch_size: int, seed: int, epochs: int) -> l
 
 
 @misconception(
-    "each_epoch_new",
-    tell="The number of the epoch alone is the seed now: every seed gives the same orders.",
+    "each_epoch_new", tell="The number of the epoch alone is the seed now: every seed gives the same orders."
 )
 def the_epoch_is_the_seed(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
     orders = []
@@ -593,8 +592,7 @@ def copies_an_epoch_too_early(model: nn.Module, loader: Any, val_loader: Any, lr
 
 
 @misconception(
-    "best_weights_kept",
-    tell="Of epochs with the same validation loss you keep the last one; it should be the first.",
+    "best_weights_kept", tell="Of epochs with the same validation loss you keep the last one; it should be the first."
 )
 def last_of_equal_epochs(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
@@ -751,8 +749,7 @@ def reads_one_by_one_afterwards(model: nn.Module, loader: Any, device: torch.dev
 
 
 @misconception(
-    "gpu_not_waiting",
-    tell="Python waits once now, but the labels still move to the device twice for each batch.",
+    "gpu_not_waiting", tell="Python waits once now, but the labels still move to the device twice for each batch."
 )
 def still_moves_labels_twice(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
     model = model.to(device)

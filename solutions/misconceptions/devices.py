@@ -53,8 +53,7 @@ def cuda_without_a_number(i: int = 0) -> torch.device:
 
 
 @misconception(
-    "gpu",
-    tell="Where there is no GPU you return the CPU. That is try_gpu's task; this is only the name of a GPU.",
+    "gpu", tell="Where there is no GPU you return the CPU. That is try_gpu's task; this is only the name of a GPU."
 )
 def falls_back_to_the_cpu(i: int = 0) -> torch.device:
     return torch.device("cuda", i) if torch.cuda.is_available() else torch.device("cpu")
@@ -66,8 +65,7 @@ def counts_from_one(i: int = 0) -> torch.device:
 
 
 @misconception(
-    "num_gpus",
-    tell="is_available says whether there is a GPU at all. device_count says how many there are.",
+    "num_gpus", tell="is_available says whether there is a GPU at all. device_count says how many there are."
 )
 def yes_or_no() -> bool:
     return torch.cuda.is_available()
@@ -146,8 +144,7 @@ def all_from_one() -> list[torch.device]:
 
 
 @misconception(
-    "try_all_gpus",
-    tell="The CPU is in your list also when there are GPUs. It belongs there only when there are none.",
+    "try_all_gpus", tell="The CPU is in your list also when there are GPUs. It belongs there only when there are none."
 )
 def the_cpu_as_well() -> list[torch.device]:
     return [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
@@ -325,10 +322,7 @@ def never_non_blocking(batch: Any, device: torch.device, non_blocking: bool = Fa
     return batch
 
 
-@misconception(
-    "to_device",
-    tell="non_blocking gets lost on the way down: pass it on when the function calls itself.",
-)
+@misconception("to_device", tell="non_blocking gets lost on the way down: pass it on when the function calls itself.")
 def non_blocking_at_the_top_only(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
         return batch.to(device, non_blocking=non_blocking)
@@ -391,16 +385,14 @@ def meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
 
 
 @misconception(
-    "add_across",
-    tell="'cuda' is hard-coded: both tensors go there, wherever they were. The sum belongs on x's device.",
+    "add_across", tell="'cuda' is hard-coded: both tensors go there, wherever they were. The sum belongs on x's device."
 )
 def always_meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
     return x.cuda() + y.cuda()
 
 
 @misconception(
-    "add_across",
-    tell='x.device.type has no index: for cuda:1 it gives "cuda", the current GPU. Use x.device.',
+    "add_across", tell='x.device.type has no index: for cuda:1 it gives "cuda", the current GPU. Use x.device.'
 )
 def forgets_the_index(x: Tensor, y: Tensor) -> Tensor:
     return x + y.to(x.device.type)
@@ -657,19 +649,13 @@ class AlwaysFloat32(_Masked):
 # ---------------------------------------------------------------- prepare
 
 
-@misconception(
-    "prepare",
-    tell="The optimizer was made for a copy of the model: what it trains is not what you return.",
-)
+@misconception("prepare", tell="The optimizer was made for a copy of the model: what it trains is not what you return.")
 def optimizer_for_a_copy(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     return copy.deepcopy(model).to(device), optimizer
 
 
-@misconception(
-    "prepare",
-    tell="The optimizer holds moved copies of the parameters. Give it model.parameters().",
-)
+@misconception("prepare", tell="The optimizer holds moved copies of the parameters. Give it model.parameters().")
 def optimizer_for_moved_copies(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     copies = [nn.Parameter(param.detach().clone().to(device)) for param in model.parameters()]
     return model.to(device), torch.optim.SGD(copies, lr=lr)
@@ -781,8 +767,7 @@ def reads_each_loss_after_the_loop(
 
 
 @misconception(
-    "train_on",
-    tell="torch.cuda.synchronize makes Python wait for the GPU in every step. Only timing needs that.",
+    "train_on", tell="torch.cuda.synchronize makes Python wait for the GPU in every step. Only timing needs that."
 )
 def synchronizes_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -829,8 +814,7 @@ def always_on_cuda(model: nn.Module, loader: Iterable[Any], device: torch.device
 
 
 @misconception(
-    "train_on",
-    tell="The model moves to the device and back again in every step. Move it once, before the loop.",
+    "train_on", tell="The model moves to the device and back again in every step. Move it once, before the loop."
 )
 def moves_the_model_every_batch(
     model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float
@@ -844,10 +828,7 @@ def moves_the_model_every_batch(
     return torch.stack(losses).tolist()
 
 
-@misconception(
-    "train_on",
-    tell="Batches go to one GPU first and from there to the right one: each tensor moves twice.",
-)
+@misconception("train_on", tell="Batches go to one GPU first and from there to the right one: each tensor moves twice.")
 def batches_by_way_of_cuda(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
     optimizer, losses = _sgd(model, lr), []
@@ -1043,9 +1024,7 @@ class NeverPreparesTheModel(_Trainer):
 
 
 @misconception(
-    "DeviceTrainer",
-    name="prepares_features_only",
-    tell="prepare_batch leaves the labels behind on the CPU.",
+    "DeviceTrainer", name="prepares_features_only", tell="prepare_batch leaves the labels behind on the CPU."
 )
 class PreparesFeaturesOnly(_Trainer):
     def prepare_batch(self, batch: Any) -> Any:
@@ -1092,9 +1071,7 @@ class AlwaysTrainsOnCuda(_Trainer):
 
 
 @misconception(
-    "DeviceTrainer",
-    name="gradients_pile_up",
-    tell="Old gradients add up: clear them in every step, before backward.",
+    "DeviceTrainer", name="gradients_pile_up", tell="Old gradients add up: clear them in every step, before backward."
 )
 class GradientsPileUp(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
@@ -1204,10 +1181,7 @@ def pins_for_none(dataset: Dataset[Any], batch_size: int, device: torch.device) 
     return DataLoader(dataset, batch_size=batch_size)
 
 
-@misconception(
-    "loader_for",
-    tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.",
-)
+@misconception("loader_for", tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.")
 def pins_where_cuda_is(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, pin_memory=torch.cuda.is_available())
 
@@ -1235,16 +1209,14 @@ def batches_of_one(dataset: Dataset[Any], batch_size: int, device: torch.device)
 
 
 @misconception(
-    "loader_for",
-    tell="drop_last leaves out the rows of a last batch that is not full. All rows should come.",
+    "loader_for", tell="drop_last leaves out the rows of a last batch that is not full. All rows should come."
 )
 def drops_the_last_batch(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, drop_last=True, pin_memory=device.type == "cuda")
 
 
 @misconception(
-    "loader_for",
-    tell="With replacement, some rows come twice and others never. Each row should come once in a pass.",
+    "loader_for", tell="With replacement, some rows come twice and others never. Each row should come once in a pass."
 )
 def draws_with_replacement(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     sampler = RandomSampler(dataset, replacement=True)  # type: ignore[arg-type]
@@ -1326,8 +1298,7 @@ def no_warm_up(n: int, device: torch.device, repeats: int = 3) -> float:
 
 
 @misconception(
-    "time_matmul",
-    tell="You return the mean. Return the shortest time: disturbances only make a time longer.",
+    "time_matmul", tell="You return the mean. Return the shortest time: disturbances only make a time longer."
 )
 def takes_the_mean(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)

@@ -73,10 +73,7 @@ def steps_with_infinite_gradients(
     return loss.item()
 
 
-@misconception(
-    "amp_step",
-    tell="scaler.update() is missing: the scale never adapts, and the next step is refused.",
-)
+@misconception("amp_step", tell="scaler.update() is missing: the scale never adapts, and the next step is refused.")
 def never_updates(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
 ) -> float:
@@ -89,8 +86,7 @@ def never_updates(
 
 
 @misconception(
-    "amp_step",
-    tell="The forward runs in full precision: nothing is under torch.autocast, so nothing gets faster.",
+    "amp_step", tell="The forward runs in full precision: nothing is under torch.autocast, so nothing gets faster."
 )
 def no_autocast(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -189,8 +185,7 @@ def scales_the_result(
 
 
 @misconception(
-    "amp_step",
-    tell="The numbers are right, but you return a tensor. .item() gives a Python float, without the graph.",
+    "amp_step", tell="The numbers are right, but you return a tensor. .item() gives a Python float, without the graph."
 )
 def returns_a_tensor(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -204,10 +199,7 @@ def returns_a_tensor(
     return loss.detach()
 
 
-@misconception(
-    "amp_step",
-    tell="Gradients from before the call are added in. Clear them before backward.",
-)
+@misconception("amp_step", tell="Gradients from before the call are added in. Clear them before backward.")
 def keeps_stale_gradients(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
 ) -> float:
@@ -326,8 +318,7 @@ def reports_the_mean_of_means(
 
 
 @misconception(
-    "accumulate_step",
-    tell="You divide by the size of the first micro-batch. Divide by the number of all examples.",
+    "accumulate_step", tell="You divide by the size of the first micro-batch. Divide by the number of all examples."
 )
 def divides_by_the_first_size(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -390,10 +381,7 @@ def stale_gradients_in(model: nn.Module, micro_batches: Sequence[tuple[Tensor, T
     return total
 
 
-@misconception(
-    "accumulate_step",
-    tell="You return the loss of the last micro-batch. Add up the parts of all of them.",
-)
+@misconception("accumulate_step", tell="You return the loss of the last micro-batch. Add up the parts of all of them.")
 def returns_the_last_loss(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
 ) -> float:
@@ -406,10 +394,7 @@ def returns_the_last_loss(
     return loss.item()
 
 
-@misconception(
-    "accumulate_step",
-    tell="You return the sum over the examples. Divide by the number of examples.",
-)
+@misconception("accumulate_step", tell="You return the sum over the examples. Divide by the number of examples.")
 def returns_the_sum(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()
     count, total = sum(len(y) for _, y in micro_batches), 0.0
@@ -454,8 +439,7 @@ def several_graphs_at_a_time(
 
 
 @misconception(
-    "accumulate_step",
-    tell="You put the model into eval mode. This is a step of training: leave the mode as it is.",
+    "accumulate_step", tell="You put the model into eval mode. This is a step of training: leave the mode as it is."
 )
 def accumulates_in_eval_mode(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -494,10 +478,7 @@ def zeroes_what_is_done(
 # ---------------------------------------------------------------- fast_loader
 
 
-@misconception(
-    "fast_loader",
-    tell="You pin memory for every device. It helps only with moves to a CUDA device.",
-)
+@misconception("fast_loader", tell="You pin memory for every device. It helps only with moves to a CUDA device.")
 def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0)
 
@@ -512,8 +493,7 @@ def never_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num
 
 
 @misconception(
-    "fast_loader",
-    tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.",
+    "fast_loader", tell="You pin memory whenever this machine has a GPU. Look at the device that was passed."
 )
 def pins_when_cuda_is_there(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
@@ -572,8 +552,7 @@ def persistent_without_workers(
 
 
 @misconception(
-    "fast_loader",
-    tell="Your workers are started again for every epoch. Make them persistent when there are any.",
+    "fast_loader", tell="Your workers are started again for every epoch. Make them persistent when there are any."
 )
 def never_persistent(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda")
@@ -665,8 +644,7 @@ def accepts_anything(n: int, multiple: int = 8) -> int:
 
 
 @misconception(
-    "align_up",
-    tell="assert raises an AssertionError, and under python -O it does nothing. Raise a ValueError.",
+    "align_up", tell="assert raises an AssertionError, and under python -O it does nothing. Raise a ValueError."
 )
 def asserts(n: int, multiple: int = 8) -> int:
     assert n >= 0 and multiple >= 1
@@ -686,8 +664,7 @@ def only_turns_on(fixed_shapes: bool) -> None:
 
 
 @misconception(
-    "configure_cudnn",
-    tell="You turn the benchmark on whatever the shapes are. For changing shapes it should be off.",
+    "configure_cudnn", tell="You turn the benchmark on whatever the shapes are. For changing shapes it should be off."
 )
 def always_on(fixed_shapes: bool) -> None:
     torch.backends.cudnn.benchmark = True
@@ -713,16 +690,14 @@ def another_switch(fixed_shapes: bool) -> None:
 
 
 @misconception(
-    "wrap_data_parallel",
-    tell="You wrap the model on every machine. With one GPU or none return the model itself.",
+    "wrap_data_parallel", tell="You wrap the model on every machine. With one GPU or none return the model itself."
 )
 def always_wraps(model: nn.Module) -> nn.Module:
     return nn.DataParallel(model)
 
 
 @misconception(
-    "wrap_data_parallel",
-    tell="You wrap the model as soon as there is a GPU. DataParallel needs at least two.",
+    "wrap_data_parallel", tell="You wrap the model as soon as there is a GPU. DataParallel needs at least two."
 )
 def wraps_for_one_gpu(model: nn.Module) -> nn.Module:
     return nn.DataParallel(model) if torch.cuda.is_available() else model
@@ -764,25 +739,20 @@ def some_gpus_only(model: nn.Module) -> nn.Module:
 
 
 @misconception(
-    "clear_grads",
-    tell="The gradients are zeros now, and take as much memory as before. set_to_none=True removes them.",
+    "clear_grads", tell="The gradients are zeros now, and take as much memory as before. set_to_none=True removes them."
 )
 def fills_with_zeros(optimizer: Optimizer) -> None:
     optimizer.zero_grad(set_to_none=False)
 
 
-@misconception(
-    "clear_grads",
-    tell="You clear the first parameter group only. An optimizer may have several.",
-)
+@misconception("clear_grads", tell="You clear the first parameter group only. An optimizer may have several.")
 def first_group_only(optimizer: Optimizer) -> None:
     for param in optimizer.param_groups[0]["params"]:
         param.grad = None
 
 
 @misconception(
-    "clear_grads",
-    tell="You set a variable of your own to None. Assign to the attribute .grad of each parameter.",
+    "clear_grads", tell="You set a variable of your own to None. Assign to the attribute .grad of each parameter."
 )
 def clears_a_variable(optimizer: Optimizer) -> None:
     for group in optimizer.param_groups:
@@ -791,10 +761,7 @@ def clears_a_variable(optimizer: Optimizer) -> None:
             grad = None  # noqa: F841
 
 
-@misconception(
-    "clear_grads",
-    tell="You also cleared the optimizer's state (its momentum). Clear only the gradients.",
-)
+@misconception("clear_grads", tell="You also cleared the optimizer's state (its momentum). Clear only the gradients.")
 def forgets_the_momentum(optimizer: Optimizer) -> None:
     optimizer.zero_grad(set_to_none=True)
     optimizer.state.clear()
@@ -826,8 +793,7 @@ def never_evals(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "inference",
-    tell="eval() switches modules, not recording: your output has a graph. Add torch.inference_mode().",
+    "inference", tell="eval() switches modules, not recording: your output has a graph. Add torch.inference_mode()."
 )
 def eval_only(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -867,10 +833,7 @@ def no_grad_with_finally(model: nn.Module, x: Tensor) -> Tensor:
             module.training = flag
 
 
-@misconception(
-    "inference",
-    tell="The model stays in eval mode afterwards. Restore every training flag.",
-)
+@misconception("inference", tell="The model stays in eval mode afterwards. Restore every training flag.")
 def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.inference_mode():
@@ -904,10 +867,7 @@ def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception(
-    "inference",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("inference", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -947,8 +907,7 @@ def clears_gradients(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "inference",
-    tell="You write into x: whoever passed it finds other numbers in it. Pass x to the model as it is.",
+    "inference", tell="You write into x: whoever passed it finds other numbers in it. Pass x to the model as it is."
 )
 def shifts_its_input(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]

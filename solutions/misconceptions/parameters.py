@@ -27,13 +27,7 @@ from grader.testkit import misconception
 class LayersInAPlainList(nn.Module):
     def __init__(self, num_inputs: int, num_outputs: int) -> None:
         super().__init__()
-        self.layers = [
-            nn.Linear(num_inputs, 30),
-            nn.ReLU(),
-            nn.Linear(30, 20),
-            nn.ReLU(),
-            nn.Linear(20, num_outputs),
-        ]
+        self.layers = [nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)]
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
@@ -202,25 +196,20 @@ class ReluAfterTheLastLayer(nn.Module):
 
 
 @misconception(
-    "count_parameters",
-    tell="You counted tensors. A Linear(50, 30) has two of them, but 1530 numbers: add up numel().",
+    "count_parameters", tell="You counted tensors. A Linear(50, 30) has two of them, but 1530 numbers: add up numel()."
 )
 def counts_tensors(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(1 for p in model.parameters() if p.requires_grad or not trainable_only)
 
 
 @misconception(
-    "count_parameters",
-    tell="Frozen parameters are in your count though trainable_only is True. Look at requires_grad.",
+    "count_parameters", tell="Frozen parameters are in your count though trainable_only is True. Look at requires_grad."
 )
 def ignores_requires_grad(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-@misconception(
-    "count_parameters",
-    tell="You leave out frozen parameters even when trainable_only is False.",
-)
+@misconception("count_parameters", tell="You leave out frozen parameters even when trainable_only is False.")
 def never_counts_frozen(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
@@ -244,8 +233,7 @@ def counts_the_state_dict(model: nn.Module, trainable_only: bool = True) -> int:
 
 
 @misconception(
-    "count_parameters",
-    tell="A weight that two layers share was counted twice. model.parameters() gives it once.",
+    "count_parameters", tell="A weight that two layers share was counted twice. model.parameters() gives it once."
 )
 def tied_weights_twice(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(
@@ -263,10 +251,7 @@ def tells_apart_by_address(model: nn.Module, trainable_only: bool = True) -> int
     return sum(p.numel() for p in seen.values())
 
 
-@misconception(
-    "count_parameters",
-    tell="You counted one level only. Modules nest: parameters() goes all the way down.",
-)
+@misconception("count_parameters", tell="You counted one level only. Modules nest: parameters() goes all the way down.")
 def only_one_level(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(
         p.numel()
@@ -297,8 +282,7 @@ def none_unless_trainable_only(model: nn.Module, trainable_only: bool = True) ->
 
 
 @misconception(
-    "count_parameters",
-    tell="You stop at the first frozen parameter. Leave out that one, and go on with the next.",
+    "count_parameters", tell="You stop at the first frozen parameter. Leave out that one, and go on with the next."
 )
 def stops_at_the_first_frozen(model: nn.Module, trainable_only: bool = True) -> int:
     total = 0
@@ -321,8 +305,7 @@ def rows_for_numbers(model: nn.Module, trainable_only: bool = True) -> int:
 
 
 @misconception(
-    "mlp_parameter_count",
-    tell="You left out the biases: each layer has one per output, unless bias is False.",
+    "mlp_parameter_count", tell="You left out the biases: each layer has one per output, unless bias is False."
 )
 def forgets_biases(sizes: Sequence[int], bias: bool = True) -> int:
     if len(sizes) < 2:
@@ -330,10 +313,7 @@ def forgets_biases(sizes: Sequence[int], bias: bool = True) -> int:
     return sum(a * b for a, b in zip(sizes, sizes[1:]))
 
 
-@misconception(
-    "mlp_parameter_count",
-    tell="You count biases even when bias is False.",
-)
+@misconception("mlp_parameter_count", tell="You count biases even when bias is False.")
 def biases_always(sizes: Sequence[int], bias: bool = True) -> int:
     if len(sizes) < 2:
         raise ValueError
@@ -351,8 +331,7 @@ def bias_per_input(sizes: Sequence[int], bias: bool = True) -> int:
 
 
 @misconception(
-    "mlp_parameter_count",
-    tell="You count one bias number per layer. A bias is a vector, with one number per output.",
+    "mlp_parameter_count", tell="You count one bias number per layer. A bias is a vector, with one number per output."
 )
 def one_number_per_bias(sizes: Sequence[int], bias: bool = True) -> int:
     if len(sizes) < 2:
@@ -360,10 +339,7 @@ def one_number_per_bias(sizes: Sequence[int], bias: bool = True) -> int:
     return sum(a * b + int(bias) for a, b in zip(sizes, sizes[1:]))
 
 
-@misconception(
-    "mlp_parameter_count",
-    tell="Fewer than two sizes make no layer: raise a ValueError, do not return 0.",
-)
+@misconception("mlp_parameter_count", tell="Fewer than two sizes make no layer: raise a ValueError, do not return 0.")
 def accepts_too_few_sizes(sizes: Sequence[int], bias: bool = True) -> int:
     return sum(a * b + b * bias for a, b in zip(sizes, sizes[1:]))
 
@@ -427,10 +403,7 @@ def buffers_in_the_table(model: nn.Module) -> list[tuple[str, tuple[int, ...], i
     return [(name, tuple(t.shape), t.numel()) for name, t in model.state_dict().items()]
 
 
-@misconception(
-    "parameter_table",
-    tell="Frozen parameters are missing. They are parameters too.",
-)
+@misconception("parameter_table", tell="Frozen parameters are missing. They are parameters too.")
 def leaves_out_frozen(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]:
     return [(name, tuple(p.shape), p.numel()) for name, p in model.named_parameters() if p.requires_grad]
 
@@ -468,8 +441,7 @@ def names_of_modules(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]
 
 
 @misconception(
-    "memory_bytes",
-    tell="You took 4 bytes for every number. That is float32; ask each tensor for its element_size().",
+    "memory_bytes", tell="You took 4 bytes for every number. That is float32; ask each tensor for its element_size()."
 )
 def four_bytes_each(model: nn.Module) -> int:
     return sum(4 * t.numel() for t in [*model.parameters(), *model.buffers()])
@@ -484,10 +456,7 @@ def four_bytes_for_each_parameter(model: nn.Module) -> int:
     return sum(4 * t.numel() for t in model.parameters())
 
 
-@misconception(
-    "memory_bytes",
-    tell="You counted parameters only. Buffers take memory too.",
-)
+@misconception("memory_bytes", tell="You counted parameters only. Buffers take memory too.")
 def without_buffers(model: nn.Module) -> int:
     return sum(p.numel() * p.element_size() for p in model.parameters())
 
@@ -501,29 +470,20 @@ def bytes_of_the_state_dict(model: nn.Module) -> int:
     return sum(t.numel() * t.element_size() for t in model.state_dict().values())
 
 
-@misconception(
-    "memory_bytes",
-    tell="A tensor that is used in two places was counted twice. It is in memory only once.",
-)
+@misconception("memory_bytes", tell="A tensor that is used in two places was counted twice. It is in memory only once.")
 def shared_tensors_twice(model: nn.Module) -> int:
     tensors = [t for _, t in model.named_parameters(remove_duplicate=False)]
     tensors += [t for _, t in model.named_buffers(remove_duplicate=False)]
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-@misconception(
-    "memory_bytes",
-    tell="You left out frozen parameters. They take as much memory as trainable ones.",
-)
+@misconception("memory_bytes", tell="You left out frozen parameters. They take as much memory as trainable ones.")
 def trainable_bytes_only(model: nn.Module) -> int:
     tensors = [*(p for p in model.parameters() if p.requires_grad), *model.buffers()]
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-@misconception(
-    "memory_bytes",
-    tell="You counted numbers, not bytes: multiply by element_size().",
-)
+@misconception("memory_bytes", tell="You counted numbers, not bytes: multiply by element_size().")
 def numbers_for_bytes(model: nn.Module) -> int:
     return sum(t.numel() for t in [*model.parameters(), *model.buffers()])
 
@@ -564,10 +524,7 @@ def prefix_without_a_dot(model: nn.Module, prefix: str) -> int:
     return len(chosen)
 
 
-@misconception(
-    "freeze",
-    tell="A prefix may also be the whole name of one parameter, with no dot after it.",
-)
+@misconception("freeze", tell="A prefix may also be the whole name of one parameter, with no dot after it.")
 def never_a_single_parameter(model: nn.Module, prefix: str) -> int:
     chosen = [p for name, p in model.named_parameters() if name.startswith(prefix + ".")]
     for p in chosen:
@@ -575,10 +532,7 @@ def never_a_single_parameter(model: nn.Module, prefix: str) -> int:
     return len(chosen)
 
 
-@misconception(
-    "freeze",
-    tell="You return how many numbers were frozen. Return how many tensors were frozen.",
-)
+@misconception("freeze", tell="You return how many numbers were frozen. Return how many tensors were frozen.")
 def returns_the_numbers(model: nn.Module, prefix: str) -> int:
     chosen = [p for name, p in model.named_parameters() if name == prefix or name.startswith(prefix + ".")]
     for p in chosen:
@@ -599,10 +553,7 @@ def sets_it_on_the_module(model: nn.Module, prefix: str) -> int:
     return len(chosen)
 
 
-@misconception(
-    "freeze",
-    tell="You froze the rest of the model and kept the named part trainable.",
-)
+@misconception("freeze", tell="You froze the rest of the model and kept the named part trainable.")
 def freezes_the_rest(model: nn.Module, prefix: str) -> int:
     count = 0
     for name, p in model.named_parameters():
@@ -681,10 +632,7 @@ def never_seeds(build: Callable[[], Any], seed: int) -> Any:
         return build()
 
 
-@misconception(
-    "seeded",
-    tell="You set the seed when build() has drawn its numbers already. Seed first, then build.",
-)
+@misconception("seeded", tell="You set the seed when build() has drawn its numbers already. Seed first, then build.")
 def seeds_after_building(build: Callable[[], Any], seed: int) -> Any:
     state = torch.get_rng_state()
     result = build()
@@ -709,8 +657,7 @@ def keeps_what_it_made(build: Callable[[], Any], seed: int) -> Any:
 
 
 @misconception(
-    "seeded",
-    tell="Torch's stream is safe, but you seeded Python's random as well, and did not put it back.",
+    "seeded", tell="Torch's stream is safe, but you seeded Python's random as well, and did not put it back."
 )
 def seeds_python_as_well(build: Callable[[], Any], seed: int) -> Any:
     random.seed(seed)

@@ -43,8 +43,7 @@ def _spirals(
 
 
 @misconception(
-    "make_spirals",
-    tell="Your radius is i / n: the last point of a spiral does not reach 1. Divide by n_per_class - 1.",
+    "make_spirals", tell="Your radius is i / n: the last point of a spiral does not reach 1. Divide by n_per_class - 1."
 )
 def radius_below_one(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
     return _spirals(n_per_class, noise, seed, r=torch.arange(n_per_class) / max(n_per_class, 1))
@@ -203,8 +202,7 @@ class LayersInAPlainList(nn.Module):
 
 
 @misconception(
-    "SpiralNet",
-    tell="Your network ends with a softmax. Return raw logits: cross-entropy takes the softmax itself.",
+    "SpiralNet", tell="Your network ends with a softmax. Return raw logits: cross-entropy takes the softmax itself."
 )
 class SoftmaxAtTheEnd(_Net):
     def __init__(self, hidden: int, depth: int) -> None:
@@ -231,10 +229,7 @@ class OneLayerTooMany(_Net):
         super().__init__(_layers(hidden, depth + 1))
 
 
-@misconception(
-    "SpiralNet",
-    tell="The first weights are torch's own. Call your init_weights when all layers are there.",
-)
+@misconception("SpiralNet", tell="The first weights are torch's own. Call your init_weights when all layers are there.")
 class WeightsOfTorch(_Net):
     def __init__(self, hidden: int, depth: int) -> None:
         super().__init__(_layers(hidden, depth), seed=None)
@@ -491,8 +486,7 @@ class _LastWeights(_Run):
 
 
 @misconception(
-    "run",
-    tell="You return the weights of the last epoch. Keep a snapshot of those with the lowest validation loss.",
+    "run", tell="You return the weights of the last epoch. Keep a snapshot of those with the lowest validation loss."
 )
 def weights_of_the_last_epoch(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -506,8 +500,7 @@ class _LiveWeights(_Run):
 
 
 @misconception(
-    "run",
-    tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
+    "run", tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot."
 )
 def best_weights_are_live(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -739,10 +732,7 @@ class _NeverResumes(_Run):
         return 0
 
 
-@misconception(
-    "run",
-    tell="You begin anew although there is a checkpoint. If the file at path exists, resume from it.",
-)
+@misconception("run", tell="You begin anew although there is a checkpoint. If the file at path exists, resume from it.")
 def begins_anew(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
     return _NeverResumes(seed, epochs, path, stop_after)()
 
@@ -834,10 +824,7 @@ class _DecaysEverything(_Run):
         return torch.optim.AdamW(model.parameters(), weight_decay=self.constants.WEIGHT_DECAY)
 
 
-@misconception(
-    "run",
-    tell="Biases decay in your run, too. Hand the two groups of parameter_groups to AdamW.",
-)
+@misconception("run", tell="Biases decay in your run, too. Hand the two groups of parameter_groups to AdamW.")
 def decays_the_biases(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
     return _DecaysEverything(seed, epochs, path, stop_after)()
 
@@ -850,8 +837,7 @@ class _Adam(_Run):
 
 
 @misconception(
-    "run",
-    tell="Your optimizer is Adam, which adds the decay to the gradient. AdamW takes it off the weights.",
+    "run", tell="Your optimizer is Adam, which adds the decay to the gradient. AdamW takes it off the weights."
 )
 def adam_for_adamw(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
     return _Adam(seed, epochs, path, stop_after)()
@@ -866,8 +852,7 @@ class _FirstGroupOnly(_Run):
 
 
 @misconception(
-    "run",
-    tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups.",
+    "run", tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups."
 )
 def rate_of_the_first_group_only(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -880,10 +865,7 @@ class _ConstantRate(_Run):
         return float(self.constants.PEAK)
 
 
-@misconception(
-    "run",
-    tell="The learning rate is always PEAK. It follows warmup_cosine, epoch by epoch.",
-)
+@misconception("run", tell="The learning rate is always PEAK. It follows warmup_cosine, epoch by epoch.")
 def always_the_peak(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
     return _ConstantRate(seed, epochs, path, stop_after)()
 
@@ -931,8 +913,7 @@ def rows_are_x(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
 
 
 @misconception(
-    "decision_grid",
-    tell="Your points are (y, x): the model takes (x, y). Put x first when you join the two.",
+    "decision_grid", tell="Your points are (y, x): the model takes (x, y). Put x first when you join the two."
 )
 def y_before_x(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     return _labels(model, _points(model, low, high, steps).flip(-1))
@@ -1001,8 +982,7 @@ def all_in_training_mode_afterwards(model: nn.Module, low: float, high: float, s
 
 
 @misconception(
-    "decision_grid",
-    tell="If the model raises an error, it stays in eval mode. Put the flags back in a `finally`.",
+    "decision_grid", tell="If the model raises an error, it stays in eval mode. Put the flags back in a `finally`."
 )
 def not_put_back_after_an_error(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     flags = {module: module.training for module in model.modules()}
@@ -1023,10 +1003,7 @@ def points_on_the_cpu(model: nn.Module, low: float, high: float, steps: int) -> 
     return _labels(model, torch.stack([x, y], dim=-1))
 
 
-@misconception(
-    "decision_grid",
-    tell="You move the result to the CPU. It stays on the model's device.",
-)
+@misconception("decision_grid", tell="You move the result to the CPU. It stays on the model's device.")
 def result_on_the_cpu(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     return _labels(model, _points(model, low, high, steps)).cpu()
 
@@ -1159,8 +1136,7 @@ class _NoSetEpoch(_OnRanks):
 
 
 @misconception(
-    "run_on_ranks",
-    tell="Every epoch takes the rows in the same order: you never call loader.sampler.set_epoch(epoch).",
+    "run_on_ranks", tell="Every epoch takes the rows in the same order: you never call loader.sampler.set_epoch(epoch)."
 )
 def never_sets_the_epoch(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _NoSetEpoch(rank, world_size, seed, epochs)()
@@ -1252,8 +1228,7 @@ class _LeavesTheGroup(_OnRanks):
 
 
 @misconception(
-    "run_on_ranks",
-    tell="You leave the process group. Whoever set it up does that: it is still there afterwards.",
+    "run_on_ranks", tell="You leave the process group. Whoever set it up does that: it is still there afterwards."
 )
 def leaves_the_group(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _LeavesTheGroup(rank, world_size, seed, epochs)()
@@ -1291,10 +1266,7 @@ def counts_from_zero(history: dict[str, Any]) -> str:
     return _lines(best, len(losses), losses[best], history["val_accuracy"], best == len(losses) - 1)
 
 
-@misconception(
-    "report",
-    tell="Your best epoch is the one with the lowest training loss. The validation loss decides.",
-)
+@misconception("report", tell="Your best epoch is the one with the lowest training loss. The validation loss decides.")
 def best_of_training(history: dict[str, Any]) -> str:
     losses = history["val_losses"]
     best = history["train_losses"].index(min(history["train_losses"]))
@@ -1310,10 +1282,7 @@ def last_of_equals(history: dict[str, Any]) -> str:
     return _lines(best + 1, len(losses), losses[best], history["val_accuracy"], best == len(losses) - 1)
 
 
-@misconception(
-    "report",
-    tell="You report the loss of the last epoch. It is that of the best one.",
-)
+@misconception("report", tell="You report the loss of the last epoch. It is that of the best one.")
 def loss_of_the_last(history: dict[str, Any]) -> str:
     losses = history["val_losses"]
     best = losses.index(min(losses))

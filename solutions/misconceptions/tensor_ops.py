@@ -55,10 +55,7 @@ def cut_to_whole_numbers(values: Any) -> Tensor:
 # ------------------------------------------------------------------- describe
 
 
-@misconception(
-    "describe",
-    tell="You return the shape as a list. Return a tuple.",
-)
+@misconception("describe", tell="You return the shape as a list. Return a tuple.")
 def shape_as_list(x: Tensor) -> tuple[Any, ...]:
     return x.dim(), list(x.shape), x.dtype
 
@@ -81,8 +78,7 @@ def length_for_rank(x: Tensor) -> tuple[Any, ...]:
 
 
 @misconception(
-    "describe",
-    tell="You return the dtype's name as a string. torch.float32 is an object: return x.dtype as it is.",
+    "describe", tell="You return the dtype's name as a string. torch.float32 is an object: return x.dtype as it is."
 )
 def dtype_as_text(x: Tensor) -> tuple[Any, ...]:
     return x.dim(), tuple(x.shape), str(x.dtype)
@@ -156,8 +152,7 @@ def minus_one_without_rows(x: Tensor) -> Tensor:
 
 
 @misconception(
-    "flatten_rows",
-    tell="A vector has no dimension 1 where flattening could start; it should become a column (n, 1).",
+    "flatten_rows", tell="A vector has no dimension 1 where flattening could start; it should become a column (n, 1)."
 )
 def no_second_dimension(x: Tensor) -> Tensor:
     return x.flatten(start_dim=1)
@@ -251,8 +246,7 @@ def columns_with_columns(x: Tensor) -> Tensor:
 
 
 @misconception(
-    "gram",
-    tell="* multiplies element by element. A dot product multiplies and sums: that is @ (torch.matmul).",
+    "gram", tell="* multiplies element by element. A dot product multiplies and sums: that is @ (torch.matmul)."
 )
 def elementwise_product(x: Tensor) -> Tensor:
     return x * x
@@ -311,8 +305,7 @@ def mutates_its_input(x: Tensor, eps: float = 1e-5) -> Tensor:
 
 
 @misconception(
-    "standardize",
-    tell="Your standard deviation divides by n. The unbiased one, torch's default, divides by n - 1.",
+    "standardize", tell="Your standard deviation divides by n. The unbiased one, torch's default, divides by n - 1."
 )
 def biased_std(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.std(dim=0, correction=0) + eps)
@@ -345,10 +338,7 @@ def wrong_dim_without_keepdim(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=1)) / (x.std(dim=1) + eps)
 
 
-@misconception(
-    "standardize",
-    tell="You left eps out: a constant column has standard deviation 0, and 0 / 0 is nan.",
-)
+@misconception("standardize", tell="You left eps out: a constant column has standard deviation 0, and 0 / 0 is nan.")
 def no_eps(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / x.std(dim=0)
 
@@ -362,25 +352,18 @@ def eps_under_the_root(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.var(dim=0) + eps).sqrt()
 
 
-@misconception(
-    "standardize",
-    tell="You divided by the variance. The standard deviation is its square root.",
-)
+@misconception("standardize", tell="You divided by the variance. The standard deviation is its square root.")
 def divides_by_variance(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.var(dim=0) + eps)
 
 
-@misconception(
-    "standardize",
-    tell="You always add 1e-5, whatever eps says. Use the argument.",
-)
+@misconception("standardize", tell="You always add 1e-5, whatever eps says. Use the argument.")
 def ignores_eps(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.std(dim=0) + 1e-5)
 
 
 @misconception(
-    "standardize",
-    tell="You take eps as a lower bound of the standard deviation. It is added to it, whatever that is.",
+    "standardize", tell="You take eps as a lower bound of the standard deviation. It is added to it, whatever that is."
 )
 def eps_as_a_lower_bound(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / x.std(dim=0).clamp_min(eps)
@@ -441,8 +424,7 @@ def b_before_a(a: Tensor, b: Tensor) -> Tensor:
 
 
 @misconception(
-    "pairwise_sq_dists",
-    tell="You summed absolute differences (Manhattan distance). Euclidean distance squares them.",
+    "pairwise_sq_dists", tell="You summed absolute differences (Manhattan distance). Euclidean distance squares them."
 )
 def sums_absolute_differences(a: Tensor, b: Tensor) -> Tensor:
     return (a[:, None] - b[None]).abs().sum(dim=-1)
@@ -508,10 +490,7 @@ def sums_over_everything(x: Tensor, dim: int) -> Tensor:
     return weights / weights.sum()
 
 
-@misconception(
-    "softmax",
-    tell="You always normalize the last dimension, whatever dim says.",
-)
+@misconception("softmax", tell="You always normalize the last dimension, whatever dim says.")
 def ignores_dim(x: Tensor, dim: int) -> Tensor:
     weights = (x - x.amax(dim=-1, keepdim=True)).exp()
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -547,8 +526,7 @@ def clamps_the_scores(x: Tensor, dim: int) -> Tensor:
 
 
 @misconception(
-    "softmax",
-    tell="-= and functions ending in _ write into the caller's scores. Build a new tensor: x = x - maximum.",
+    "softmax", tell="-= and functions ending in _ write into the caller's scores. Build a new tensor: x = x - maximum."
 )
 def shifts_the_input(x: Tensor, dim: int) -> Tensor:
     x -= x.amax(dim=dim, keepdim=True)
@@ -635,17 +613,13 @@ def largest_of_each_row(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 @misconception(
-    "masked_mean",
-    tell="You take the mean over all positions, padding too. Leave out those where the mask is False.",
+    "masked_mean", tell="You take the mean over all positions, padding too. Leave out those where the mask is False."
 )
 def mean_over_padding_too(x: Tensor, mask: Tensor) -> Tensor:
     return x.mean(dim=1)
 
 
-@misconception(
-    "masked_mean",
-    tell="You divide by the length t. Divide by how many positions of this sequence count.",
-)
+@misconception("masked_mean", tell="You divide by the length t. Divide by how many positions of this sequence count.")
 def divides_by_the_length(x: Tensor, mask: Tensor) -> Tensor:
     return (x * mask.unsqueeze(-1)).mean(dim=1)
 
@@ -762,10 +736,7 @@ def repeats_first(a: Tensor, b: Tensor) -> Tensor:
     return wide + b.unsqueeze(-2).repeat(*[1] * (b.dim() - 1), n, 1)
 
 
-@misconception(
-    "outer_sum",
-    tell="You multiply: that is the outer product. Here the numbers are added.",
-)
+@misconception("outer_sum", tell="You multiply: that is the outer product. Here the numbers are added.")
 def multiplies(a: Tensor, b: Tensor) -> Tensor:
     return a.unsqueeze(-1) * b.unsqueeze(-2)
 
@@ -774,8 +745,7 @@ def multiplies(a: Tensor, b: Tensor) -> Tensor:
 
 
 @misconception(
-    "one_hot",
-    tell="Your result has whole numbers or booleans. A model computes in float32: convert it in the end.",
+    "one_hot", tell="Your result has whole numbers or booleans. A model computes in float32: convert it in the end."
 )
 def rows_of_integers(labels: Tensor, num_classes: int) -> Tensor:
     _outside(labels, num_classes)
@@ -783,8 +753,7 @@ def rows_of_integers(labels: Tensor, num_classes: int) -> Tensor:
 
 
 @misconception(
-    "one_hot",
-    tell="You called F.one_hot. The exercise is to write it yourself: compare each label with all classes.",
+    "one_hot", tell="You called F.one_hot. The exercise is to write it yourself: compare each label with all classes."
 )
 def calls_torch_one_hot(labels: Tensor, num_classes: int) -> Tensor:
     _outside(labels, num_classes)
@@ -824,8 +793,7 @@ def error_without_the_label(labels: Tensor, num_classes: int) -> Tensor:
 
 
 @misconception(
-    "one_hot",
-    tell="The largest label of this batch says nothing about how many classes there are. Use num_classes.",
+    "one_hot", tell="The largest label of this batch says nothing about how many classes there are. Use num_classes."
 )
 def as_wide_as_the_largest_label(labels: Tensor, num_classes: int) -> Tensor:
     _outside(labels, num_classes)
@@ -871,10 +839,7 @@ def returns_a_tensor(logits: Tensor, labels: Tensor) -> Any:
     return (logits.argmax(dim=1) == labels).float().mean()
 
 
-@misconception(
-    "accuracy",
-    tell="You return a percentage. Return a fraction in [0, 1].",
-)
+@misconception("accuracy", tell="You return a percentage. Return a fraction in [0, 1].")
 def percent_for_fraction(logits: Tensor, labels: Tensor) -> float:
     if len(labels) == 0:
         return 0.0
@@ -893,17 +858,13 @@ def argmax_over_batch(logits: Tensor, labels: Tensor) -> float:
 
 
 @misconception(
-    "accuracy",
-    tell="The mean of no examples is nan (and 0 / 0 is an error). Handle n == 0 before you divide.",
+    "accuracy", tell="The mean of no examples is nan (and 0 / 0 is an error). Handle n == 0 before you divide."
 )
 def nan_for_no_examples(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax(dim=1) == labels).float().mean().item()
 
 
-@misconception(
-    "accuracy",
-    tell="You return how many are right. The fraction is that number divided by n.",
-)
+@misconception("accuracy", tell="You return how many are right. The fraction is that number divided by n.")
 def counts_without_dividing(logits: Tensor, labels: Tensor) -> float:
     return float((logits.argmax(dim=1) == labels).sum())
 
@@ -949,10 +910,7 @@ def more_than_half_of_the_probability(logits: Tensor, labels: Tensor) -> float:
     return (probabilities > 0.5).float().mean().item()
 
 
-@misconception(
-    "accuracy",
-    tell="-= writes into the caller's labels, wrong ever after. == makes a new tensor.",
-)
+@misconception("accuracy", tell="-= writes into the caller's labels, wrong ever after. == makes a new tensor.")
 def subtracts_from_the_labels(logits: Tensor, labels: Tensor) -> float:
     if len(labels) == 0:
         return 0.0

@@ -147,8 +147,7 @@ def loss_after_the_step(model: nn.Module, features: Tensor, labels: Tensor, opti
 
 
 @misconception(
-    "train_step",
-    tell="Your loss is the sum over the batch, so larger batches make larger steps. The loss is the mean.",
+    "train_step", tell="Your loss is the sum over the batch, so larger batches make larger steps. The loss is the mean."
 )
 def sum_over_the_batch(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -167,10 +166,7 @@ def steps_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, optim
         return _step(model, features, labels, optimizer)
 
 
-@misconception(
-    "train_step",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("train_step", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def calls_forward(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
     loss = F.cross_entropy(model.forward(features), labels)
@@ -212,8 +208,7 @@ def clips_without_being_asked(model: nn.Module, features: Tensor, labels: Tensor
 
 
 @misconception(
-    "train_step",
-    tell="You leave the model in eval mode. It came in training mode, and the next step needs that.",
+    "train_step", tell="You leave the model in eval mode. It came in training mode, and the next step needs that."
 )
 def step_ends_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     model.train()
@@ -294,8 +289,7 @@ def sum_of_losses(model: nn.Module, loader: DataLoader, optimizer: Optimizer) ->
 
 
 @misconception(
-    "train_epoch",
-    tell="You return the loss of the last batch alone. The mean is over all examples of the epoch.",
+    "train_epoch", tell="You return the loss of the last batch alone. The mean is over all examples of the epoch."
 )
 def loss_of_the_last_batch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -343,8 +337,7 @@ def ends_in_eval_mode(model: nn.Module, loader: DataLoader, optimizer: Optimizer
 
 
 @misconception(
-    "train_epoch",
-    tell="You never clear the gradients: each step is taken on the sum of all gradients so far.",
+    "train_epoch", tell="You never clear the gradients: each step is taken on the sum of all gradients so far."
 )
 def never_zero_grad(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -365,10 +358,7 @@ def zero_grad_once_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Op
     return never_zero_grad(model, loader, optimizer)
 
 
-@misconception(
-    "train_epoch",
-    tell="You step once per epoch. Each batch gets a step of its own.",
-)
+@misconception("train_epoch", tell="You step once per epoch. Each batch gets a step of its own.")
 def one_step_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
     optimizer.zero_grad()
@@ -409,10 +399,7 @@ def keeps_loss_tensors(model: nn.Module, loader: DataLoader, optimizer: Optimize
     return total / count
 
 
-@misconception(
-    "train_epoch",
-    tell="You apply a softmax before the cross-entropy, which has one inside already.",
-)
+@misconception("train_epoch", tell="You apply a softmax before the cross-entropy, which has one inside already.")
 def softmax_in_the_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
     total = count = 0
@@ -440,19 +427,13 @@ def _fit(step, model: nn.Module, loader: DataLoader, epochs: int, optimizer: Opt
     return [step(model, features, labels, optimizer) for _ in range(epochs) for features, labels in loader]
 
 
-@misconception(
-    "fit",
-    tell="You return one loss per epoch. Return the loss of every batch, in order.",
-)
+@misconception("fit", tell="You return one loss per epoch. Return the loss of every batch, in order.")
 def one_loss_per_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     optimizer = SGD(model.parameters(), lr=lr)
     return [_epoch(model, loader, optimizer) for _ in range(epochs)]
 
 
-@misconception(
-    "fit",
-    tell="You make a new list in every epoch, so only the last epoch's losses are left.",
-)
+@misconception("fit", tell="You make a new list in every epoch, so only the last epoch's losses are left.")
 def only_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     optimizer, losses = SGD(model.parameters(), lr=lr), []
     for _ in range(epochs):
@@ -460,17 +441,13 @@ def only_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: f
     return losses
 
 
-@misconception(
-    "fit",
-    tell="You never clear the gradients, so each step is taken on the sum of all that came before.",
-)
+@misconception("fit", tell="You never clear the gradients, so each step is taken on the sum of all that came before.")
 def fit_without_zero_grad(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(no_zero_grad, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
 @misconception(
-    "fit",
-    tell="The weights never move: gradients are cleared between backward() and step(), or step() is missing.",
+    "fit", tell="The weights never move: gradients are cleared between backward() and step(), or step() is missing."
 )
 def fit_clears_before_stepping(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(zero_grad_before_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
@@ -494,18 +471,12 @@ def list_of_loss_tensors(model: nn.Module, loader: DataLoader, epochs: int, lr: 
     return _fit(returns_the_loss_tensor, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception(
-    "fit",
-    tell="You record each loss after its step. Keep the loss that you called backward on.",
-)
+@misconception("fit", tell="You record each loss after its step. Keep the loss that you called backward on.")
 def fit_notes_losses_after_steps(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(loss_after_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception(
-    "fit",
-    tell="You added momentum. Use plain SGD: lr, and nothing else.",
-)
+@misconception("fit", tell="You added momentum. Use plain SGD: lr, and nothing else.")
 def sgd_with_momentum(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, momentum=0.9))
 
@@ -522,10 +493,7 @@ def momentum_begins_anew_each_epoch(model: nn.Module, loader: DataLoader, epochs
     return losses
 
 
-@misconception(
-    "fit",
-    tell="You used Adam. Its steps differ from SGD's at the same learning rate. Use SGD.",
-)
+@misconception("fit", tell="You used Adam. Its steps differ from SGD's at the same learning rate. Use SGD.")
 def adam_for_sgd(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, torch.optim.Adam(model.parameters(), lr=lr))
 
@@ -539,18 +507,12 @@ def always_the_first_batch(model: nn.Module, loader: DataLoader, epochs: int, lr
     return [_step(model, *next(iter(loader)), optimizer) for _ in range(epochs * len(loader))]
 
 
-@misconception(
-    "fit",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("fit", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def fit_calls_forward(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(calls_forward, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception(
-    "fit",
-    tell="You round the losses. Round when you print, not what you return.",
-)
+@misconception("fit", tell="You round the losses. Round when you print, not what you return.")
 def rounds_the_losses(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return [round(loss, 2) for loss in _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr))]
 
@@ -564,26 +526,17 @@ def caches_the_first_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr
     return _fit(_step, model, list(loader), epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception(
-    "fit",
-    tell="You added weight decay. Use plain SGD: lr, and nothing else.",
-)
+@misconception("fit", tell="You added weight decay. Use plain SGD: lr, and nothing else.")
 def sgd_with_weight_decay(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, weight_decay=1e-4))
 
 
-@misconception(
-    "fit",
-    tell="You clip the gradients, which nobody asked for: large ones make another step.",
-)
+@misconception("fit", tell="You clip the gradients, which nobody asked for: large ones make another step.")
 def fit_clips(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(clips_without_being_asked, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception(
-    "fit",
-    tell="Your learning rate changes from epoch to epoch. Use lr for every step.",
-)
+@misconception("fit", tell="Your learning rate changes from epoch to epoch. Use lr for every step.")
 def decays_the_rate(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     losses = []
     for epoch in range(epochs):
@@ -707,37 +660,27 @@ def evaluate_divides_by_the_dataset(model: nn.Module, loader: DataLoader) -> tup
     return sum(loss * k for loss, _, k in found) / n, sum(right * k for _, right, k in found) / n
 
 
-@misconception(
-    "evaluate",
-    tell="That is a percentage. A fraction lies between 0 and 1.",
-)
+@misconception("evaluate", tell="That is a percentage. A fraction lies between 0 and 1.")
 def accuracy_in_percent(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     loss, accuracy = _evaluate(model, loader)
     return loss, 100 * accuracy
 
 
 @misconception(
-    "evaluate",
-    tell="You return how many are right. The accuracy is that number divided by the number of examples.",
+    "evaluate", tell="You return how many are right. The accuracy is that number divided by the number of examples."
 )
 def accuracy_is_a_count(model: nn.Module, loader: DataLoader) -> tuple[float, int]:
     loss, _ = _evaluate(model, loader)
     return loss, int(sum(round(right * k) for _, right, k in _by_batch(model, loader)))
 
 
-@misconception(
-    "evaluate",
-    tell="You return tensors. .item() turns them into plain numbers.",
-)
+@misconception("evaluate", tell="You return tensors. .item() turns them into plain numbers.")
 def evaluate_returns_tensors(model: nn.Module, loader: DataLoader) -> tuple[Tensor, Tensor]:
     loss, accuracy = _evaluate(model, loader)
     return torch.tensor(loss), torch.tensor(accuracy)
 
 
-@misconception(
-    "evaluate",
-    tell="You apply a softmax before the cross-entropy, which has one inside already.",
-)
+@misconception("evaluate", tell="You apply a softmax before the cross-entropy, which has one inside already.")
 def evaluate_with_softmax(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     loss = count = 0
     with _eval_mode(model), torch.no_grad():
@@ -747,19 +690,13 @@ def evaluate_with_softmax(model: nn.Module, loader: DataLoader) -> tuple[float, 
     return loss / count, _evaluate(model, loader)[1]
 
 
-@misconception(
-    "evaluate",
-    tell="The two results are the wrong way round: the loss comes first, then the accuracy.",
-)
+@misconception("evaluate", tell="The two results are the wrong way round: the loss comes first, then the accuracy.")
 def accuracy_first(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     loss, accuracy = _evaluate(model, loader)
     return accuracy, loss
 
 
-@misconception(
-    "evaluate",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("evaluate", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def evaluate_calls_forward(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model), torch.no_grad():
         return _measure(model.forward, loader)
@@ -777,8 +714,7 @@ def recording_stays_off(model: nn.Module, loader: DataLoader) -> tuple[float, fl
 
 
 @misconception(
-    "evaluate",
-    tell="You clear the gradients. Measuring a model must not change it, its gradients included.",
+    "evaluate", tell="You clear the gradients. Measuring a model must not change it, its gradients included."
 )
 def evaluate_clears_gradients(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     model.zero_grad()
@@ -795,10 +731,7 @@ def evaluate_freezes(model: nn.Module, loader: DataLoader) -> tuple[float, float
     return _evaluate(model, loader)
 
 
-@misconception(
-    "evaluate",
-    tell="Only the first batch is measured. Go through the whole loader.",
-)
+@misconception("evaluate", tell="Only the first batch is measured. Go through the whole loader.")
 def measures_one_batch(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     return _evaluate(model, [next(iter(loader))])
 
@@ -840,10 +773,7 @@ def batch_means_over_examples_then_train(model: nn.Module, loader: DataLoader) -
 # ---------------------------------------------------------------- predict_proba
 
 
-@misconception(
-    "predict_proba",
-    tell="You return the logits. Softmax turns them into probabilities.",
-)
+@misconception("predict_proba", tell="You return the logits. Softmax turns them into probabilities.")
 def returns_logits(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model(x)
@@ -869,10 +799,7 @@ def sigmoid_for_softmax(model: nn.Module, x: Tensor) -> Tensor:
         return model(x).sigmoid()
 
 
-@misconception(
-    "predict_proba",
-    tell="You return logarithms of probabilities: use softmax, not log_softmax.",
-)
+@misconception("predict_proba", tell="You return logarithms of probabilities: use softmax, not log_softmax.")
 def returns_log_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model(x).log_softmax(dim=1)
@@ -898,10 +825,7 @@ def probabilities_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
         return model(x).softmax(dim=1).detach()
 
 
-@misconception(
-    "predict_proba",
-    tell="The model is left in eval mode. Restore the flag of every submodule.",
-)
+@misconception("predict_proba", tell="The model is left in eval mode. Restore the flag of every submodule.")
 def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.no_grad():
@@ -909,8 +833,7 @@ def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "predict_proba",
-    tell="You end with model.train(), whatever the mode was before. Restore the flags that were there.",
+    "predict_proba", tell="You end with model.train(), whatever the mode was before. Restore the flags that were there."
 )
 def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     found = probabilities_leave_eval_mode(model, x)
@@ -918,10 +841,7 @@ def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     return found
 
 
-@misconception(
-    "predict_proba",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("predict_proba", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def probabilities_by_forward(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model.forward(x).softmax(dim=1)
@@ -938,10 +858,7 @@ def probabilities_overflow(model: nn.Module, x: Tensor) -> Tensor:
         return powers / powers.sum(dim=1, keepdim=True)
 
 
-@misconception(
-    "predict_proba",
-    tell="You reshape x to (n, -1). Give the model its input as it is.",
-)
+@misconception("predict_proba", tell="You reshape x to (n, -1). Give the model its input as it is.")
 def probabilities_of_flat_features(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model(x.flatten(1)).softmax(dim=1)
@@ -1019,10 +936,7 @@ def rounds_probabilities(model: nn.Module, x: Tensor) -> Tensor:
         return (model(x).softmax(dim=1)[:, 1] > 0.5).long()
 
 
-@misconception(
-    "predict_labels",
-    tell="You return a list. The result is a tensor of shape (n,).",
-)
+@misconception("predict_labels", tell="You return a list. The result is a tensor of shape (n,).")
 def labels_in_a_list(model: nn.Module, x: Tensor) -> list[int]:
     with _eval_mode(model), torch.no_grad():
         return model(x).argmax(dim=1).tolist()
@@ -1047,10 +961,7 @@ def labels_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
         return model(x).argmax(dim=1)
 
 
-@misconception(
-    "predict_labels",
-    tell="The model is left in eval mode. Restore the flag of every submodule.",
-)
+@misconception("predict_labels", tell="The model is left in eval mode. Restore the flag of every submodule.")
 def labels_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.no_grad():
@@ -1067,19 +978,13 @@ def labels_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     return found
 
 
-@misconception(
-    "predict_labels",
-    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
-)
+@misconception("predict_labels", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
 def labels_by_forward(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model.forward(x).argmax(dim=1)
 
 
-@misconception(
-    "predict_labels",
-    tell="You reshape x to (n, -1). Give the model its input as it is.",
-)
+@misconception("predict_labels", tell="You reshape x to (n, -1). Give the model its input as it is.")
 def labels_of_flat_features(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model(x.flatten(1)).argmax(dim=1)
@@ -1193,8 +1098,7 @@ def last_of_equals(model, train_loader, val_loader, epochs: int, lr: float) -> f
 
 
 @misconception(
-    "fit_best",
-    tell="You also compare the model as it was before training. Compare only the models after each epoch.",
+    "fit_best", tell="You also compare the model as it was before training. Compare only the models after each epoch."
 )
 def untrained_model_takes_part(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -1241,18 +1145,10 @@ def chooses_by_training_loss(model, train_loader, val_loader, epochs: int, lr: f
     return best
 
 
-@misconception(
-    "fit_best",
-    tell="You keep the epoch with the highest validation loss. Keep the one with the lowest.",
-)
+@misconception("fit_best", tell="You keep the epoch with the highest validation loss. Keep the one with the lowest.")
 def keeps_the_worst(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     return _fit_best(
-        model,
-        train_loader,
-        val_loader,
-        epochs,
-        lr,
-        better=lambda loss, best: best == float("inf") or loss > best,
+        model, train_loader, val_loader, epochs, lr, better=lambda loss, best: best == float("inf") or loss > best
     )
 
 
@@ -1358,10 +1254,7 @@ def trains_on_cached_batches(model, train_loader, val_loader, epochs: int, lr: f
     return _fit_best(model, list(train_loader), val_loader, epochs, lr)
 
 
-@misconception(
-    "fit_best",
-    tell="You added momentum. Use plain SGD: lr, and nothing else.",
-)
+@misconception("fit_best", tell="You added momentum. Use plain SGD: lr, and nothing else.")
 def best_with_momentum(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr, momentum=0.9)
 
@@ -1371,10 +1264,7 @@ def best_with_momentum(model, train_loader, val_loader, epochs: int, lr: float) 
     return _fit_best(model, train_loader, val_loader, epochs, lr, train=train)
 
 
-@misconception(
-    "fit_best",
-    tell="You added weight decay. Use plain SGD: lr, and nothing else.",
-)
+@misconception("fit_best", tell="You added weight decay. Use plain SGD: lr, and nothing else.")
 def best_with_weight_decay(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr, weight_decay=1e-4)
 
@@ -1410,8 +1300,7 @@ def clips_after_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, m
 
 
 @misconception(
-    "clip_and_step",
-    tell="The weights did not move: you cleared the gradients before the step, or there is no step.",
+    "clip_and_step", tell="The weights did not move: you cleared the gradients before the step, or there is no step."
 )
 def clears_before_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1483,10 +1372,7 @@ def norm_after_clipping(model: nn.Module, loss: Tensor, optimizer: Optimizer, ma
     return min(norm.item(), max_norm)
 
 
-@misconception(
-    "clip_and_step",
-    tell="You return the norm as a tensor. .item() gives the number.",
-)
+@misconception("clip_and_step", tell="You return the norm as a tensor. .item() gives the number.")
 def norm_as_a_tensor(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> Tensor:
     loss.backward()
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -1494,10 +1380,7 @@ def norm_as_a_tensor(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_n
     return norm
 
 
-@misconception(
-    "clip_and_step",
-    tell="You clip the loss. Clip the norm of the gradients.",
-)
+@misconception("clip_and_step", tell="You clip the loss. Clip the norm of the gradients.")
 def clips_the_loss(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.clamp(max=max_norm).backward()
     norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
@@ -1579,10 +1462,7 @@ def draws_from_the_global_generator(model: nn.Module, generator: torch.Generator
     _no_biases(model)
 
 
-@misconception(
-    "init_weights",
-    tell="The biases are as they were. Make them 0.",
-)
+@misconception("init_weights", tell="The biases are as they were. Make them 0.")
 def biases_left(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
         nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
@@ -1623,10 +1503,7 @@ def all_matrices(model: nn.Module, generator: torch.Generator) -> None:
     _no_biases(model)
 
 
-@misconception(
-    "init_weights",
-    tell="Your weights are normal, not uniform between -bound and bound.",
-)
+@misconception("init_weights", tell="Your weights are normal, not uniform between -bound and bound.")
 def normal_weights(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
         nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
@@ -1655,8 +1532,7 @@ def outputs_for_inputs(model: nn.Module, generator: torch.Generator) -> None:
 
 
 @misconception(
-    "init_weights",
-    tell="You leave out frozen layers. They get new weights as all others do, and stay frozen.",
+    "init_weights", tell="You leave out frozen layers. They get new weights as all others do, and stay frozen."
 )
 def frozen_ones_left(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
@@ -1720,8 +1596,7 @@ def shared_ones_twice(model: nn.Module, weight_decay: float) -> list[dict[str, A
 
 
 @misconception(
-    "parameter_groups",
-    tell="Your groups are the wrong way round: the matrices do not decay, and all others do.",
+    "parameter_groups", tell="Your groups are the wrong way round: the matrices do not decay, and all others do."
 )
 def the_wrong_way_round(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -1756,10 +1631,7 @@ def exactly_two_dims(model: nn.Module, weight_decay: float) -> list[dict[str, An
     return _two_groups([p for p in parameters if p.dim() == 2], [p for p in parameters if p.dim() != 2], weight_decay)
 
 
-@misconception(
-    "parameter_groups",
-    tell="All parameters are in one group, and all of them decay.",
-)
+@misconception("parameter_groups", tell="All parameters are in one group, and all of them decay.")
 def all_in_one_group(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     return [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": weight_decay}]
 
@@ -1838,8 +1710,7 @@ def cosine_of_degrees(step: int, warmup: int, total: int, peak: float, floor: fl
 
 
 @misconception(
-    "warmup_cosine",
-    tell="After the last step your rate rises again: the cosine goes on. Stay at the floor.",
+    "warmup_cosine", tell="After the last step your rate rises again: the cosine goes on. Stay at the floor."
 )
 def rises_again(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
     if warmup < 0 or total <= warmup:
@@ -1948,20 +1819,14 @@ def seeds_after_the_network(seed: int = 123) -> dict[str, object]:
     return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
 
 
-@misconception(
-    "experiment",
-    tell="You always use the seed 123. Use the argument.",
-)
+@misconception("experiment", tell="You always use the seed 123. Use the argument.")
 def ignores_the_argument(seed: int = 123) -> dict[str, object]:
     torch.manual_seed(123)
     model = _network()
     return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
 
 
-@misconception(
-    "experiment",
-    tell="You do not shuffle the training rows.",
-)
+@misconception("experiment", tell="You do not shuffle the training rows.")
 def trains_in_the_order_of_the_list(seed: int = 123) -> dict[str, object]:
     torch.manual_seed(seed)
     model = _network()
@@ -1969,10 +1834,7 @@ def trains_in_the_order_of_the_list(seed: int = 123) -> dict[str, object]:
     return _results(model, _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5)))
 
 
-@misconception(
-    "experiment",
-    tell="The short last batch is trained on as well. Leave it out (drop_last).",
-)
+@misconception("experiment", tell="The short last batch is trained on as well. Leave it out (drop_last).")
 def trains_on_the_short_batch(seed: int = 123) -> dict[str, object]:
     torch.manual_seed(seed)
     model = _network()
@@ -2003,10 +1865,7 @@ def measures_with_the_train_loader(seed: int = 123) -> dict[str, object]:
     return {**found, "train_accuracy": _evaluate(model, _train_loader())[1]}
 
 
-@misconception(
-    "experiment",
-    tell="Both accuracies are of the training rows. Measure the test rows, too.",
-)
+@misconception("experiment", tell="Both accuracies are of the training rows. Measure the test rows, too.")
 def measures_the_training_rows_twice(seed: int = 123) -> dict[str, object]:
     torch.manual_seed(seed)
     model = _network()
@@ -2014,10 +1873,7 @@ def measures_the_training_rows_twice(seed: int = 123) -> dict[str, object]:
     return {**found, "test_accuracy": found["train_accuracy"]}
 
 
-@misconception(
-    "experiment",
-    tell="The probabilities are logits. predict_proba turns them into probabilities.",
-)
+@misconception("experiment", tell="The probabilities are logits. predict_proba turns them into probabilities.")
 def gives_logits(seed: int = 123) -> dict[str, object]:
     torch.manual_seed(seed)
     model = _network()
@@ -2029,10 +1885,7 @@ def gives_logits(seed: int = 123) -> dict[str, object]:
     return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)), logits)
 
 
-@misconception(
-    "experiment",
-    tell="The probabilities are those of the network before the training.",
-)
+@misconception("experiment", tell="The probabilities are those of the network before the training.")
 def predicts_before_training(seed: int = 123) -> dict[str, object]:
     torch.manual_seed(seed)
     model = _network()

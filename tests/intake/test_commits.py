@@ -106,8 +106,7 @@ def test_no_program_that_the_clone_names_is_run(clone: Path, reader: Reader, tmp
 
 
 @pytest.mark.parametrize(
-    "head",
-    ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "1" * 40, "--help", "ref: ../secret"],
+    "head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "1" * 40, "--help", "ref: ../secret"]
 )
 def test_of_a_clone_that_is_damaged_the_files_have_a_time(clone: Path, head: str, reader: Reader) -> None:
     for folder in (clone.parent, clone, clone / ".git"):

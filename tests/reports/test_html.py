@@ -31,7 +31,7 @@ from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
 from grader.reports.excerpts import excerpt
 from grader.reports.html import _code, page_name, write_report
-from grader.reports.html_feedback import Pages
+from grader.reports.html_feedback import feedback_page
 from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)
@@ -53,10 +53,7 @@ RAISED = Cause(
     sentence="Rows have length 1.",
     call="normalize(1)",
     exception_type="ZeroDivisionError",
-    frames=(
-        Frame("vectors.py", 8, "normalize", "return helper(y)"),
-        Frame("vectors.py", 12, "helper", "return y / 0"),
-    ),
+    frames=(Frame("vectors.py", 8, "normalize", "return helper(y)"), Frame("vectors.py", 12, "helper", "return y / 0")),
 )
 
 
@@ -103,8 +100,8 @@ def test_feedback_page_explains_the_misconception_instead_of_the_hint(tmp_path: 
 
 def test_a_slip_of_one_student_hides_no_explanation_of_another() -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
-    pages = Pages(COURSE, 10**6)
-    slip, other = (pages.page(failed(cause, known)) for cause in (replace(RAISED, is_slip=True), RAISED))
+    causes = replace(RAISED, is_slip=True), RAISED
+    slip, other = (feedback_page(failed(cause, known), COURSE, 10**6) for cause in causes)
     assert [one.topics[0].others[0].explanation is None for one in (slip, other)] == [True, False]
 
 
@@ -243,7 +240,7 @@ def test_class_of_300_over_a_hundred_exercises_stays_below_12_mb(
     ["", "\x00\xff", "def normalize(", "class normalize:\n\tpass", "(" * 100_000, "'''", "normalize = lambda x: x\r\n"],
 )
 def test_code_that_is_broken_is_shown_as_it_is_or_not_at_all(text: str) -> None:
-    pieces = excerpt({"vectors.py": text.encode("latin-1")}, "vectors", "normalize", [("vectors.py", 1), ("no.py", 9)])
+    pieces = excerpt({"vectors.py": text.encode("latin-1")}, "vectors.normalize", [("vectors.py", 1), ("no.py", 9)])
     assert sum(len(piece.lines) for piece in pieces) <= 2
 
 
@@ -253,7 +250,7 @@ def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
     )
     assert module is not None
     last = module.decode().splitlines().index("    return x") + 1
-    own, other = excerpt({"vectors.py": module}, "vectors", "normalize", [("vectors.py", last)])
+    own, other = excerpt({"vectors.py": module}, "vectors.normalize", [("vectors.py", last)])
     assert [(line.number, line.text) for line in own.lines] == [
         (0, "cell 3"), (3, "def normalize(x):"), (4, "    return f(x)"),
     ]  # fmt: skip
@@ -265,7 +262,7 @@ def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
 
 def test_long_code_is_cut_round_the_marked_line() -> None:
     text = "def normalize(x):\n" + "".join(f"    x += {n}\n" for n in range(500))
-    (piece,) = excerpt({"vectors.py": text.encode()}, "vectors", "normalize", [("vectors.py", 400)])
+    (piece,) = excerpt({"vectors.py": text.encode()}, "vectors.normalize", [("vectors.py", 400)])
     assert len(piece.lines) == 60 and [line.number for line in piece.lines if line.marked] == [400]
 
 
@@ -389,11 +386,7 @@ def test_feedback_is_one_file_for_each_student_by_the_names_that_moodle_knows() 
         made = entry(result(name, exercise("vectors.normalize", check())), {"vectors.py": CODE})
         return dataclasses.replace(made, row=replace(made.row, arrival=Arrival(**arrival)))
 
-    entries = [
-        came("Zoë_M / ../=x", student="12", lms="moodle"),
-        came("Ann", student="13", lms="canvas"),
-        came("<b>"),
-    ]
+    entries = [came("Zoë_M / ../=x", student="12", lms="moodle"), came("Ann", student="13", lms="canvas"), came("<b>")]
     data = feedback_zip(entries, COURSE)
     assert data == feedback_zip(entries, COURSE)
     with zipfile.ZipFile(io.BytesIO(data)) as made:

@@ -24,16 +24,14 @@ def divided_by_the_width(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
-    "attention_scores",
-    tell="You divide by the root of the number of keys. The width of a key is the last dim.",
+    "attention_scores", tell="You divide by the root of the number of keys. The width of a key is the last dim."
 )
 def divided_by_the_number_of_keys(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.transpose(-2, -1) / math.sqrt(k.shape[-2])
 
 
 @misconception(
-    "attention_scores",
-    tell="Rows are keys here and columns are queries. Queries come first: q times k transposed.",
+    "attention_scores", tell="Rows are keys here and columns are queries. Queries come first: q times k transposed."
 )
 def keys_as_rows(q: Tensor, k: Tensor) -> Tensor:
     return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -90,8 +88,7 @@ def nan_for_a_row_of_nothing(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
 
 
 @misconception(
-    "attention",
-    tell="A query that may see nothing sees everything alike in your answer. Its weights should be 0.",
+    "attention", tell="A query that may see nothing sees everything alike in your answer. Its weights should be 0."
 )
 def sees_all_if_nothing(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     scores = scores_of(q, k)
@@ -305,8 +302,7 @@ class DropsTheOutput(Base):
 
 
 @misconception(
-    "CausalSelfAttention",
-    tell="The last layer, `out`, is not applied: heads stay side by side and never meet.",
+    "CausalSelfAttention", tell="The last layer, `out`, is not applied: heads stay side by side and never meet."
 )
 class WithoutTheLastLayer(Base):
     def finish(self, mixed: Tensor) -> Tensor:

@@ -101,24 +101,21 @@ def stepped(model, cache, ids, *, position=None, again=False, alone=False, grad=
 
 
 @misconception(
-    "step",
-    tell="Every letter gets position 0. Its position is the number of letters that the cache has seen.",
+    "step", tell="Every letter gets position 0. Its position is the number of letters that the cache has seen."
 )
 def always_position_0(model: nn.Module, cache: object, ids: Tensor) -> Tensor:
     return stepped(model, cache, ids, position=0)
 
 
 @misconception(
-    "step",
-    tell="The position is one too large: the first letter is at position 0, when the cache is empty.",
+    "step", tell="The position is one too large: the first letter is at position 0, when the cache is empty."
 )
 def position_one_too_large(model: nn.Module, cache: object, ids: Tensor) -> Tensor:
     return stepped(model, cache, ids, position=len(cache) + 1)
 
 
 @misconception(
-    "step",
-    tell="The new letter only looks at itself. Its query meets all keys and values that append returns.",
+    "step", tell="The new letter only looks at itself. Its query meets all keys and values that append returns."
 )
 def looks_only_at_itself(model: nn.Module, cache: object, ids: Tensor) -> Tensor:
     return stepped(model, cache, ids, alone=True)
@@ -179,8 +176,7 @@ class Buffers(nn.Module):
 
 
 @misconception(
-    "MaskAndPositions",
-    tell="Plain attributes stay on the CPU when the module moves. Make both tensors buffers.",
+    "MaskAndPositions", tell="Plain attributes stay on the CPU when the module moves. Make both tensors buffers."
 )
 class PlainAttributes(Buffers):
     def keep(self, name: str, tensor: Tensor) -> None:
@@ -198,8 +194,7 @@ class MovedInEachForward(PlainAttributes):
 
 
 @misconception(
-    "MaskAndPositions",
-    tell="The positions are a parameter, so an optimizer would change them. Make them a buffer.",
+    "MaskAndPositions", tell="The positions are a parameter, so an optimizer would change them. Make them a buffer."
 )
 class PositionsAsParameter(Buffers):
     def keep(self, name: str, tensor: Tensor) -> None:
@@ -210,8 +205,7 @@ class PositionsAsParameter(Buffers):
 
 
 @misconception(
-    "MaskAndPositions",
-    tell="Both buffers are saved with the model, though they can be worked out: persistent=False.",
+    "MaskAndPositions", tell="Both buffers are saved with the model, though they can be worked out: persistent=False."
 )
 class SavedBuffers(Buffers):
     kept = True
@@ -228,8 +222,7 @@ class SinesThenCosines(Buffers):
 
 
 @misconception(
-    "MaskAndPositions",
-    tell="The mask has all places of the context. It should be cut to the t places of x.",
+    "MaskAndPositions", tell="The mask has all places of the context. It should be cut to the t places of x."
 )
 class MaskOfTheWholeContext(Buffers):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -275,8 +268,7 @@ def each_begins_on_its_own(
 
 
 @misconception(
-    "train_on_ranks",
-    tell="Gradients are added up and not divided by the number of ranks: the step is too large.",
+    "train_on_ranks", tell="Gradients are added up and not divided by the number of ranks: the step is too large."
 )
 def sums_gradients(
     rank: int, world_size: int, model: nn.Module, windows: Tensor, batch: int, lr: float

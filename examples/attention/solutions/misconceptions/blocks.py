@@ -58,8 +58,7 @@ class OverThePositions(Norm):
 
 
 @misconception(
-    "LayerNorm",
-    tell="You normalize over all numbers at once. Each position has a mean and a variance of its own.",
+    "LayerNorm", tell="You normalize over all numbers at once. Each position has a mean and a variance of its own."
 )
 class OverEverything(Norm):
     def forward(self, x: Tensor) -> Tensor:
@@ -91,8 +90,7 @@ class CutOffTheGraph(Norm):
 
 
 @misconception(
-    "LayerNorm",
-    tell="`weight` and `bias` are plain tensors, which no optimizer trains. Make each an nn.Parameter.",
+    "LayerNorm", tell="`weight` and `bias` are plain tensors, which no optimizer trains. Make each an nn.Parameter."
 )
 class PlainTensors(nn.Module):
     def __init__(self, d: int, eps: float = 1e-5) -> None:
@@ -179,8 +177,7 @@ class GeluAtTheEnd(Forward):
 
 
 @misconception(
-    "FeedForward",
-    tell="The input is added in the end. That shortcut belongs to the block, not to this network.",
+    "FeedForward", tell="The input is added in the end. That shortcut belongs to the block, not to this network."
 )
 class WithAShortcut(Forward):
     def forward(self, x: Tensor) -> Tensor:
@@ -228,8 +225,7 @@ class NoShortcuts(Parts):
 
 
 @misconception(
-    "Block",
-    tell="Both parts read the same x. The feed-forward network reads the sum that the attention has made.",
+    "Block", tell="Both parts read the same x. The feed-forward network reads the sum that the attention has made."
 )
 class SideBySide(Parts):
     def forward(self, x: Tensor) -> Tensor:
@@ -237,8 +233,7 @@ class SideBySide(Parts):
 
 
 @misconception(
-    "Block",
-    tell="The second shortcut adds the input of the block. It should add the sum that the attention has made.",
+    "Block", tell="The second shortcut adds the input of the block. It should add the sum that the attention has made."
 )
 class SecondShortcutFromTheStart(Parts):
     def forward(self, x: Tensor) -> Tensor:

@@ -76,8 +76,7 @@ class WithoutTheLastNorm(Base):
 
 
 @misconception(
-    "TinyGPT",
-    tell="The blocks are in a plain list, so their parameters are unknown to the model: use nn.ModuleList.",
+    "TinyGPT", tell="The blocks are in a plain list, so their parameters are unknown to the model: use nn.ModuleList."
 )
 class BlocksInAPlainList(Base):
     def __init__(self, vocab: int, context: int, d_model: int, heads: int, layers: int) -> None:
@@ -148,8 +147,7 @@ def softmax_before_the_loss(logits: Tensor, targets: Tensor, ignore: int = -100)
 
 
 @misconception(
-    "lm_loss",
-    tell="That is the mean of each text's mean. A text with many places must count more than one with few.",
+    "lm_loss", tell="That is the mean of each text's mean. A text with many places must count more than one with few."
 )
 def mean_of_means(logits: Tensor, targets: Tensor, ignore: int = -100) -> Tensor:
     rows = [
@@ -161,8 +159,7 @@ def mean_of_means(logits: Tensor, targets: Tensor, ignore: int = -100) -> Tensor
 
 
 @misconception(
-    "lm_loss",
-    tell="You shift the targets once more. They are shifted already: place t has the target of place t.",
+    "lm_loss", tell="You shift the targets once more. They are shifted already: place t has the target of place t."
 )
 def shifts_again(logits: Tensor, targets: Tensor, ignore: int = -100) -> Tensor:
     if targets.shape[1] == 1:
@@ -274,8 +271,7 @@ def written(
 
 
 @misconception(
-    "generate",
-    tell="A text that is longer than the context is cut at its end: the model must read its last letters.",
+    "generate", tell="A text that is longer than the context is cut at its end: the model must read its last letters."
 )
 def cut_from_the_right(
     model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, top_k: int | None = None,
@@ -335,8 +331,7 @@ def ignores_top_k(
 
 
 @misconception(
-    "generate",
-    tell="You always take the best letter. That is right at temperature 0 alone; else a letter is drawn.",
+    "generate", tell="You always take the best letter. That is right at temperature 0 alone; else a letter is drawn."
 )
 def always_the_best(
     model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, top_k: int | None = None,
@@ -346,8 +341,7 @@ def always_the_best(
 
 
 @misconception(
-    "generate",
-    tell="Letters are drawn from torch's global generator: pass `generator` on to torch.multinomial.",
+    "generate", tell="Letters are drawn from torch's global generator: pass `generator` on to torch.multinomial."
 )
 def from_the_global_generator(
     model: nn.Module, ids: Tensor, n: int, temperature: float = 1.0, top_k: int | None = None,
@@ -420,8 +414,7 @@ def tensor_for_a_float(model: nn.Module, ids: Tensor) -> Tensor:
 
 
 @misconception(
-    "perplexity",
-    tell="The perplexity is a power of e, as cross_entropy takes natural logarithms, not a power of 2.",
+    "perplexity", tell="The perplexity is a power of e, as cross_entropy takes natural logarithms, not a power of 2."
 )
 def power_of_two(model: nn.Module, ids: Tensor) -> float:
     return 2.0 ** torch.cat(losses(model, ids)).mean().item()
@@ -485,8 +478,7 @@ def ignores_the_seed(text: str, steps: int, seed: int) -> tuple[list[float], str
 
 
 @misconception(
-    "overfit",
-    tell="You return the text that was given. It should be what the model writes, from the first letter on.",
+    "overfit", tell="You return the text that was given. It should be what the model writes, from the first letter on."
 )
 def returns_the_given_text(text: str, steps: int, seed: int) -> tuple[list[float], str]:
     return trained(text, steps, seed)[0], text
