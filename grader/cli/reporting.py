@@ -165,7 +165,7 @@ def ci(
 ) -> None:
     """Print a workflow that grades every push. It installs exactly the packages of this machine."""
     from grader.course import Course
-    from grader.exports.ci import workflow
+    from grader.exports.package import workflow
 
     if requirement is None:
         raise UserError(
