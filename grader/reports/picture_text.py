@@ -114,15 +114,15 @@ class _Plot:
         plotext.theme("clear")
         plotext.plotsize(width, rows)
         self.columns, self.rows = width - 2, rows - 3
-        self._y_sign = 1 if y[0] <= y[1] else -1  # plotext draws no axis that falls: it gets the numbers below 0
-        for (low, high), sign, limit, set_ticks, most in (
-            (x, 1, plotext.xlim, plotext.xticks, 7),
-            (y, self._y_sign, plotext.ylim, plotext.yticks, min(6, rows // 2)),
+        plotext.yreverse(y[0] > y[1])
+        for ends, limit, set_ticks, most in (
+            (x, plotext.xlim, plotext.xticks, 7),
+            (y, plotext.ylim, plotext.yticks, min(6, rows // 2)),
         ):
-            limit(sign * low, sign * high)
-            places = ticks_within(low, high, most)
+            limit(*sorted(ends))
+            places = ticks_within(*ends, most)
             words = [f"{one:.4g}" for one in places]
-            set_ticks([sign * one for one in places], words)
+            set_ticks(places, words)
         self.columns -= max(map(len, words))  # of the y axis: they stand beside the plot
 
     def add(
@@ -135,7 +135,7 @@ class _Plot:
             draw = self._plot.plot if joined else self._plot.scatter
             draw(
                 x,
-                [self._y_sign * one for one in y],
+                y,
                 marker="braille" if is_fine else sign,
                 **({"color": colour} if self._has_colours else {}),
             )
