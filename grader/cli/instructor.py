@@ -278,7 +278,7 @@ def _mark_on_terminal(book: Gradebook, marking: Marking, tasks: Sequence[Task], 
     from rich.console import Console
 
     from grader.marking.screen import MarkingScreen, Terminal
-    from grader.reports.given import unmarked_lines
+    from grader.reports.status import Unmarked
 
     console = Console(highlight=False, markup=False, emoji=False)
     terminal = Terminal(typer.getchar, input, _edit, lambda file: typer.launch(str(file)))
@@ -286,7 +286,7 @@ def _mark_on_terminal(book: Gradebook, marking: Marking, tasks: Sequence[Task], 
     is_done = screen.run()
     console.clear()
     typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")
-    left = list(unmarked_lines(list(book.results())))
+    left = list(Unmarked(book.results()).lines())
     for line in left:
         typer.echo(line)
     if not is_done and left:

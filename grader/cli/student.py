@@ -149,7 +149,8 @@ def _printer(form: _Form) -> Printer | None:
 
             return [to_json(graded.result).decode()]
         if form == "concise":
-            from grader.reports.places import Places, concise_lines
+            from grader.reports.states import concise_lines
+            from grader.reports.where import Places
 
             return concise_lines(graded.result, Places(path, submission.files))
         from grader.exports.code_hosts import commands
@@ -199,12 +200,12 @@ def next_exercise(course: CourseOption = None) -> None:
     """Say which exercise is next, and its file and line."""
     from grader.course import Course
     from grader.course.home import Home
-    from grader.reports.where import next_of, place_of
+    from grader.reports.where import Places, next_of
 
     home = Home.find()
     found = next_of(Course.load(course_path(course), complete=False), home.marks() if home else {})
     folder = home.folder if home else _HERE
-    print_lines(["all is done" if found is None else f"{found.full_name}  {place_of(folder, found)}"])
+    print_lines(["all is done" if found is None else f"{found.full_name}  {Places(folder).of(found.full_name)}"])
 
 
 @app.command(epilog="\b\nExamples:\n  grader hint\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")

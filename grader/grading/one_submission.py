@@ -88,9 +88,10 @@ def _grade_and_show(
     """Grades a submission, and prints each exercise as it is known."""
     # Imported only now: the worker imports torch meanwhile.
     from grader.reports.check_report import CheckReport
-    from grader.reports.places import Places, next_lines
     from grader.reports.progress import spinning
+    from grader.reports.states import next_lines
     from grader.reports.terminal import make_console
+    from grader.reports.where import Places
 
     console = make_console()
     with spinning(console, "starting (importing torch)") as spinner:
@@ -113,7 +114,7 @@ def _grade_and_show(
 def _note_progress(path: Path, result: SubmissionResult) -> None:
     """Keeps in the student's folder how far they are; nothing, if `grader init` did not make that folder."""
     from grader.course.home import Home, LastCheck
-    from grader.reports.places import state_of
+    from grader.reports.states import state_of
 
     home = Home.find(path if path.is_dir() else path.parent)
     if home is not None:

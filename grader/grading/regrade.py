@@ -13,8 +13,7 @@ from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import GradingSettings, settings_that_matter, worker_options
 from grader.intake.submission import Note, Submission
 from grader.machine import versions
-from grader.reports.given import marks
-from grader.reports.status import compare
+from grader.reports.status import compare, marks
 from grader.results import SubmissionResult
 
 

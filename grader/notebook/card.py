@@ -18,7 +18,7 @@ from grader.reports.entries import Entry
 from grader.reports.html import environment_of
 from grader.reports.html_feedback import feedback_page
 from grader.reports.picture_text import print_picture
-from grader.reports.places import is_program_with_its_bug, is_unwritten, next_exercise
+from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult
 
 _PAGE_BYTES = 200_000

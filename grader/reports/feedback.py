@@ -8,44 +8,27 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from grader.course import Course, Exercise
 from grader.gradebook import MarkedItem, Row
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted, listed, one_line, points
 
-WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
-SYMBOLS: dict[VerdictKind, str] = {
-    "passed": "✓",
-    "failed": "✗",
-    "timeout": "✗",
-    "crashed": "✗",
-    "blocked": "○",
-    "skipped": "–",
-    "error": "!",
+_OF_VERDICT: Final[dict[VerdictKind, tuple[str, str, str, str]]] = {
+    "error": ("!", "bold magenta", "the grader's own fault, no points are lost", ""),
+    "crashed": ("✗", "red", "crashed", "crashed"),
+    "timeout": ("✗", "red", "took too long", "too slow"),
+    "failed": ("✗", "red", "failed", ""),
+    "blocked": ("○", "yellow", "blocked", ""),
+    "skipped": ("–", "dim", "skipped", "not assessed"),
+    "passed": ("✓", "green", "passed", ""),
 }
-STYLES: dict[VerdictKind, str] = {
-    "passed": "green",
-    "failed": "red",
-    "timeout": "red",
-    "crashed": "red",
-    "blocked": "yellow",
-    "skipped": "dim",
-    "error": "bold magenta",
-}
-"""Styles of the terminal."""
-VERDICT_WORDS: dict[VerdictKind, str] = {
-    "passed": "passed",
-    "failed": "failed",
-    "timeout": "took too long",
-    "crashed": "crashed",
-    "blocked": "blocked",
-    "skipped": "skipped",
-    "error": "the grader's own fault, no points are lost",
-}
-_NOTABLE: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
+"""The symbol, the style of a terminal and the words of each verdict, and what an instructor sees; the worst first."""
+SYMBOLS: Final = {verdict: symbol for verdict, (symbol, _, _, _) in _OF_VERDICT.items()}
+STYLES: Final = {verdict: style for verdict, (_, style, _, _) in _OF_VERDICT.items()}
+VERDICT_WORDS: Final = {verdict: words for verdict, (_, _, words, _) in _OF_VERDICT.items()}
 CHANGED: Final = "the work under it has changed"
 """The words about a mark, a comment or an override of other work than the present one."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
@@ -57,7 +40,7 @@ _NAMED = 6
 def worst(exercise: ExerciseResult) -> VerdictKind:
     """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only if none passed."""
     kinds = {check.verdict for check in exercise.parts or exercise.checks}
-    for kind in WORST_FIRST:
+    for kind in _OF_VERDICT:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
             return kind
     return "skipped"
@@ -126,7 +109,7 @@ def notable(row: Row) -> list[str]:
     kinds = Counter(worst(exercise) for exercise in result.checked)
     found = ["GRADER FAULT"] if kinds["error"] else []
     found += ["needs a look"] if to_look_at(row) else []
-    found += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
+    found += [f"{kinds[kind]} {word}" for kind, (_, _, _, word) in _OF_VERDICT.items() if word and kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in result.exercises)
     found += [counted(named, "misconception")] if named else []
     found += [f"{len(row.given)} by hand"] if row.given else []
@@ -195,12 +178,17 @@ def worth_of(check: CheckResult) -> str:
     return f"{points(check.score, check.max)} points{bonus}" if check.max > 0 else ""
 
 
-def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
-    """The checks in groups of equal verdict and cause; groups are in the order of their first checks."""
-    groups: dict[tuple[str, Cause | None], list[CheckResult]] = {}
+def grouped(checks: Sequence[CheckResult], key: Callable[[CheckResult], object]) -> list[list[CheckResult]]:
+    """The checks in groups of equal keys; groups are in the order of their first checks."""
+    groups: dict[object, list[CheckResult]] = {}
     for check in checks:
-        groups.setdefault((check.verdict, check.cause), []).append(check)
+        groups.setdefault(key(check), []).append(check)
     return list(groups.values())
+
+
+def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
+    """The checks in groups of equal verdict and cause."""
+    return grouped(checks, lambda check: (check.verdict, check.cause))
 
 
 def likeness(check: CheckResult) -> object:

@@ -11,13 +11,14 @@ import io
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from markupsafe import Markup, escape
 
 from grader.pictures import Grid, Lines, Picture, Points
-from grader.reports.picture_text import in_words, marks_of, positions, ranges, ticks_within
+from grader.reports.picture_text import classes_of, in_words, lines_of, names_of, ranges, scale_of, ticks
 from grader.text import clean
 
 if TYPE_CHECKING:
@@ -74,14 +75,20 @@ def _drawn(encoded: bytes) -> Markup:
         axes = figure.add_subplot(aspect="equal" if has_one_scale else "auto")
         match data:
             case Lines():
-                _draw_lines(data, axes)
+                for number, (name, x, y) in enumerate(lines_of(data)):
+                    places = [math.nan if one is None else one for one in y]
+                    label, marker = _label(name) if name else None, "o" if len(y) == 1 else ""
+                    axes.plot(x, places, color=_COLOURS[number], label=label, marker=marker)
+                if mark := data.marked:
+                    label = _label(mark.label)
+                    axes.scatter([mark.x], [mark.y], marker="X", s=70, color=_INK, zorder=3, label=label)
             case Points():
-                _draw_points(data, axes, marks_of(data)[0])
+                _draw_points(data, axes, names_of(data))
             case Grid():
                 _draw_grid(data, axes)
         axes.set(xlim=(x_low, x_high), ylim=(y_low, y_high), xlabel=data.x_label, ylabel=data.y_label)
         for low, high, most, set_ticks in ((x_low, x_high, 8, axes.set_xticks), (y_low, y_high, 7, axes.set_yticks)):
-            places = ticks_within(low, high, most)
+            places = ticks(low, high, most)
             set_ticks(places, [f"{one:.4g}" for one in places])
         if names := axes.get_legend_handles_labels()[1]:
             columns = max(1, min(len(names), 60 // (4 + max(map(len, names)))))
@@ -92,30 +99,11 @@ def _drawn(encoded: bytes) -> Markup:
     return _to_stand_in_a_page(written.getvalue(), f"{picture.title}: {in_words(data)}")
 
 
-def _draw_lines(data: Lines, axes: Axes) -> None:
-    x = [math.nan if one is None else one for one in positions(data)]
-    needs_names = len(data.series) > 1 or data.marked is not None
-    for number, (name, numbers) in enumerate(data.series.items()):
-        y = [float("nan") if one is None else one for one in numbers]
-        is_alone = len(y) == 1
-        axes.plot(
-            x[: len(y)],
-            y,
-            color=_COLOURS[number],
-            label=_label(name) if needs_names else None,
-            marker="o" if is_alone else "",
-        )
-    if data.marked is not None:
-        mark = data.marked
-        axes.scatter([mark.x], [mark.y], marker="X", s=70, color=_INK, zorder=3, label=_label(mark.label))
-
-
-def _draw_points(data: Points, axes: Axes, names: Any) -> None:
-    for number in sorted({int(one or 0) for one in data.classes}):
-        chosen = [(x, y) for x, y, one in zip(data.x, data.y, data.classes, strict=True) if one == number]
-        x, y = zip(*chosen, strict=True)
-        label = _label(names[number]) if names else None
-        axes.scatter(x, y, s=14, color=_COLOURS[number], edgecolors=_INK, linewidths=0.4, label=label, zorder=3)
+def _draw_points(data: Points, axes: Axes, names: Sequence[str]) -> None:
+    for number, (name, x, y) in enumerate(classes_of(data, names)):
+        if x:
+            label = _label(name) if names else None
+            axes.scatter(x, y, s=14, color=_COLOURS[number], edgecolors=_INK, linewidths=0.4, label=label, zorder=3)
 
 
 def _draw_grid(data: Grid, axes: Axes) -> None:
@@ -123,13 +111,13 @@ def _draw_grid(data: Grid, axes: Axes) -> None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    _, low, high = marks_of(data)
+    scale = scale_of(data)
     (left, right), (bottom, top) = ranges(data)
     wide, tall = (right - left) / len(data.values[0]), (top - bottom) / len(data.values)
     corners: dict[int, list[tuple[float, float]]] = {}
     for i, row in enumerate(reversed(data.values)):
         begin = left
-        for level, run in itertools.groupby(_level(value, low, high) for value in row):
+        for level, run in itertools.groupby(_level(value, scale) for value in row):
             end = begin + wide * len(list(run))
             y = bottom + i * tall
             if level is not None:
@@ -139,20 +127,22 @@ def _draw_grid(data: Grid, axes: Axes) -> None:
             begin = end
     for level, found in sorted(corners.items()):
         shape = Path(found, [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * (len(found) // 5))
-        is_class = low is None
+        is_class = scale is None
         alpha = (0.3 if data.points else 0.8) if is_class else 0.04 + 0.96 * level / _LEVELS
         label = _label(data.names[level]) if is_class and data.points is None else None
         colour = _COLOURS[level if is_class else 0]
         axes.add_patch(PathPatch(shape, facecolor=colour, alpha=alpha, linewidth=0, gid="cells", label=label))
-    if low is not None and high is not None:
-        axes.set_title(f"from {low:.4g} (pale) to {high:.4g} (full colour)", loc="left", fontsize=9)
+    if scale is not None:
+        axes.set_title(f"from {scale[0]:.4g} (pale) to {scale[1]:.4g} (full colour)", loc="left", fontsize=9)
     if data.points is not None:
         _draw_points(data.points, axes, data.names)
 
 
-def _level(value: float | None, low: float | None, high: float | None) -> int | None:
-    if value is None or low is None or high is None:
+def _level(value: float | None, scale: tuple[float, float] | None) -> int | None:
+    """The class of a cell, or the number of its shade; None if it is empty."""
+    if value is None or scale is None:
         return None if value is None else int(value)
+    low, high = scale
     return round((value - low) / (high - low) * _LEVELS) if high > low else _LEVELS
 
 

@@ -9,6 +9,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from grader.text import duration
+
+_ENOUGH = 3
+_SOON = 5.0
+
 
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[], None]]:
@@ -27,50 +32,27 @@ def progress(total: int) -> Iterator[Callable[[], None]]:
             return Text("" if speed is None else f"{60 * speed:.0f} per minute", style="dim")
 
     class Left(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(left.text(time.monotonic(), int(task.completed), total), style="cyan")
+        """By the time since the first result, because the start of the workers is no measure."""
 
-    left = TimeLeft()
+        def render(self, task: Task) -> Text:
+            done = int(task.completed)
+            if first is None or not _ENOUGH <= done < total:
+                return Text("")
+            seconds = (time.monotonic() - first) / (done - 1) * (total - done)
+            left = f"about {duration(seconds)}" if seconds > _SOON else "a few seconds"
+            return Text(f"{left} left", style="cyan")
+
+    first: float | None = None
     columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), Rate(), Left())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("grading", total=total)
 
         def advance() -> None:
-            left.done(time.monotonic())
+            nonlocal first
+            first = time.monotonic() if first is None else first
             bar.advance(task)
 
         yield advance
-
-
-class TimeLeft:
-    """How long a class still takes: by the time since the first result, because the workers' start is no measure."""
-
-    def __init__(self) -> None:
-        self._first: float | None = None
-
-    def done(self, now: float) -> None:
-        """Notes that a submission is graded; `now` in seconds."""
-        self._first = now if self._first is None else self._first
-
-    def text(self, now: float, done: int, total: int) -> str:
-        """The time in words; empty while nobody can tell."""
-        if self._first is None or done < _ENOUGH or done >= total:
-            return ""
-        seconds = (now - self._first) / (done - 1) * (total - done)
-        return f"about {duration(seconds)} left" if seconds > _SOON else "a few seconds left"
-
-
-_ENOUGH = 3
-_SOON = 5.0
-
-
-def duration(seconds: float) -> str:
-    """A time in words: ``2 min 5 s``."""
-    whole = max(1, round(seconds))
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -75,6 +75,12 @@ def wrapped(console: Console, text: str, style: str, bar: str = "") -> list[Text
     return [Text.assemble((indent, "dim"), piece) for piece in pieces]
 
 
+def print_line(console: Console, line: Text) -> None:
+    """Prints as much of a line as fits on one row."""
+    line.truncate(console.width, overflow="ellipsis")
+    console.print(line, soft_wrap=True)
+
+
 def print_rows(console: Console, rows: Iterable[Text]) -> None:
     """Prints each on a row of its own, as it is."""
     for row in rows:

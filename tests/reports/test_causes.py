@@ -30,7 +30,8 @@ from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import explanation_of, gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
-from grader.reports.places import Places, concise_lines, state_of
+from grader.reports.states import concise_lines, state_of
+from grader.reports.where import Places
 from grader.results import Cause, CheckResult, Frame, SpentTime, SubmissionResult, TooMuchMemory, to_json
 
 COURSE = Course.load(OWN)

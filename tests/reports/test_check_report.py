@@ -15,12 +15,12 @@ from rich.console import Console
 
 from grader.course import Course, Exercise
 from grader.judge import explain
-from grader.reports.check_report import CheckReport
-from grader.reports.failure import MOST_ROWS
+from grader.reports.check_report import MOST_ROWS, CheckReport
 from grader.reports.feedback import check_title, hint_command, hint_for
-from grader.reports.places import Places, next_lines
 from grader.reports.progress import Spinner, spinning
+from grader.reports.states import next_lines
 from grader.reports.terminal import make_console
+from grader.reports.where import Places
 from grader.results import Cause, ExerciseResult, Frame
 
 COURSE = Course.load(OWN)
