@@ -87,8 +87,7 @@ def _graded(worker: Worker, course: Course, place: Path, wanted: list[str], devi
     from grader.grading.local_workers import LocalWorkers
     from grader.grading.settings import GradingSettings, topics_of, worker_options
     from grader.intake.find import open_submission
-    from grader.reports.progress import spinning
-    from grader.reports.terminal import make_console
+    from grader.reports.terminal import make_console, spinning
 
     submission = open_submission(place, topics_of(course)).read()
     settings = GradingSettings(devices=devices, pictures=tuple(wanted))

@@ -28,8 +28,7 @@ from grader.intake.roster import Roster
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
-from grader.reports.progress import progress
-from grader.reports.terminal import make_console
+from grader.reports.terminal import make_console, progress
 from grader.results import ExerciseResult, SubmissionResult
 
 

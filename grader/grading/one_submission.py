@@ -29,7 +29,7 @@ from grader.results import ExerciseResult, SubmissionResult
 
 if TYPE_CHECKING:
     from grader.reports.check_report import CheckReport
-    from grader.reports.progress import Spinner
+    from grader.reports.terminal import Spinner
 
 _BREAKPOINT: Final = re.compile(rb"^([ \t]*)breakpoint\(\)[ \t]*(?=\r?$|#)", re.MULTILINE)
 
@@ -88,9 +88,8 @@ def _grade_and_show(
     """Grades a submission, and prints each exercise as it is known."""
     # Imported only now: the worker imports torch meanwhile.
     from grader.reports.check_report import CheckReport
-    from grader.reports.progress import spinning
     from grader.reports.states import next_lines
-    from grader.reports.terminal import make_console
+    from grader.reports.terminal import make_console, spinning
     from grader.reports.where import Places
 
     console = make_console()

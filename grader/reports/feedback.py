@@ -100,7 +100,13 @@ def to_look_at(row: Row) -> list[str]:
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, one_line(headline(check), 200))
-    return [*unread(row), *failed.values(), *changed_since(row), *below_the_checks(row)]
+    now = {one.name: one.score for one in row.result.exercises}
+    below = [
+        f"override of {one.exercise}: {one.points or 0.0:g} by hand, but the checks now give {now[one.exercise]:g}"
+        for one in row.overrides
+        if one.automatic is not None and one.automatic <= (one.points or 0.0) < now.get(one.exercise, 0.0)
+    ]  # they gave less than the checks do now, but not when they were given
+    return [*unread(row), *failed.values(), *changed_since(row), *below]
 
 
 def notable(row: Row) -> list[str]:
@@ -117,20 +123,6 @@ def notable(row: Row) -> list[str]:
     found += [f"late, {late.penalty:.0%} off" if late.penalty else "late"] if late else []
     found += [counted(len(result.flags), "flag")] if result.flags else []
     return [*found, *filter(None, [left_out(result, row.given)])]
-
-
-def below_the_checks(row: Row) -> list[str]:
-    """The overrides that give less than the checks do now, but did not when they were given, a line each."""
-    now = {one.name: one.score for one in row.result.exercises}
-    below = [
-        one
-        for one in row.overrides
-        if one.automatic is not None and one.automatic <= (one.points or 0.0) < now.get(one.exercise, 0.0)
-    ]
-    return [
-        f"override of {one.exercise}: {one.points or 0.0:g} by hand, but the checks now give {now[one.exercise]:g}"
-        for one in below
-    ]
 
 
 def changed_since(row: Row) -> list[str]:
@@ -210,12 +202,8 @@ def one_cause(exercise: ExerciseResult) -> CheckResult | None:
 
 def explanation_of(exercise: ExerciseResult) -> str | None:
     """The explanation of the misconception that was recognised; None if a slip of the pen, with its line, says more."""
-    return None if is_slip(exercise) else exercise.explanation
-
-
-def is_slip(exercise: ExerciseResult) -> bool:
-    """Whether a slip of the pen was found in an exercise."""
-    return any(check.cause is not None and check.cause.is_slip for check in exercise.checks)
+    has_slip = any(check.cause is not None and check.cause.is_slip for check in exercise.checks)
+    return None if has_slip else exercise.explanation
 
 
 def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
@@ -261,24 +249,16 @@ def what_happened(exercise: ExerciseResult, check: CheckResult) -> str:
     return f"{found}: {cause.sentence}" if is_comparison or found.startswith("your code raised ") else found
 
 
-def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:
-    """The command that prints the next hint of an exercise; None when there is no further one.
-
-    Args:
-        shown: the hint that is shown already.
-    """
-    level = 1 if exercise is None or shown is None else exercise.hints.index(shown) + 2
-    if exercise is None or level > len(exercise.hints):
-        return None
-    return f"grader hint {exercise.full_name}{f' --level {level}' if level > 1 else ''}"
-
-
 def help_for(exercise: ExerciseResult, course: Course) -> tuple[str | None, str | None]:
     """The hint for the first failing check, unless a misconception explains it; and the command for the next one."""
     known = next((one for one in course.exercises if one.full_name == exercise.name), None)
+    if known is None:
+        return None, None
     failing = [check for check in exercise.checks if check.verdict in FAILING]
-    hint = hint_for(known, failing[0]) if known and failing and not explanation_of(exercise) else None
-    return hint, hint_command(known, hint)
+    hint = hint_for(known, failing[0]) if failing and not explanation_of(exercise) else None
+    level = known.hints.index(hint) + 2 if hint else 1
+    command = f"grader hint {known.full_name}{f' --level {level}' if level > 1 else ''}"
+    return hint, command if level <= len(known.hints) else None
 
 
 def file_stem(submission: str) -> str:

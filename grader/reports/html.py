@@ -22,7 +22,7 @@ from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Line
 from grader.reports.html_class import class_page
-from grader.reports.html_feedback import by_hand, feedback_page
+from grader.reports.html_feedback import by_hand, feedback_page, heading_of
 from grader.reports.picture_svg import figure_of
 from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
@@ -116,7 +116,8 @@ def environment_of(package: str = "grader.reports") -> jinja2.Environment:
         words=feedback.VERDICT_WORDS,
         changed=feedback.CHANGED,
     )
-    for function in (feedback.unread, feedback.own_name, feedback.about_manual, feedback.item_lines, by_hand, points):
+    functions = (feedback.about_manual, feedback.bounded, feedback.is_brief, feedback.item_lines, feedback.left_out)
+    for function in (*functions, feedback.own_name, feedback.unread, by_hand, heading_of, points):
         environment.globals[function.__name__] = function
     environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment

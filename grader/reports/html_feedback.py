@@ -22,30 +22,13 @@ _FEW_LINES = 12
 
 
 @dataclass(frozen=True)
-class CheckGroup:
-    """Checks with the same verdict and cause, shown once.
-
-    Attributes:
-        heading: the first check's name; empty if the cause is not about single checks.
-        verdict: the verdict of all of them.
-        message: the check's message to the student.
-        is_brief: the message is only a reason of one line.
-        others: the number of checks besides the first.
-    """
-
-    heading: str
-    verdict: VerdictKind
-    message: str
-    is_brief: bool
-    others: int
-
-
-@dataclass(frozen=True)
 class ExercisePart:
     """One exercise on the page: the first failure is shown, and the others are folded away.
 
     Attributes:
         by_hand: a person's points and the automatic ones; empty if the automatic ones count.
+        cause: the first check, if one cause stopped all of them, which then is not about single checks.
+        first: the checks that do not pass in the first way: with the same verdict and cause.
         alike: the checks that fail like the first one.
         otherwise: all others that do not pass.
         explanation: of the misconception that was recognised.
@@ -59,9 +42,10 @@ class ExercisePart:
     verdict: VerdictKind
     score: str
     by_hand: str
-    first: CheckGroup | None = None
-    alike: tuple[CheckGroup, ...] = ()
-    otherwise: tuple[CheckGroup, ...] = ()
+    cause: CheckResult | None = None
+    first: list[CheckResult] | None = None
+    alike: tuple[list[CheckResult], ...] = ()
+    otherwise: tuple[list[CheckResult], ...] = ()
     explanation: str | None = None
     hint: str | None = None
     hint_command: str | None = None
@@ -85,7 +69,7 @@ class TopicPart:
     max: float = 0.0
     passed: tuple[ExercisePart, ...] = ()
     others: tuple[ExercisePart, ...] = ()
-    cause: CheckGroup | None = None
+    cause: CheckResult | None = None
     manual: tuple[ExerciseResult, ...] = ()
     comments: tuple[tuple[str, str], ...] = ()
 
@@ -96,13 +80,13 @@ class FeedbackPage:
 
     Attributes:
         entry: the submission, without hidden checks.
-        not_assessed: the points that are left out of the total, in words.
+        message_lines: the most lines of a message.
         files: those that were graded, as far as there is room.
         other_files: those that are not text.
     """
 
     entry: Entry
-    not_assessed: str
+    message_lines: int
     topics: tuple[TopicPart, ...]
     files: tuple[Excerpt, ...]
     files_left_out: int
@@ -117,6 +101,7 @@ def feedback_page(entry: Entry, course: Course, page_bytes: int) -> FeedbackPage
     """
     entry = entry.for_students()
     maker = _Maker(entry, course, page_bytes)
+    message_lines = _LINES if maker.code_bytes > 0 else _FEW_LINES
     topics: dict[str, list[ExerciseResult]] = {}
     for exercise in entry.result.exercises:
         topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
@@ -126,12 +111,18 @@ def feedback_page(entry: Entry, course: Course, page_bytes: int) -> FeedbackPage
     shown = [piece for path in texts if maker.has_room((piece := whole(path, maker.files[path])).size)]
     return FeedbackPage(
         entry=entry,
-        not_assessed=feedback.left_out(entry.result, entry.row.given),
+        message_lines=message_lines,
         topics=parts,
         files=tuple(shown),
         files_left_out=len(texts) - len(shown),
         other_files=tuple(one_line(path) for path in in_order if path not in texts),
     )
+
+
+def heading_of(check: CheckResult) -> str:
+    """The name of a check, and its points if it has points of its own."""
+    worth = feedback.worth_of(check)
+    return one_line(f"{check.name} ({worth})" if worth else check.name).replace("_", " ")
 
 
 def by_hand(one: Override) -> str:
@@ -146,17 +137,16 @@ class _Maker:
         self._entry = entry
         self._course = course
         self.files = entry.files()
-        self._code_bytes = page_bytes - 5_000
+        self.code_bytes = page_bytes - 5_000
         for exercise in entry.result.exercises:
             messages = {check.message for check in exercise.checks} - {""}
             size = 420 + sum(80 + int(1.1 * len(message)) for message in messages) if messages else 90
-            self._code_bytes -= size
-        self._message_lines = _LINES if self._code_bytes > 0 else _FEW_LINES
+            self.code_bytes -= size
 
     def has_room(self, size: int) -> bool:
         """Takes that much of the room for code (bytes), if there is enough."""
-        has_room = size <= self._code_bytes
-        self._code_bytes -= size if has_room else 0
+        has_room = size <= self.code_bytes
+        self.code_bytes -= size if has_room else 0
         return has_room
 
     def topic(self, name: str, exercises: Sequence[ExerciseResult]) -> TopicPart:
@@ -177,7 +167,7 @@ class _Maker:
             max=sum(most for _, most in earned),
             passed=tuple(part for part in parts if part.verdict == "passed" and not part.by_hand),
             others=tuple(part for part in parts if part.verdict != "passed" or part.by_hand),
-            cause=self._group([cause], "") if cause else None,
+            cause=cause,
             manual=tuple(one for one in exercises if one.manual),
             comments=tuple((feedback.own_name(one), clean(said)) for one in checked if (said := entry.said_of(one))),
         )
@@ -197,15 +187,12 @@ class _Maker:
         failures = feedback.not_passed(exercise)
         cause = feedback.one_cause(exercise)
         if cause is not None:
-            part = replace(part, first=self._group([cause], ""))
+            part = replace(part, cause=cause)
         else:
-            folded: dict[bool, list[CheckGroup]] = {True: [], False: []}
-            for checks in feedback.equal_groups(failures):
-                worth = feedback.worth_of(checks[0])
-                group = self._group(checks, f"{checks[0].name} ({worth})" if worth else checks[0].name)
-                folded[feedback.likeness(checks[0]) == feedback.likeness(failures[0])].append(group)
-            first, *alike = folded[True]
-            part = replace(part, first=first, alike=tuple(alike), otherwise=tuple(folded[False]))
+            first, *others = feedback.equal_groups(failures)
+            alike = [one for one in others if feedback.likeness(one[0]) == feedback.likeness(first[0])]
+            otherwise = tuple(one for one in others if one not in alike)
+            part = replace(part, first=first, alike=tuple(alike), otherwise=otherwise)
         if part.verdict not in FAILING:
             return part
         if cause is None or cause.cause is None or cause.cause.stage == "check":
@@ -218,13 +205,3 @@ class _Maker:
         if code and not self.has_room(sum(piece.size for piece in code)):
             return replace(part, code_left_out=True)
         return replace(part, code=code)
-
-    def _group(self, checks: Sequence[CheckResult], name: str) -> CheckGroup:
-        first = checks[0]
-        return CheckGroup(
-            heading=one_line(name).replace("_", " "),
-            verdict=first.verdict,
-            message=feedback.bounded(first.message, self._message_lines),
-            is_brief=feedback.is_brief(first),
-            others=len(checks) - 1,
-        )

@@ -1,23 +1,35 @@
-"""The console of students and instructors, and the table of a class; the output for a student is in `check_report.py`.
+"""The console, the table of a class, and what moves: the progress bar of a class and the spinner of one submission.
+
+The output for a student is in `check_report.py`. Where there is no terminal, nothing moves.
 
 Prints text from submissions only through `clean` and never as markup. A bar begins each line of such text, so that
 nothing that a student prints looks like a line of the grader or a command of the CI system.
 """
 
+import contextlib
 import os
-from collections.abc import Iterable
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from grader.gradebook import Row
 from grader.reports.feedback import notable
-from grader.text import clean, counted, percent, points
+from grader.text import clean, counted, duration, percent, points
 
-WIDTH = 100
-NARROWEST = 30
+WIDTH: Final = 100
+NARROWEST: Final = 30
 """Columns that lines are made for, whatever a terminal says of itself."""
+_ENOUGH: Final = 3
+"""Results after which the time that is left can be estimated."""
+_SOON: Final = 5.0
+_FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PER_SECOND: Final = 10
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -90,3 +102,78 @@ def print_rows(console: Console, rows: Iterable[Text]) -> None:
 def print_wrapped(console: Console, text: str, style: str, bar: str = "") -> None:
     """Prints text in as many rows as it takes; see `wrapped`."""
     print_rows(console, wrapped(console, text, style, bar))
+
+
+@contextlib.contextmanager
+def progress(total: int) -> Iterator[Callable[[], None]]:
+    """Shows count, rate and remaining time while submissions are graded.
+
+    The value of the context is a function: call it once for each graded submission.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{60 * speed:.0f} per minute", style="dim")
+
+    class Left(ProgressColumn):
+        """By the time since the first result, because the start of the workers is no measure."""
+
+        def render(self, task: Task) -> Text:
+            done = int(task.completed)
+            if first is None or not _ENOUGH <= done < total:
+                return Text("")
+            seconds = (time.monotonic() - first) / (done - 1) * (total - done)
+            left = f"about {duration(seconds)}" if seconds > _SOON else "a few seconds"
+            return Text(f"{left} left", style="cyan")
+
+    first: float | None = None
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), Rate(), Left())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("grading", total=total)
+
+        def advance() -> None:
+            nonlocal first
+            first = time.monotonic() if first is None else first
+            bar.advance(task)
+
+        yield advance
+
+
+class Spinner:
+    """A line with a spinner, the current work, and the seconds so far. Rich draws it anew several times a second.
+
+    Attributes:
+        doing: the current work.
+    """
+
+    def __init__(self, doing: str) -> None:
+        self.doing = doing
+        self._started = time.monotonic()
+
+    def __rich__(self) -> Text:
+        seconds = time.monotonic() - self._started
+        frame = _FRAMES[int(seconds * _PER_SECOND) % len(_FRAMES)]
+        return Text.assemble((frame, "cyan"), f" {self.doing}", (f"  {seconds:.0f} s", "dim"), overflow="ellipsis")
+
+
+@contextlib.contextmanager
+def spinning(console: Console, doing: str) -> Iterator[Spinner]:
+    """Shows a spinner below what is printed meanwhile, on a terminal that can draw one."""
+    spinner = Spinner(doing)
+    if not console.file.isatty() or console.is_dumb_terminal:  # colours may be forced on a terminal that cannot redraw
+        yield spinner
+        return
+    with Live(
+        spinner,
+        console=console,
+        refresh_per_second=_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ):
+        yield spinner
