@@ -107,18 +107,11 @@ def environment_of(package: str = "grader.reports") -> jinja2.Environment:
     )
     script = loader.get_source(environment, "table.js")[0].strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     environment.globals.update(
-        script=script,
-        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-        f"script-src 'sha256-{digest}'",
-        version=__version__,
-        symbols=feedback.SYMBOLS,
-        words=feedback.VERDICT_WORDS,
-        changed=feedback.CHANGED,
+        script=script, policy=f"{policy}; script-src 'sha256-{digest}'", version=__version__, points=points
     )
-    functions = (feedback.about_manual, feedback.bounded, feedback.is_brief, feedback.item_lines, feedback.left_out)
-    for function in (*functions, feedback.own_name, feedback.unread, by_hand, heading_of, points):
-        environment.globals[function.__name__] = function
+    environment.globals.update(feedback=feedback, by_hand=by_hand, heading_of=heading_of)
     environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import FAILING, check_title, headline, notable, one_cause, to_look_at, worst
+from grader.reports.feedback import FAILING, headline, notable, one_cause, to_look_at, worst
 from grader.results import NOT_ASSESSED, SubmissionResult
 from grader.text import listed, one_line
 
@@ -33,17 +33,6 @@ class Finding(NamedTuple):
     kind: Literal["exercise", "check", "misconception", "failure"]
     where: str
     what: str = ""
-
-
-@dataclass(frozen=True)
-class Common:
-    """A finding of `count` submissions; for a check, of those in which it was assessed. `tag` filters the table."""
-
-    where: str
-    what: str
-    count: int
-    tag: str
-    assessed: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,15 +90,21 @@ class ClassPage:
         bars: the number of submissions in each tenth of the points.
         topics: the name and the title of each, and its exercises.
         checks: of each exercise the checks that somebody did not pass.
+        counts: the number of submissions with each finding.
+        assessed: the number of submissions in which each check was assessed.
+        tags: short names, by which the table is filtered.
         sandboxes: the layers, and the number of submissions with them.
     """
 
     facts: dict[str, Any]
     bars: tuple[int, ...]
     topics: tuple[tuple[str, str, tuple[ExerciseRate, ...]], ...]
-    misconceptions: tuple[Common, ...]
-    failures: tuple[Common, ...]
-    checks: dict[str, list[Common]]
+    misconceptions: list[Finding]
+    failures: list[Finding]
+    checks: dict[str, list[Finding]]
+    counts: Mapping[Finding, int]
+    assessed: Mapping[Finding, int]
+    tags: Mapping[Finding, str]
     rows: tuple[TableRow, ...]
     sandboxes: list[tuple[str, int]]
 
@@ -125,14 +120,20 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
     names = list(dict.fromkeys([*names, *(one.name for entry in entries for one in entry.result.exercises)]))
     found = [dict.fromkeys(_findings(entry)) for entry in entries]
     counts = Counter(finding for of_entry in found for finding in of_entry)
-    common = [
-        finding
-        for kind in ("misconception", "failure")
-        for finding in [one for one, _ in counts.most_common() if one.kind == kind][:_MOST_COMMON]
-    ]
-    tagged = [*(Finding("exercise", name) for name in names), *(one for one in counts if one.kind == "check"), *common]
+    by_count = [finding for finding, _ in counts.most_common()]
+    misconceptions = [one for one in by_count if one.kind == "misconception"][:_MOST_COMMON]
+    failures = [one for one in by_count if one.kind == "failure"][:_MOST_COMMON]
+    checks = [finding for finding in counts if finding.kind == "check"]
+    exercises = [Finding("exercise", name) for name in names]
+    tagged = [*exercises, *checks, *misconceptions, *failures]
     tags = {finding: f"{finding.kind[0]}{number}" for number, finding in enumerate(tagged)}
-    commons = [(one.kind, Common(one.where, one.what, counts[one], tags[one])) for one in common]
+    assessed = Counter(
+        Finding("check", exercise.name, name)
+        for entry in entries
+        for exercise in entry.read
+        for name in {check.name: 0 for check in exercise.checks if check.verdict not in NOT_ASSESSED}
+    )
+    of_exercise = {name: [one for one in assessed if one.where == name and counts[one]] for name in names}
     rows = tuple(
         TableRow(
             entry=entry,
@@ -150,9 +151,12 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         facts=_facts(rows, absent),
         bars=tuple(tenths[number] for number in range(10)),
         topics=tuple(_heat(entries, course, names, tags)),
-        misconceptions=tuple(one for kind, one in commons if kind == "misconception"),
-        failures=tuple(one for kind, one in commons if kind == "failure"),
-        checks=_checks(entries, names, counts, tags),
+        misconceptions=misconceptions,
+        failures=failures,
+        checks={name: found for name, found in of_exercise.items() if found},
+        counts=counts,
+        assessed=assessed,
+        tags=tags,
         rows=rows,
         sandboxes=Counter(", ".join(entry.result.sandbox) or "none" for entry in entries).most_common(),
     )
@@ -235,22 +239,6 @@ def _rate(right: Sequence[bool]) -> int | None:
         return None
     rate = round(100 * sum(right) / len(right))
     return rate if all(right) or not any(right) else min(max(rate, 1), 99)
-
-
-def _checks(
-    entries: Sequence[Entry], names: Sequence[str], counts: Mapping[Finding, int], tags: Mapping[Finding, str]
-) -> dict[str, list[Common]]:
-    assessed = Counter(
-        Finding("check", exercise.name, name)
-        for entry in entries
-        for exercise in entry.read
-        for name in {check.name: 0 for check in exercise.checks if check.verdict not in NOT_ASSESSED}
-    )
-    found: dict[str, list[Common]] = {name: [] for name in names}
-    for one, of in assessed.items():
-        if one in tags:
-            found[one.where].append(Common(one.where, check_title(one.what), counts[one], tags[one], of))
-    return {name: checks for name, checks in found.items() if checks}
 
 
 def _trouble(result: SubmissionResult) -> str:

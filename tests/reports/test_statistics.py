@@ -36,8 +36,8 @@ def test_unread_work_is_in_no_share_mean_or_count() -> None:
     assert facts["mean"] == facts["median"] == "50.0%" and facts["submissions"] == "3"
     ((_, _, cells),) = page.topics
     assert [(cell.passed, cell.assessed) for cell in cells] == [(1, 2), (1, 2)]
-    assert {one.count for one in page.failures} == {1}
-    assert {(rate.count, rate.assessed) for rates in page.checks.values() for rate in rates} == {(1, 2)}
+    assert {page.counts[one] for one in page.failures} == {1}
+    assert {(page.counts[one], page.assessed[one]) for found in page.checks.values() for one in found} == {(1, 2)}
 
 
 def test_points_that_a_person_gave_bring_an_exercise_back(capsys) -> None:  # type: ignore[no-untyped-def]
