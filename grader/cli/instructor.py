@@ -101,7 +101,7 @@ def grade(
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, GradingSettings
     from grader.machine import cores, workers_in_memory
-    from grader.reports.notes import print_note
+    from grader.reports.terminal import print_note
 
     fitting = min(jobs or cores(), workers_in_memory())
     if fitting < jobs:

@@ -108,7 +108,7 @@ def _page_for(opens: bool, out: Path | None) -> Path | None:
 
 
 def _print(course: Course, results: list[ExerciseResult], page: Path | None, opens: bool) -> None:
-    from grader.reports.picture_text import print_picture
+    from grader.reports.drawing import print_picture
     from grader.reports.terminal import make_console
 
     console = make_console()

@@ -27,8 +27,7 @@ from grader.intake.reader import Reader
 from grader.intake.roster import Roster
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.machine import versions
-from grader.reports.notes import NoteList, print_note
-from grader.reports.terminal import make_console, progress
+from grader.reports.terminal import NoteList, make_console, print_note, progress
 from grader.results import ExerciseResult, SubmissionResult
 
 

@@ -24,7 +24,6 @@ from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
-from grader.reports.notes import print_note
 from grader.results import ExerciseResult, SubmissionResult
 
 if TYPE_CHECKING:
@@ -71,6 +70,8 @@ def check_one(
     parts = parts_for_now(course, options.exercises)
     with LocalWorkers(course, options, first=worker, parts=parts) as workers:
         if printer is not None:
+            from grader.reports.terminal import print_note
+
             graded = graded_for_students(workers.grade(submission))
             for line in printer(graded, submission, path):
                 print(line, flush=True)

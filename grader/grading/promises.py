@@ -21,8 +21,7 @@ from grader.grading.evidence import GradedMisconception, TopicEvidence
 from grader.grading.mutation import equivalents_of
 from grader.judge.advice import fault_of_check
 from grader.judge.points import with_points
-from grader.reports.picture_svg import figure_of
-from grader.reports.picture_text import print_picture
+from grader.reports.drawing import figure_of, print_picture
 from grader.results import NOT_ASSESSED, CheckResult
 
 

@@ -14,10 +14,10 @@ from grader.course import Course
 from grader.gradebook import Row
 from grader.grading.graders import Graded
 from grader.reports.check_report import CheckReport
+from grader.reports.drawing import print_picture
 from grader.reports.entries import Entry
 from grader.reports.html import environment_of
 from grader.reports.html_feedback import feedback_page
-from grader.reports.picture_text import print_picture
 from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult
 

@@ -17,8 +17,8 @@ from rich.text import Text
 from grader.course import Course
 from grader.pictures import Picture
 from grader.reports import feedback
+from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
-from grader.reports.picture_text import ROWS, print_picture
 from grader.reports.states import is_misplaced, is_program_with_its_bug, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult

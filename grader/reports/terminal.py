@@ -1,9 +1,9 @@
-"""The console, the table of a class, and what moves: the progress bar of a class and the spinner of one submission.
+"""The console: notes, the table of a class, its progress bar, and the spinner of one submission.
 
-The output for a student is in `check_report.py`. Where there is no terminal, nothing moves.
-
-Prints text from submissions only through `clean` and never as markup. A bar begins each line of such text, so that
-nothing that a student prints looks like a line of the grader or a command of the CI system.
+The output for a student is in `check_report.py`. Where there is no terminal, nothing moves. Notes go to stderr, one line
+each, and a limited number of them. Prints text from submissions only through `clean` and never as markup. A bar begins
+each line of such text, so that nothing that a student prints looks like a line of the grader or a command of the CI
+system.
 """
 
 import contextlib
@@ -30,6 +30,7 @@ _ENOUGH: Final = 3
 _SOON: Final = 5.0
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PER_SECOND: Final = 10
+_NOTES_SHOWN: Final = 20
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -177,3 +178,37 @@ def spinning(console: Console, doing: str) -> Iterator[Spinner]:
         redirect_stderr=False,
     ):
         yield spinner
+
+
+def print_note(text: str) -> None:
+    """Prints a note on one line of stderr."""
+    print(f"note: {clean(text)}".replace("\n", " "), file=sys.stderr)
+
+
+class NoteList:
+    """Notes to print together: the urgent ones first, then as many others as there is room for, then their number.
+
+    Args:
+        where_all: how to read all notes; it ends the line with the number of the others.
+    """
+
+    def __init__(self, where_all: str = "") -> None:
+        self._where_all = where_all
+        self._urgent: list[str] = []
+        self._others: list[str] = []
+        self._count = 0
+
+    def add(self, text: str, urgent: bool = False) -> None:
+        """Keeps a note; `print` prints it, urgent ones first."""
+        self._count += 1
+        kept = self._urgent if urgent else self._others
+        if len(kept) < _NOTES_SHOWN:
+            kept.append(text)
+
+    def print(self) -> None:
+        """Prints the first notes, and the number of the others."""
+        shown = [*self._urgent, *self._others][:_NOTES_SHOWN]
+        for text in shown:
+            print_note(text)
+        if self._count > len(shown):
+            print_note(f"{self._count - len(shown)} more like these{self._where_all}")

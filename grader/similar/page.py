@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from grader.course import Course
 from grader.files import write_named_file
-from grader.reports.excerpts import Excerpt, Line, whole
 from grader.reports.html import environment_of
+from grader.reports.html_feedback import Excerpt, Line, whole
 from grader.similar.pairs import Findings, Pair, Side, summary
 from grader.text import clean, counted, one_line
 

@@ -12,8 +12,8 @@ from grader.course import Course, Exercise
 from grader.course.home import LastCheck
 from grader.pictures import Picture
 from grader.reports.check_report import print_end, show_failure
+from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
-from grader.reports.picture_text import ROWS, print_picture
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import fit, print_line, print_wrapped
 from grader.reports.where import Places, list_lines, sums

@@ -29,9 +29,8 @@ from grader.judge import explain
 from grader.pictures import Lines, Picture
 from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
-from grader.reports.excerpts import excerpt
 from grader.reports.html import _code, page_name, write_report
-from grader.reports.html_feedback import feedback_page
+from grader.reports.html_feedback import excerpt, feedback_page
 from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)

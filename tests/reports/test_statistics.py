@@ -9,7 +9,7 @@ from shared import OWN_COURSE
 from grader.course import Course
 from grader.gradebook import Override
 from grader.reports.entries import Entry
-from grader.reports.html_class import class_page
+from grader.reports.html import class_page
 from grader.reports.terminal import make_console, show_class
 from grader.results import SubmissionResult, Unread
 
