@@ -7,8 +7,7 @@ or row in doubt is not matched, and a note names it.
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,30 +27,20 @@ _EMPTY: Final = ("", "-", "\u2013")
 _NAMED: Final = 20
 
 
-@dataclass(frozen=True)
-class Person:
-    """A row of the file: its ids, column by column, and its names in the forms that a submission may be called by."""
+class _Person(NamedTuple):
+    """A row of the file.
+
+    Attributes:
+        ids: column by column.
+        names: in the forms that a submission may be called by.
+        most: the text of the most points; with a comma if the mark should have one.
+    """
 
     row: int
     label: str
-    ids: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-
-class Matched(NamedTuple):
-    """Whose row is whose.
-
-    Attributes:
-        entries: the submission of each row that has one.
-        without: the rows that have none.
-        missing: those of them that no submission can be meant for.
-        notes: a line for each submission without a row.
-    """
-
-    entries: dict[int, Entry]
-    without: list[Person]
-    missing: list[Person]
-    notes: list[str]
+    ids: list[str]
+    names: list[str]
+    most: str
 
 
 def fill_canvas(
@@ -83,21 +72,19 @@ def fill_canvas(
             f"Canvas does not let column `{one_line(head[target])}` be changed", fix="name another: --column"
         )
     id_columns = [c for c, name in enumerate(head) if name.lower() in _CANVAS_IDS] or [1]
+    most = given if sheet.delimiter == ";" else given.replace(",", ".")
     people = []
     for row in range(possible_row + 1, len(sheet.rows)):
-        name, ids = sheet.value(row, 0), tuple(sheet.value(row, c) for c in id_columns)
+        name, ids = sheet.value(row, 0), [sheet.value(row, c) for c in id_columns]
         if name and any(one.strip() for one in ids):
             last, _, first = name.partition(",")
-            people.append(Person(row, name, ids, (name, f"{first} {last}")))
-    matched = match(people, entries, "canvas")
-    notes = list(matched.notes)
+            people.append(_Person(row, name, ids, [name, f"{first} {last}"], most))
+    _, notes = _fill(sheet, target, people, entries, "canvas", unread_as_zero, missing_as_zero)
     possible = _number(given)
     totals = sorted({entry.row.max for entry in entries if entry.row.max > 0})
     if possible and totals != [possible]:
         scales = ", ".join(f"{total:g}" for total in totals)
-        notes.append(f"marks are scaled from {scales} to {possible:g} points")
-    most = given if sheet.delimiter == ";" else given.replace(",", ".")
-    notes += _fill(sheet, target, matched, lambda row: most, unread_as_zero, missing_as_zero)
+        notes.insert(0, f"marks are scaled from {scales} to {possible:g} points")
     return sheet.content(), notes
 
 
@@ -143,13 +130,9 @@ def fill_moodle(
             ids[0] = worksheet.participant(value(row, worksheet.IDENTIFIER)) or ids[0]
         name = value(row, "full name")
         if any(ids) or name:
-            people.append(Person(row, name or " ".join(ids), tuple(ids), (name,)))
-    matched = match(people, entries, "moodle")
-    filled = _fill(
-        sheet, head["grade"], matched, lambda row: value(row, "maximum grade"), unread_as_zero, missing_as_zero
-    )
-    notes = [*matched.notes, *filled]
-    for row, entry in matched.entries.items() if "feedback comments" in head else ():
+            people.append(_Person(row, name or " ".join(ids), ids, [name], value(row, "maximum grade")))
+    matched, notes = _fill(sheet, head["grade"], people, entries, "moodle", unread_as_zero, missing_as_zero)
+    for row, entry in matched.items() if "feedback comments" in head else ():
         before = value(row, "feedback comments").strip()
         if before and _OURS not in before:
             notes.append(f"feedback kept as it is: {one_line(entry.result.submission)}")
@@ -183,63 +166,56 @@ def _comment(entry: Entry) -> str:
     return html.escape(one_line(" ".join(" ".join(parts).split()), 2000), quote=False)
 
 
-def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> Matched:
-    """Finds the rows of the submissions."""
+def _fill(
+    sheet: Sheet,
+    column: int,
+    people: Sequence[_Person],
+    entries: Iterable[Entry],
+    lms: str,
+    unread_as_zero: bool,
+    missing_as_zero: bool,
+) -> tuple[dict[int, Entry], list[str]]:
+    """Writes the marks into their cells; gives the submission of each row that has one, and notes."""
     columns = max((len(person.ids) for person in people), default=0)
-    by_id = [_index((_id(p.ids[c]), p) for p in people if p.ids[c:] and _id(p.ids[c])) for c in range(columns)]
-    by_name = _index((key, person) for person in people for key in map(_name, person.names) if key)
-    found: list[tuple[Entry, list[Person]]] = []
+    by_id = [_index((_id(person.ids[c]), person) for person in people) for c in range(columns)]
+    by_name = _index((_name(name), person) for person in people for name in person.names)
+    found: list[tuple[Entry, list[_Person]]] = []
     for entry in entries:
         arrival, name = entry.row.arrival, entry.result.submission
         keys = [_id(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
         of_ids = [index[key] for key in (*keys, _id(name)) for index in by_id if key in index]
         found.append((entry, of_ids[0] if of_ids else by_name.get(_name(name), [])))
     taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
-    matched: dict[int, Entry] = {}
+    matched: dict[int, tuple[_Person, Entry]] = {}
     notes = []
     for entry, rows in found:
-        if len(rows) == 1 and taken[rows[0].row] == 1:
-            matched[rows[0].row] = entry
-            continue
-        why = "several rows for it" if rows else "no row for it"
-        if len(rows) == 1:
-            why = f"not the only one for {one_line(rows[0].label)}"
-        notes.append(f"not filled in: {one_line(entry.result.submission)}: {why} in the file")
-    meant = {person.row for _, rows in found for person in rows}
+        name = one_line(entry.result.submission)
+        if not rows:
+            notes.append(f"not filled in: {name}: no row for it in the file")
+        elif len(rows) > 1:
+            notes.append(f"not filled in: {name}: several rows for it in the file")
+        elif taken[rows[0].row] > 1:
+            notes.append(f"not filled in: {name}: not the only one for {one_line(rows[0].label)} in the file")
+        else:
+            matched[rows[0].row] = rows[0], entry
     without = [person for person in people if person.row not in matched]
-    return Matched(matched, without, [person for person in without if person.row not in meant], notes)
-
-
-def _fill(
-    sheet: Sheet,
-    column: int,
-    matched: Matched,
-    most_of: Callable[[int], str],
-    unread_as_zero: bool,
-    missing_as_zero: bool,
-) -> Iterator[str]:
-    """Writes the marks into their cells, and gives notes on the cells that are left and on zeros for no work.
-
-    Args:
-        most_of: the text of the most points of a row; with a comma if the mark should have one.
-    """
-    empty = [one for one in matched.missing if sheet.value(one.row, column).strip() in _EMPTY]
+    meant = {person.row for _, rows in found for person in rows}
+    empty = [one for one in without if one.row not in meant and sheet.value(one.row, column).strip() in _EMPTY]
     zeros = [one for one in empty if missing_as_zero and sheet.replace(one.row, column, "0")]
-    if zeros:
-        names = [one_line(one.label) for one in zeros]
-        yield f"0 for {counted(len(zeros), 'student')} without a submission: {listed(names, _NAMED)}"
-    if left := [one_line(one.label) for one in matched.without if one not in zeros]:
-        yield f"not changed: {counted(len(left), 'row')} without a submission: {listed(left, _NAMED)}"
-    unread = [entry for entry in matched.entries.values() if entry.row.unread and not unread_as_zero]
-    unmarked = [entry for entry in matched.entries.values() if entry.row.unmarked]
-    for those, why in (
-        (unread, "could not be read: {} (--unread-as 0: zeros)"),
-        (unmarked, "is not marked yet: {} (see: grader mark)"),
+    if names := [one_line(one.label) for one in zeros]:
+        notes.append(f"0 for {counted(len(names), 'student')} without a submission: {listed(names, _NAMED)}")
+    if names := [one_line(one.label) for one in without if one not in zeros]:
+        notes.append(f"not changed: {counted(len(names), 'row')} without a submission: {listed(names, _NAMED)}")
+    unread = [entry for _, entry in matched.values() if entry.row.unread and not unread_as_zero]
+    unmarked = [entry for _, entry in matched.values() if entry.row.unmarked]
+    for aside, why, fix in (
+        (unread, "could not be read", "--unread-as 0: zeros"),
+        (unmarked, "is not marked yet", "see: grader mark"),
     ):
-        if names := [one_line(entry.result.submission) for entry in those]:
+        if names := [one_line(entry.result.submission) for entry in aside]:
             cells = "1 cell left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
-            yield f"{cells}, as the work {why.format(listed(names, _NAMED))}"
-    for row, entry in matched.entries.items():
+            notes.append(f"{cells}, as the work {why}: {listed(names, _NAMED)} ({fix})")
+    for row, (person, entry) in matched.items():
         if entry in unread or entry in unmarked:
             continue
         why = ""
@@ -247,10 +223,11 @@ def _fill(
             why = "excused (EX)"
         elif entry.row.max <= 0:
             why = "nothing could be assessed"
-        elif not sheet.replace(row, column, _mark(entry, most_of(row))):
+        elif not sheet.replace(row, column, _mark(entry, person.most)):
             why = "its row ends before the column"
         if why:
-            yield f"not filled in: {one_line(entry.result.submission)}: {why}"
+            notes.append(f"not filled in: {one_line(entry.result.submission)}: {why}")
+    return {row: entry for row, (_, entry) in matched.items()}, notes
 
 
 def _mark(entry: Entry, most: str) -> str:
@@ -269,10 +246,10 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _index(pairs: Iterable[tuple[str, Person]]) -> Mapping[str, list[Person]]:
-    found: dict[str, list[Person]] = {}
+def _index(pairs: Iterable[tuple[str, _Person]]) -> dict[str, list[_Person]]:
+    found: dict[str, list[_Person]] = {}
     for key, person in pairs:
-        if person not in found.setdefault(key, []):
+        if key and person not in found.setdefault(key, []):
             found[key].append(person)
     return found
 

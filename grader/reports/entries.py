@@ -72,9 +72,8 @@ class Entry:
         """The exercises that count in statistics: those of topics that could be read, or that a person gave points."""
         aside = {one.topic for one in self.row.unread}
         given = self.row.given
-        return tuple(
-            one for one in self.result.exercises if one.name.partition(".")[0] not in aside or one.name in given
-        )
+        exercises = self.result.exercises
+        return tuple(one for one in exercises if one.name.partition(".")[0] not in aside or one.name in given)
 
     def is_right(self, exercise: ExerciseResult) -> bool:
         """Whether an exercise has all the points that could be earned, by hand or by itself, without a bonus."""
@@ -116,12 +115,15 @@ class Entry:
             max=sum(one.max for one in exercises),
             unread=tuple(one for one in row.result.unread if one.topic in topics),
         )
-        of_names = {
-            field: tuple(one for one in getattr(row, field) if one.exercise in names)
-            for field in ("overrides", "marks", "comments")
-        }
-        missing = tuple(name for name in row.missing if name in names)
-        return dataclasses.replace(self, row=replace(row, result=result, missing=missing, **of_names))
+        row = replace(
+            row,
+            result=result,
+            missing=tuple(name for name in row.missing if name in names),
+            overrides=tuple(one for one in row.overrides if one.exercise in names),
+            marks=tuple(one for one in row.marks if one.exercise in names),
+            comments=tuple(one for one in row.comments if one.exercise in names),
+        )
+        return dataclasses.replace(self, row=row)
 
     def files(self) -> Mapping[str, bytes]:
         """The files that were graded, by path; a topic's file is the one that its exercises were graded with."""

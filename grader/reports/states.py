@@ -40,10 +40,8 @@ def state_of(exercise: ExerciseResult) -> State:
     verdict = worst(exercise)
     if exercise.max == 0 or verdict in ("skipped", "error"):
         return "left_out"
-    if verdict == "passed":
-        return "passed"
-    if verdict == "blocked":
-        return "blocked"
+    if verdict in ("passed", "blocked"):
+        return verdict
     return "unwritten" if is_untouched(exercise) else "failing"
 
 

@@ -1,9 +1,9 @@
 """The console: notes, the table of a class, its progress bar, and the spinner of one submission.
 
-The output for a student is in `check_report.py`. Where there is no terminal, nothing moves. Notes go to stderr, one line
-each, and a limited number of them. Prints text from submissions only through `clean` and never as markup. A bar begins
-each line of such text, so that nothing that a student prints looks like a line of the grader or a command of the CI
-system.
+The output for a student is in `check_report.py`. Where there is no terminal, nothing moves. Notes go to stderr, one
+line each, and a limited number of them. Prints text from submissions only through `clean` and never as markup. A bar
+begins each line of such text, so that nothing that a student prints looks like a line of the grader or a command of the
+CI system.
 """
 
 import contextlib
@@ -194,20 +194,18 @@ class NoteList:
 
     def __init__(self, where_all: str = "") -> None:
         self._where_all = where_all
-        self._urgent: list[str] = []
-        self._others: list[str] = []
+        self._kept: dict[bool, list[str]] = {True: [], False: []}
         self._count = 0
 
     def add(self, text: str, urgent: bool = False) -> None:
         """Keeps a note; `print` prints it, urgent ones first."""
         self._count += 1
-        kept = self._urgent if urgent else self._others
-        if len(kept) < _NOTES_SHOWN:
-            kept.append(text)
+        if len(self._kept[urgent]) < _NOTES_SHOWN:
+            self._kept[urgent].append(text)
 
     def print(self) -> None:
         """Prints the first notes, and the number of the others."""
-        shown = [*self._urgent, *self._others][:_NOTES_SHOWN]
+        shown = [*self._kept[True], *self._kept[False]][:_NOTES_SHOWN]
         for text in shown:
             print_note(text)
         if self._count > len(shown):

@@ -99,18 +99,14 @@ def list_lines(course: Course, marks: Mapping[str, LastCheck], names: Sequence[s
         earned, worth = sums(topic.exercises, marks)
         if has_all:
             yield ""
-        has_marks = marks and topic.exercises
-        yield f"{topic.name}  {topic.title}" + (
-            f"  {points(earned, worth)}, {_percent(earned, worth)}" if has_marks else ""
-        )
-        for exercise in (one for one in topic.exercises if one.full_name in wanted):
-            needs = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
+        how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if marks and topic.exercises else ""
+        yield f"{topic.name}  {topic.title}{how_far}"
+        for exercise in (one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted):
             mark = marks.get(exercise.full_name)
-            done = f"{SYMBOLS[mark.state] if mark else ' '} " if marks else ""
-            yield f"  {done}{exercise.full_name:<40} {exercise.points:>3g}{needs}"
-        for exercise in (one for one in topic.manual if one.full_name in wanted):
-            symbol = f"{BY_HAND} " if marks else ""
-            yield f"  {symbol}{exercise.full_name:<40} {exercise.points:>3g}   a person marks {exercise.work_file}:"
+            symbol = BY_HAND if exercise in topic.manual else SYMBOLS[mark.state] if mark else " "
+            more = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
+            more = f"   a person marks {exercise.work_file}:" if exercise in topic.manual else more
+            yield f"  {f'{symbol} ' if marks else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
             yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
 
 
