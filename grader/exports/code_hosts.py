@@ -44,9 +44,8 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         explanation = explanation_of(exercise)
         said = f"what happened: {one_line(explanation, 300)}\n{check.message}" if explanation else check.message
         yield _command("error", bounded(said, 30, 300), file=file, line=str(line), title=title)
-    for entry in entries:
-        for what in feedback.unread(entry.row):
-            yield _command("warning", what, title="no mark yet")
+    for what in (what for entry in entries for what in feedback.unread(entry.row)):
+        yield _command("warning", what, title="no mark yet")
     # The first of each is enough: it is the same for everybody who is graded on this machine.
     if what := next(filter(None, (feedback.not_assessed(one.result, one.row.given) for one in entries)), ""):
         yield _command("warning", f"{what}: here they count as missing", title="not assessed")
@@ -132,23 +131,14 @@ def classroom(entry: Entry, root: Path) -> str:
         if entry.is_unmarked(exercise):
             continue  # Classroom knows passed and failed only
         verdict = "passed" if exercise.manual else worst(exercise)
-        groups = equal_groups(not_passed(exercise))
-        if groups:
-            file, line = _place(exercise, groups[0][0], entry.files(), root)
-        else:
-            file, line = _in_repository(f"{exercise.name.partition('.')[0]}.py", root), 1
-        tests.append(
-            {
-                "name": exercise.name,
-                "status": {"passed": "pass", "error": "error"}.get(verdict, "fail"),
-                "message": bounded("\n\n".join(group[0].message for group in groups), 40, 300),
-                "test_code": f"grader check {exercise.name}",
-                "filename": file,
-                "line_no": line,
-                "duration": 0,
-                "score": entry.points_of(exercise)[0],
-            }
-        )
+        firsts = [group[0] for group in equal_groups(not_passed(exercise))]
+        file, line = _in_repository(f"{exercise.name.partition('.')[0]}.py", root), 1
+        if firsts:
+            file, line = _place(exercise, firsts[0], entry.files(), root)
+        test = {"name": exercise.name, "status": {"passed": "pass", "error": "error"}.get(verdict, "fail")}
+        test["message"] = bounded("\n\n".join(check.message for check in firsts), 40, 300)
+        where = {"test_code": f"grader check {exercise.name}", "filename": file, "line_no": line}
+        tests.append({**test, **where, "duration": 0, "score": entry.points_of(exercise)[0]})
     statuses = {test["status"] for test in tests} or {"error"}
     status = next(one for one in ("error", "fail", "pass") if one in statuses)
     document = {"version": 1, "status": status, "max_score": entry.row.max, "tests": tests}
@@ -180,16 +170,11 @@ def code_quality(entries: Sequence[Entry], root: Path) -> bytes:
             for check in (one for one in exercise.checks if one.verdict in FAILING | {"error"}):
                 file, line = _place(exercise, check, files, root)
                 key = f"{entry.result.submission}\0{exercise.name}\0{check.name}"
-                first = bounded(check.message, 6, 300)
-                issues.append(
-                    {
-                        "description": f"{exercise.name}: {VERDICT_WORDS[check.verdict]}\n{first}",
-                        "check_name": f"{exercise.name}.{check.name}",
-                        "fingerprint": hashlib.sha256(key.encode("utf-8", "replace")).hexdigest(),
-                        "severity": "major",
-                        "location": {"path": file, "lines": {"begin": line}},
-                    }
-                )
+                said = f"{exercise.name}: {VERDICT_WORDS[check.verdict]}\n{bounded(check.message, 6, 300)}"
+                issue = {"description": said, "check_name": f"{exercise.name}.{check.name}"}
+                issue["fingerprint"] = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+                location = {"path": file, "lines": {"begin": line}}
+                issues.append({**issue, "severity": "major", "location": location})
     return msgspec.json.encode(issues) + b"\n"
 
 

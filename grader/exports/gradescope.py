@@ -36,8 +36,8 @@ def results(entry: Entry) -> bytes:
     Where checks have points of their own, and none were given by hand, there is a test for each check instead.
     """
     row, result = entry.row, entry.result
-    share = entry.share
-    lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
+    percent = "" if entry.share is None else f", {entry.share:.1f}%"
+    lines = [f"{points(row.score, row.max)} points{percent}"]
     if row.unread:
         lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
         lines += map(clean, feedback.unread(row))
@@ -50,18 +50,16 @@ def results(entry: Entry) -> bytes:
         lines.append("THE GRADER FAILED on some exercises: tell your instructor; no points are lost.")
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
-    document = {
+    document: dict[str, Any] = {
         "score": round(entry.final, 4),
         "execution_time": round(row.seconds, 3),
         "output": "\n".join(lines),
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
-        "visibility": "visible",
-        "stdout_visibility": "hidden",
-        "extra_data": {"unread": [one.topic for one in row.unread]},
-        "tests": [test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n)],
     }
+    document |= dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text")
+    document |= {"visibility": "visible", "stdout_visibility": "hidden"}
+    document["extra_data"] = {"unread": [one.topic for one in row.unread]}
+    numbered = enumerate(result.exercises, start=1)
+    document["tests"] = [test for n, exercise in numbered for test in _tests(entry, exercise, n)]
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 

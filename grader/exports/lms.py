@@ -68,9 +68,8 @@ def fill_canvas(
     possible_row = next((r for r, row in enumerate(sheet.rows) if row[0].value.strip() == "Points Possible"), 0)
     given = sheet.value(possible_row, target) if possible_row else ""
     if "read only" in given.lower():
-        raise UserError(
-            f"Canvas does not let column `{one_line(head[target])}` be changed", fix="name another: --column"
-        )
+        problem = f"Canvas does not let column `{one_line(head[target])}` be changed"
+        raise UserError(problem, fix="name another: --column")
     id_columns = [c for c, name in enumerate(head) if name.lower() in _CANVAS_IDS] or [1]
     most = given if sheet.delimiter == ";" else given.replace(",", ".")
     people = []
@@ -115,10 +114,8 @@ def fill_moodle(
     sheet = Sheet.read(path)
     head = worksheet.columns_of([[cell.value for cell in row] for row in sheet.rows])
     if "grade" not in head or not ({"identifier", "full name"} & head.keys()):
-        raise UserError(
-            f"{path} is not a Moodle grading worksheet",
-            fix="download it: in the assignment's submissions, Download grading worksheet (offline grading must be on)",
-        )
+        fix = "in the assignment's submissions, Download grading worksheet (offline grading must be on)"
+        raise UserError(f"{path} is not a Moodle grading worksheet", fix=f"download it: {fix}")
 
     def value(row: int, column: str) -> str:
         return sheet.value(row, head[column]) if column in head else ""

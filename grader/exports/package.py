@@ -149,10 +149,8 @@ def workflow(
     if course_repository is not None:
         url, _, commit = course_repository.rpartition("@")
         if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
-            raise UserError(
-                f"{course_repository!r} does not name a commit",
-                fix="write URL@COMMIT with the commit's 40 hexadecimal digits",
-            )
+            fix = "write URL@COMMIT with the commit's 40 hexadecimal digits"
+            raise UserError(f"{course_repository!r} does not name a commit", fix)
         lines.append("git init --quiet course")
         lines.append(f"git -C course fetch --quiet --depth 1 -- {_word(url)} {commit}")
         lines.append("git -C course checkout --quiet FETCH_HEAD")
@@ -261,10 +259,8 @@ def _hashes(lines: Sequence[str], options: Sequence[str]) -> dict[str, str]:
         except subprocess.TimeoutExpired:
             reason = "no answer in two minutes"
     if reason:
-        raise UserError(
-            f"the hashes of the packages are not known: {reason}",
-            fix="try again where the package index can be reached, or leave them out: --no-hashes",
-        )
+        fix = "try again where the package index can be reached, or leave them out: --no-hashes"
+        raise UserError(f"the hashes of the packages are not known: {reason}", fix)
     found: dict[str, str] = {}
     for item in json.loads(ended.stdout)["install"]:
         archive = item["download_info"]["archive_info"]

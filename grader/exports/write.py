@@ -137,11 +137,9 @@ def _require_graded(entries: Sequence[Entry]) -> None:
     lacking = [entry for entry in entries if entry.row.missing]
     if lacking:
         missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
-        names = listed([*missing], 3)
-        raise UserError(
-            f"not graded yet for {counted(len(lacking), 'submission')}: {names}; so these are no marks of the course",
-            fix="grade without --only, or export the part that was graded: --only NAME",
-        )
+        who = f"{counted(len(lacking), 'submission')}: {listed([*missing], 3)}"
+        fix = "grade without --only, or export the part that was graded: --only NAME"
+        raise UserError(f"not graded yet for {who}; so these are no marks of the course", fix)
 
 
 def _content(
@@ -199,29 +197,16 @@ def csv_table(
         scores |= {name: f"{score:g}" for name, (score, _) in row.given.items()}
         is_open = bool(row.unread or row.unmarked)
         aside = sum(one.not_assessed for one in result.left_out if one.name not in row.given)
-        yield _line(
-            [
-                result.submission,
-                row.arrival.student,
-                f"{row.score:g}",
-                f"{row.max:g}",
-                "" if entry.share is None or is_open else f"{entry.share:.1f}",
-                f"{result.score:g}",
-                "0" if late is None else "unknown" if late.days is None else str(late.days),
-                f"{entry.penalty:g}",
-                "" if is_open else f"{entry.final:g}",
-                " ".join(sorted(result.verdicts - {"passed", "failed"})),
-                *(scores.get(name, "") for name in in_order),
-                f"{aside:g}",
-                "; ".join(map(str, result.flags)),
-                "; ".join(unread(row)),
-                f"{sum(one.manual.points for one in row.unmarked if one.manual):g}",
-                "; ".join(changed_since(row)),
-                "; ".join(f"{one.exercise}: {one_line(one.text, _MOST_TEXT)}" for one in row.comments),
-                row.group,
-                entry.letter,
-            ]
-        )
+        days = "0" if late is None else "unknown" if late.days is None else str(late.days)
+        cells = [result.submission, row.arrival.student, f"{row.score:g}", f"{row.max:g}"]
+        cells += ["" if entry.share is None or is_open else f"{entry.share:.1f}", f"{result.score:g}", days]
+        cells += [f"{entry.penalty:g}", "" if is_open else f"{entry.final:g}"]
+        cells += [" ".join(sorted(result.verdicts - {"passed", "failed"}))]
+        cells += [scores.get(name, "") for name in in_order]
+        cells += [f"{aside:g}", "; ".join(map(str, result.flags)), "; ".join(unread(row))]
+        cells += [f"{sum(one.manual.points for one in row.unmarked if one.manual):g}", "; ".join(changed_since(row))]
+        cells += ["; ".join(f"{one.exercise}: {one_line(one.text, _MOST_TEXT)}" for one in row.comments)]
+        yield _line([*cells, row.group, entry.letter])
     most = max((entry.row.max for entry in entries), default=0.0)
     zeros = ["0", f"{most:g}", "0.0", "0", "0", "0", "0"] if missing_as_zero else [""] * 7
     nothing = [""] * (len(names) + len(_END) - 2)
@@ -242,17 +227,10 @@ def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
     yield head[:-1] + b',"submissions":[\n'
     for number, entry in enumerate(entries):
         row = entry.row
-        yield (b",\n" if number else b"") + msgspec.json.encode(
-            {
-                "submission": entry.result.submission,
-                "score": row.score,
-                "max": row.max,
-                "final": row.final,
-                "unread": row.unread,
-                "not_marked": [one.name for one in row.unmarked],
-                **{name: getattr(row, name) for name in row.__struct_fields__},
-            }
-        )
+        marks = {"submission": row.result.submission, "score": row.score, "max": row.max, "final": row.final}
+        not_marked = [one.name for one in row.unmarked]
+        document = {**marks, "unread": row.unread, "not_marked": not_marked, **msgspec.structs.asdict(row)}
+        yield (b",\n" if number else b"") + msgspec.json.encode(document)
     yield b"\n]}\n"
 
 

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
@@ -144,19 +145,17 @@ class CheckReport:
         self._heading()
         name = feedback.own_name(exercise)
         if exercise.manual is not None:
-            self._row("  ", BY_HAND, "cyan", name, [exercise], feedback.about_manual(exercise))
+            self._row(_Fold(BY_HAND, "cyan", feedback.about_manual(exercise)), name, [exercise])
             return
         verdict = worst(exercise)
         reason = "" if verdict == "passed" else _reason(exercise, feedback.not_passed(exercise)[0])
-        self._row("  ", SYMBOLS[verdict], STYLES[verdict], name, [exercise], reason)
+        self._row(_Fold(SYMBOLS[verdict], STYLES[verdict], reason), name, [exercise])
         for check in exercise.checks if self.every_check else ():
-            worth = feedback.worth_of(check)
+            symbol, worth = SYMBOLS[check.verdict], feedback.worth_of(check)
+            said = "" if check.verdict == "passed" else f": {feedback.VERDICT_WORDS[check.verdict]}"
+            said += f"  {worth}" if worth else ""
             line = Text.assemble(
-                "      ",
-                (SYMBOLS[check.verdict], STYLES[check.verdict]),
-                f" {check_title(check.name)}",
-                ("" if check.verdict == "passed" else f": {feedback.VERDICT_WORDS[check.verdict]}", "dim"),
-                (f"  {worth}" if worth else "", "dim"),
+                "      ", (symbol, STYLES[check.verdict]), f" {check_title(check.name)}", (said, "dim")
             )
             print_line(self.console, line)
 
@@ -168,18 +167,17 @@ class CheckReport:
             first = next(iter(folds))
             said = [f"{len(folded)} {fold.verb}" if len(folds) > 1 else fold.verb for fold, folded in folds.items()]
             count = "" if first.is_of_topic else f"{counted(len(kept), 'exercise')}: "
-            self._row("", first.symbol, first.style, self._topic, kept, count + ", ".join(said))
+            self._row(replace(first, verb=count + ", ".join(said)), self._topic, kept, indent="")
             return
         for fold, folded in folds.items():
             self._heading()
             names = ", ".join(map(feedback.own_name, folded))
             if len(folded) == 1:
                 cause = next((check.cause for check in folded[0].checks if check.cause is not None), None)
-                said_of_it = cause.advice or cause.reason if cause else fold.verb
-                self._row("  ", fold.symbol, fold.style, names, folded, said_of_it)
+                reason = cause.advice or cause.reason if cause else fold.verb
+                self._row(replace(fold, verb=reason), names, folded)
             else:
-                left = counted(len(folded), "exercise")
-                self._row("  ", fold.symbol, fold.style, left, folded, f"{fold.verb}: {names}")
+                self._row(replace(fold, verb=f"{fold.verb}: {names}"), counted(len(folded), "exercise"), folded)
 
     def _size_of_topic(self) -> int:
         return sum(one.topic == self._topic for one in self.course.all_exercises)
@@ -193,16 +191,14 @@ class CheckReport:
             self._print(f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
         self._topic = ""
 
-    def _row(
-        self, indent: str, symbol: str, style: str, name: str, exercises: Sequence[ExerciseResult], reason: str
-    ) -> None:
+    def _row(self, fold: _Fold, name: str, exercises: Sequence[ExerciseResult], indent: str = "  ") -> None:
         """A name, its points, and as much of a reason as fits on the line: points are never wrapped."""
         longest = max((len(exercise.name) for exercise in self.course.exercises), default=8)
         width = max(8, min(longest, self.console.width - 12)) + 2 - len(indent)
         name = name if len(name) <= width else f"{name[: width - 1]}…"
-        line = Text.assemble(indent, (symbol, style), f" {name:<{width}} {_score(exercises):>6}")
+        line = Text.assemble(indent, (fold.symbol, fold.style), f" {name:<{width}} {_score(exercises):>6}")
         room = self.console.width - len(line.plain) - 2
-        reason = " ".join(clean(reason).split())
+        reason = " ".join(clean(fold.verb).split())
         if reason and room >= _SHORTEST_REASON:
             line.append(f"  {reason if len(reason) <= room else reason[: room - 1] + '…'}", "dim")
         print_line(self.console, line)

@@ -49,15 +49,9 @@ _LEVELS: Final = 24
 _RECTANGLE: Final = re.compile(r"M ([\d.]+) ([\d.]+)\s+L ([\d.]+) \2\s+L \3 ([\d.]+)\s+L \1 \4\s+(?:L \1 \2\s+)?z\s*")
 """As matplotlib writes it, which takes twice the room."""
 _SETTINGS: Final = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "torchkata",
-    "text.parse_math": False,
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    **{f"{part}.color": _INK for part in ("text", "xtick", "ytick")},
-    **{f"axes.{part}": _INK for part in ("edgecolor", "labelcolor")},
+    **{"svg.fonttype": "none", "svg.hashsalt": "torchkata", "font.size": 10},
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon", "text.parse_math"), False),
+    **dict.fromkeys(("text.color", "xtick.color", "ytick.color", "axes.edgecolor", "axes.labelcolor"), _INK),
 }
 
 
@@ -214,9 +208,7 @@ class _Plot:
             set_ticks(places, words)
         self._columns, self._rows = width - 2 - max(map(len, words)), rows - 3  # words of the y axis stand beside it
 
-    def add(
-        self, places: Sequence[tuple[Any, Any]], sign: str, number: int, name: str = "", is_joined: bool = False
-    ) -> None:
+    def add(self, places: Sequence[Any], sign: str, number: int, name: str = "", is_joined: bool = False) -> None:
         """Draws points or a line in the colour of that number, and names its sign in the legend."""
         colour = _TERMINAL_COLOURS[number % len(_TERMINAL_COLOURS)]
         is_fine = is_joined and self._has_colours

@@ -190,7 +190,6 @@ class TableRow:
     page: str
     share: float | None
     tags: str
-    notable: str
     trouble: str
     look: tuple[str, ...]
 
@@ -253,7 +252,6 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
             page=pages[entry.result.submission],
             share=None if entry.row.unread else entry.share,
             tags=" ".join(tags[finding] for finding in of_entry if finding in tags),
-            notable=", ".join(feedback.notable(entry.row)),
             trouble=_trouble(entry.result),
             look=tuple(one_line(what, 200) for what in feedback.to_look_at(entry.row)),
         )

@@ -69,9 +69,8 @@ def is_unwritten(exercise: ExerciseResult) -> bool:
 
 def is_misplaced(cause: Cause) -> bool:
     """Whether there is an answer that does not count: under nearly its name, or with its stub again below it."""
-    return cause.is_slip or (
-        cause.kind == "missing" and cause.stage == "check" and cause.advice not in ("", cause.reason)
-    )
+    is_under_another_name = cause.kind == "missing" and cause.stage == "check"
+    return cause.is_slip or (is_under_another_name and cause.advice not in ("", cause.reason))
 
 
 def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:

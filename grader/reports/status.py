@@ -28,12 +28,12 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         if not runs:
             raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
         for run in runs:
-            seed = f", seed {run.seed}"
             of = f" of {run.expected}" if run.expected else ""
             trial = ", a trial" if run.trial else ""
             state = f"at work (process {run.process})" if _is_alive(run) else "interrupted"
             state = "finished" if run.finished else state
-            yield f"run {run.id}  {when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {state}"
+            about = f"run {run.id}  {when(run.started)}  {run.course}, seed {run.seed}{trial}"
+            yield f"{about}: {run.done}{of} done, {state}"
         yield ""
         yield from _progress(runs[-1])
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
@@ -189,10 +189,8 @@ def override_line(given: Override, row: Row) -> str:
     auto = points(automatic.score, automatic.max) if automatic else "none"
     now = "automatic again" if given.points is None else points(given.points, given.max)
     stale = f"; {CHANGED}" if given.stale else ""
-    return (
-        f"{given.student}: {given.exercise}: {now} (automatic: {auto}) by {given.who}, {when(given.made)}:"
-        f" {given.why}{stale}"
-    )
+    by = f"by {given.who}, {when(given.made)}: {given.why}{stale}"
+    return f"{given.student}: {given.exercise}: {now} (automatic: {auto}) {by}"
 
 
 def extension_line(given: Extension) -> str:

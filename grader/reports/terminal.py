@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.gradebook import Row
-from grader.reports.feedback import notable
+from grader.reports.feedback import STYLES, notable
 from grader.text import clean, counted, duration, percent, points
 
 WIDTH: Final = 100
@@ -29,7 +29,7 @@ _ENOUGH: Final = 3
 """Results after which the time that is left can be estimated."""
 _SOON: Final = 5.0
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_PER_SECOND: Final = 10
+_RATE: Final = 10
 _NOTES_SHOWN: Final = 20
 
 
@@ -60,18 +60,14 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
     table.add_column("seconds", justify="right", no_wrap=True)
     shares = []
     for row in rows:
-        share = None if row.unread else percent(row.result.score, row.result.max)
+        result = row.result
+        share = None if row.unread else percent(result.score, result.max)
         shares += [] if share is None else [share]
-        table.add_row(
-            Text(clean(row.result.submission).replace("\n", "�")),
-            "unread" if row.unread else points(row.result.score, row.result.max),
-            "–" if share is None else f"{share:.1f}",
-            Text(
-                ", ".join([*notable(row), *(["unchanged"] if row.reused else [])]),
-                style="bold magenta" if "error" in row.result.verdicts else "",
-            ),
-            f"{row.seconds:.2f}",
-        )
+        name = Text(clean(result.submission).replace("\n", "�"))
+        score = "unread" if row.unread else points(result.score, result.max)
+        said = [*notable(row), *(["unchanged"] if row.reused else [])]
+        about = Text(", ".join(said), style=STYLES["error"] if "error" in result.verdicts else "")
+        table.add_row(name, score, "–" if share is None else f"{share:.1f}", about, f"{row.seconds:.2f}")
     console.print(table)
     if shares:
         of = "" if len(shares) == table.row_count else f" of the {len(shares)} that could be read"
@@ -158,7 +154,7 @@ class Spinner:
 
     def __rich__(self) -> Text:
         seconds = time.monotonic() - self._started
-        frame = _FRAMES[int(seconds * _PER_SECOND) % len(_FRAMES)]
+        frame = _FRAMES[int(seconds * _RATE) % len(_FRAMES)]
         return Text.assemble((frame, "cyan"), f" {self.doing}", (f"  {seconds:.0f} s", "dim"), overflow="ellipsis")
 
 
@@ -170,12 +166,7 @@ def spinning(console: Console, doing: str) -> Iterator[Spinner]:
         yield spinner
         return
     with Live(
-        spinner,
-        console=console,
-        refresh_per_second=_PER_SECOND,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
+        spinner, console=console, refresh_per_second=_RATE, transient=True, redirect_stdout=False, redirect_stderr=False
     ):
         yield spinner
 
