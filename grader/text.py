@@ -103,6 +103,15 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
 
 
+def duration(seconds: float) -> str:
+    """A time in words: ``2 min 5 s``."""
+    whole = max(1, round(seconds))
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
 def with_article(name: str) -> str:
     """``a Tensor``, ``an OrderedDict``: a type's name with the right article."""
     start = name.lower()

@@ -6,7 +6,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from grader.exports.requirements import pinned
+from grader.exports.package import pinned
 
 
 def make_wheels(folder: Path) -> dict[str, str]:

@@ -73,7 +73,7 @@ def grade(
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, LateOptions
     from grader.machine import cores, workers_in_memory
-    from grader.reports.notes import print_note
+    from grader.reports.terminal import print_note
 
     fitting = min(jobs or cores(), workers_in_memory())
     if fitting < jobs:
@@ -233,7 +233,7 @@ def mark(
     from grader.gradebook import Gradebook
     from grader.marking.by_rubric import WHOLE, Marking, Share, mark_one
     from grader.marking.screen import MarkingScreen, Terminal
-    from grader.reports.given import unmarked_lines
+    from grader.reports.status import Unmarked
 
     if items is not None:
         print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
@@ -259,7 +259,7 @@ def mark(
         is_done = screen.run()
         console.clear()
         typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")
-        left = list(unmarked_lines(list(book.results())))
+        left = list(Unmarked(book.results()).lines())
         for line in left:
             typer.echo(line)
         if left and not is_done:
@@ -456,7 +456,7 @@ def ci(
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
     """
     from grader.course import Course
-    from grader.exports.ci import workflow
+    from grader.exports.package import workflow
 
     if requirement is None:
         raise UserError(

@@ -60,11 +60,11 @@ def next_exercise(course: options.CourseOption = None) -> None:
     """
     from grader.course import Course
     from grader.course.home import Home
-    from grader.reports.where import next_of, place_of
+    from grader.reports.where import Places, next_of
 
     home = Home.here()
     found = next_of(Course.load(options.course_path(course), complete=False), home.marks())
-    print_lines([f"{found.full_name}  {place_of(home.folder, found)}" if found else "all is done"])
+    print_lines([f"{found.full_name}  {Places(home.folder).of(found.full_name)}" if found else "all is done"])
 
 
 @app.command()

@@ -100,7 +100,8 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
 
         return [to_json(graded.result).decode()]
     if form == "concise":
-        from grader.reports.places import Places, concise_lines
+        from grader.reports.states import concise_lines
+        from grader.reports.where import Places
 
         return concise_lines(graded.result, Places(path, submission.files))
     from grader.exports.code_hosts import commands
@@ -183,8 +184,7 @@ def show(
         from grader.grading.settings import GradingSettings, topics_of, worker_options
         from grader.grading.warm import StudentWorkers
         from grader.intake.find import open_submission
-        from grader.reports.progress import spinning
-        from grader.reports.terminal import make_console
+        from grader.reports.terminal import make_console, spinning
 
         loaded, place, _ = options.work_of((), submission, course)
         known = pictured(loaded)
@@ -214,7 +214,7 @@ def show(
         if opens and not webbrowser.open(out.resolve().as_uri()):
             raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
         return
-    from grader.reports.picture_text import print_picture
+    from grader.reports.drawing import print_picture
 
     for number, result in enumerate(results):
         if number:

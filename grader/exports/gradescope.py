@@ -1,27 +1,33 @@
-"""Gradescope's results.json of one submission. Gradescope can always read it, also when grading failed."""
+"""Gradescope: results.json of one submission, and the program that runs there and always writes one.
 
-from collections.abc import Iterator
-from typing import Any
+Runs no submitted code itself: the program calls ``grader grade`` and reads the gradebook.
+"""
+
+import contextlib
+import csv
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
-from grader.reports.entries import Entry
-from grader.reports.feedback import (
-    VERDICT_WORDS,
-    about_manual,
-    bounded,
-    check_title,
-    equal_groups,
-    explanation_of,
-    item_lines,
-    left_out,
-    not_passed,
-    one_cause,
-    unread,
-    worst,
-)
+from grader.course import Course
+from grader.errors import UserError
+from grader.files import write_atomically
+from grader.gradebook import Gradebook
+from grader.intake.dates import read_time
+from grader.reports import feedback
+from grader.reports.entries import Entry, entries_of
+from grader.reports.feedback import VERDICT_WORDS, bounded
 from grader.results import NOT_ASSESSED, ExerciseResult
 from grader.text import clean, points
+
+_MOST: Final = 100
+_FAULT: Final = "The grader failed. This says nothing about your work: tell your instructor."
 
 
 def results(entry: Entry) -> bytes:
@@ -30,87 +36,153 @@ def results(entry: Entry) -> bytes:
     Where checks have points of their own, and none were given by hand, there is a test for each check instead.
     """
     row, result = entry.row, entry.result
-    share = entry.share
-    lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
+    percent = "" if entry.share is None else f", {entry.share:.1f}%"
+    lines = [f"{points(row.score, row.max)} points{percent}"]
     if row.unread:
         lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
-        lines += map(clean, unread(row))
+        lines += map(clean, feedback.unread(row))
     if row.late is not None:
         lines.append(f"{row.late}: {points(entry.final, row.max)} points count")
-    if missing := left_out(result, row.given):
+    if missing := feedback.left_out(result, row.given):
         lines.append(f"{row.score:g} of {row.max:g}, {missing}")
-    lines += [clean(note) for note in row.notes]
+    lines += map(clean, row.notes)
     if "error" in result.verdicts:
         lines.append("THE GRADER FAILED on some exercises: tell your instructor; no points are lost.")
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
-    document = {
+    document: dict[str, Any] = {
         "score": round(entry.final, 4),
         "execution_time": round(row.seconds, 3),
         "output": "\n".join(lines),
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
-        "visibility": "visible",
-        "stdout_visibility": "hidden",
-        "extra_data": {"unread": [one.topic for one in row.unread]},
-        "tests": [test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n)],
     }
+    document |= dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text")
+    document |= {"visibility": "visible", "stdout_visibility": "hidden"}
+    document["extra_data"] = {"unread": [one.topic for one in row.unread]}
+    numbered = enumerate(result.exercises, start=1)
+    document["tests"] = [test for n, exercise in numbered for test in _tests(entry, exercise, n)]
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def failure(message: str) -> bytes:
+def _failure(message: str) -> bytes:
     """The file when there is no result: the message, and no points."""
     document = {"score": 0.0, "output": clean(message), "output_format": "text", "visibility": "visible", "tests": []}
     return msgspec.json.encode(document) + b"\n"
 
 
 def _tests(entry: Entry, exercise: ExerciseResult, number: int) -> Iterator[dict[str, Any]]:
+    said = entry.said_of(exercise)
+    comment = clean(f"comment: {said}\n\n") if said else ""
     if exercise.name in entry.row.given or not any(check.max > 0 for check in exercise.parts):
-        yield _test(entry, exercise, f"{number}")
+        score, most = entry.points_of(exercise)
+        test: dict[str, Any] = {"name": clean(exercise.name), "number": f"{number}", "visibility": "visible"}
+        given, mark = entry.override_of(exercise), entry.mark_of(exercise)
+        by_hand = clean(f"{points(score, most)} given by hand: {given.why}\n\n") if given else ""
+        output = _output(exercise)
+        if exercise.manual is not None and given is None:
+            items = "not marked yet" if mark is None else clean("\n".join(feedback.item_lines(mark.items)))
+            output = f"{feedback.about_manual(exercise)}\n{items}"
+        test |= {"score": score, "max_score": most, "output": by_hand + comment + output}
+        if most > 0:
+            test["status"] = "passed" if score >= most else "failed"
+        yield test
         return
     for n, check in enumerate(exercise.checks, start=1):
         bonus = " (bonus)" if check.is_bonus else ""
-        test: dict[str, Any] = {"name": clean(f"{exercise.name}: {check_title(check.name)}{bonus}")}
+        test = {"name": clean(f"{exercise.name}: {feedback.check_title(check.name)}{bonus}")}
         most = 0.0 if check.is_bonus or check.verdict in NOT_ASSESSED else check.max
         test |= {"number": f"{number}.{n}", "visibility": "visible", "score": check.score, "max_score": most}
-        test["output"] = f"{VERDICT_WORDS[check.verdict]}\n{bounded(check.message)}" if check.message else ""
-        if n == 1 and (said := entry.said_of(exercise)):
-            test["output"] = clean(f"comment: {said}\n\n") + test["output"]
+        output = f"{VERDICT_WORDS[check.verdict]}\n{bounded(check.message)}" if check.message else ""
+        test["output"] = comment + output if n == 1 else output
         if check.verdict not in NOT_ASSESSED:
             test["status"] = "passed" if check.verdict == "passed" else "failed"
         yield test
 
 
-def _test(entry: Entry, exercise: ExerciseResult, number: str) -> dict[str, Any]:
-    score, most = entry.points_of(exercise)
-    test: dict[str, Any] = {"name": clean(exercise.name), "number": number, "visibility": "visible"}
-    given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
-    by_hand = clean(f"{points(score, most)} given by hand: {given.why}\n\n") if given else ""
-    said = entry.said_of(exercise)
-    comment = clean(f"comment: {said}\n\n") if said else ""
-    mark = next((one for one in entry.row.marks if one.exercise == exercise.name), None)
-    output = _output(exercise)
-    if exercise.manual is not None and given is None:
-        output = "not marked yet" if mark is None else clean("\n".join(item_lines(mark.items)))
-        output = f"{about_manual(exercise)}\n{output}"
-    test |= {"score": score, "max_score": most, "output": by_hand + comment + output}
-    if most > 0:
-        test["status"] = "passed" if score >= most else "failed"
-    return test
-
-
 def _output(exercise: ExerciseResult) -> str:
-    verdict = worst(exercise)
-    if verdict == "passed":
+    if feedback.worst(exercise) == "passed":
         return ""
-    explanation = explanation_of(exercise)
+    explanation = feedback.explanation_of(exercise)
     parts = [f"what happened: {explanation}"] if explanation else []
-    cause = one_cause(exercise)
-    if cause is not None:
-        return "\n\n".join([*parts, f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}"])
-    for group in equal_groups(not_passed(exercise)):
-        name = clean(group[0].name).replace("_", " ")
-        more = f"\nand {len(group) - 1} more: the same" if group[1:] else ""
-        parts.append(f"{name}: {VERDICT_WORDS[group[0].verdict]}\n{bounded(group[0].message)}{more}")
+    if cause := feedback.one_cause(exercise):
+        parts.append(f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}")
+        return "\n\n".join(parts)
+    for first, *others in feedback.equal_groups(feedback.not_passed(exercise)):
+        name = clean(first.name).replace("_", " ")
+        more = f"\nand {len(others)} more: the same" if others else ""
+        parts.append(f"{name}: {VERDICT_WORDS[first.verdict]}\n{bounded(first.message)}{more}")
     return "\n\n".join(parts)
+
+
+class _Assignment(msgspec.Struct):
+    due_date: str | None = None
+
+
+class _Metadata(msgspec.Struct):
+    """What is used of Gradescope's file about a submission."""
+
+    created_at: str = ""
+    assignment: _Assignment = msgspec.field(default_factory=_Assignment)
+
+
+def run(root: Path, only: Sequence[str] = ()) -> bytes:
+    """Grades ``submission`` under Gradescope's folder, and returns results.json; `only` as of ``grader grade``."""
+    own = root / "source" / "course"
+    course = own if own.is_dir() else None
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
+        command += ["--course", str(course)] if course else []
+        command += [word for name in only for word in ("--only", name)]
+        command += times(root / "submission_metadata.json", Path(folder), course)
+        ended = subprocess.run(command, capture_output=True, check=False)
+        errors = clean(ended.stderr.decode("utf-8", "replace"))
+        print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
+        if ended.returncode == 4:
+            return _failure(errors.replace(str(root / "submission"), "your submission").removeprefix("error: "))
+        with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
+            entries = entries_of(book)
+            if len(entries) > 1:
+                names = ", ".join(entry.result.submission for entry in entries[:5])
+                return _failure(f"There are several submissions in this upload: {names}. Hand in one set of files.")
+            return results(entries[0])
+
+
+def times(file: Path, folder: Path, course: Path | None) -> list[str]:
+    """Options that say when the work was handed in, and when it was due where the course only says what a day costs.
+
+    Args:
+        file: Gradescope's facts about the submission; without them nothing is late.
+        folder: where a roster of this one submission is written.
+    """
+    try:
+        metadata = msgspec.json.decode(file.read_bytes(), type=_Metadata)
+        policy = Course.load(course).late
+    except (OSError, msgspec.DecodeError, UserError):
+        return []  # Where the course is the reason, grading says so.
+    when = read_time(metadata.created_at)
+    # What lies in the folder may be found under a name of its own, such as that of an archive.
+    handed_in = file.parent / "submission"
+    found = sorted(path.name for path in handed_in.iterdir()) if handed_in.is_dir() else []
+    names = {name.lower(): name for path in found[:_MOST] for name in (path, path.partition(".")[0]) if name.strip()}
+    roster = folder / "roster.csv"
+    with roster.open("w", encoding="utf-8", errors="replace", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["id", "name", "created_at"])
+        rows.writerows([name, "submission", when] for name in {"submission": "submission", **names}.values())
+    due = read_time(metadata.assignment.due_date or "")
+    costs = policy.per_day or policy.until is not None
+    return ["--roster", str(roster), *(["--due", due] if due and policy.due is None and costs else [])]
+
+
+def main(root: Path, *only: str) -> None:
+    """Writes results.json; a fault of the grader is reported there too, with a traceback on stdout for instructors."""
+    try:
+        document = run(root, only)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        document = _failure(_FAULT)
+    (root / "results").mkdir(exist_ok=True)
+    write_atomically(root / "results" / "results.json", [document])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

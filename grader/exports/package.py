@@ -1,28 +1,42 @@
-"""``grader package``: a course as a wheel for pip, or with this grader in the archive that a platform unpacks.
+"""What other machines get: a course as a wheel, the archive for Gradescope, a workflow of a CI system.
 
 A wheel for students holds what the course hands out, and no answer. The same grader and course always give the same
-bytes.
+bytes. What grades elsewhere installs the packages of this machine: torch from an index whose builds have no CUDA. A
+workflow never runs a file of the repository and installs nothing from it: it passes the folder to the grader.
 """
 
 import base64
 import hashlib
+import importlib.metadata
 import io
+import json
+import platform
 import re
 import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from grader.course import Course
 from grader.course.answers import handed_out
 from grader.course.home import GROUP
 from grader.course.model import checking_files, files_below
 from grader.errors import UserError
-from grader.exports.requirements import TORCH_INDEX, filled, python_version, requirements
 from grader.files import write_named_file
-from grader.package import FOLDER
+from grader.package import FOLDER, __version__
 
+_TORCH_INDEX: Final = "https://download.pytorch.org/whl/cpu"
+_PLATFORMS: Final = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")
+"""What the wheels must fit: the machines of CI systems and of Gradescope."""
+_SECONDS: Final = 120.0
 _VERSION: Final = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
 
 
@@ -38,29 +52,21 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
         UserError: it cannot be written, `only` names what there is not, or a hash is not known.
     """
     course.select(only)
-    values = {
-        "PYTHON": python_version(),
-        "TORCH_INDEX": TORCH_INDEX,
-        "HASHES": " --require-hashes" if hashes else "",
-        "ONLY": "".join(f" {shlex.quote(name)}" for name in only),
-    }
-    scripts = {name: filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
-    wanted = requirements(hashes=hashes)
-    files = {name: file.read_bytes() for name, file in sorted(dict(_files(course, own)).items())}
-    for name, lines in (("requirements.txt", wanted.others), ("requirements-torch.txt", wanted.torch)):
+    values = {"HASHES": " --require-hashes" if hashes else "", "ONLY": "".join(f" {shlex.quote(one)}" for one in only)}
+    scripts = {name: _filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
+    found = dict(files_below(FOLDER, "grader"))
+    if own:
+        found |= {f"course/{name}": file for name, file in _course_files(course)}
+    elif not (FOLDER / "shipped").is_dir():
+        found |= dict(_exercises_and_solutions(course, "grader/shipped/"))
+    files = {name: file.read_bytes() for name, file in sorted(found.items())}
+    torch, others = requirements(hashes=hashes)
+    for name, lines in (("requirements.txt", others), ("requirements-torch.txt", torch)):
         files[name] = "".join(f"{line}\n" for line in lines).encode()
     write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
 
 
-def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:
-    yield from files_below(FOLDER, "grader")
-    if own:
-        yield from ((f"course/{name}", file) for name, file in course_files(course))
-    elif not (FOLDER / "shipped").is_dir():
-        yield from _exercises_and_solutions(course, "grader/shipped/")
-
-
-def course_files(course: Course) -> Iterator[tuple[str, Path]]:
+def _course_files(course: Course) -> Iterator[tuple[str, Path]]:
     """All files of a course, each with its path in the course's folder."""
     yield "course.toml", course.manifest
     yield from _exercises_and_solutions(course, "")
@@ -90,30 +96,25 @@ def wheel(course: Course, folder: Path, version: str, *, for_students: bool) -> 
         version += "+students"
     else:
         course.require_solutions("a wheel for instructors")
-        files = {name: file.read_bytes() for name, file in course_files(course)}
+        files = {name: file.read_bytes() for name, file in _course_files(course)}
     name = re.sub(r"\W+", "_", course.name).strip("_").lower()
     module, info = f"torchkata_course_{name}", f"torchkata_course_{name}-{version}.dist-info"
     content = {f"{module}/{path}": data for path, data in sorted(files.items())}
+    title = " ".join(course.title.split()) + (" (for students: without solutions)" if for_students else "")
+    metadata = f"Metadata-Version: 2.1\nName: torchkata-course-{name.replace('_', '-')}\nVersion: {version}\n"
     content |= {
-        f"{info}/METADATA": _metadata(course, name, version, for_students).encode(),
+        f"{info}/METADATA": f"{metadata}Summary: {title}\nRequires-Dist: torchkata\n".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: torchkata\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[{GROUP}]\n{course.name} = {module}\n".encode(),
     }
-    record = "".join(f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in content.items())
+    record = ""
+    for path, data in content.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        record += f"{path},sha256={digest},{len(data)}\n"
     content[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     file = folder / f"torchkata_course_{name}-{version}-py3-none-any.whl"
     write_named_file(file, [_zip(content)], fix="name another folder: --to DIR")
     return file
-
-
-def _metadata(course: Course, name: str, version: str, for_students: bool) -> str:
-    title = " ".join(course.title.split()) + (" (for students: without solutions)" if for_students else "")
-    lines = ("Metadata-Version: 2.1", f"Name: torchkata-course-{name.replace('_', '-')}", f"Version: {version}")
-    return "\n".join((*lines, f"Summary: {title}", "Requires-Dist: torchkata", ""))
-
-
-def _digest(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
 def _zip(files: Mapping[str, bytes], executable: Collection[str] = ()) -> bytes:
@@ -125,3 +126,145 @@ def _zip(files: Mapping[str, bytes], executable: Collection[str] = ()) -> bytes:
             entry.external_attr = (0o100755 if name in executable else 0o100644) << 16
             archive.writestr(entry, content)
     return stream.getvalue()
+
+
+def workflow(
+    host: str, requirement: str, course_repository: str | None = None, only: Sequence[str] = (), *, hashes: bool = True
+) -> str:
+    """The text of the workflow file.
+
+    Args:
+        host: ``github`` or ``gitlab``.
+        requirement: what pip installs as the grader: ``torchkata==VERSION``, the address or file of a wheel, or
+            ``git+URL@COMMIT``.
+        course_repository: ``URL@COMMIT`` of a git repository with an instructor's own course.
+        only: topics or exercises to grade; none means all.
+        hashes: whether the packages that the grader needs are installed with the hashes of their wheels.
+
+    Raises:
+        UserError: a value is unsafe in a workflow, the repository is not given with a commit, or hashes are not known.
+    """
+    lines = []
+    course = ""
+    if course_repository is not None:
+        url, _, commit = course_repository.rpartition("@")
+        if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
+            fix = "write URL@COMMIT with the commit's 40 hexadecimal digits"
+            raise UserError(f"{course_repository!r} does not name a commit", fix)
+        lines.append("git init --quiet course")
+        lines.append(f"git -C course fetch --quiet --depth 1 -- {_word(url)} {commit}")
+        lines.append("git -C course checkout --quiet FETCH_HEAD")
+        course = " --course course"
+    if host == "gitlab" and (course or "git+" in requirement):
+        lines.insert(0, "apt-get update -qq && apt-get install -qq -y --no-install-recommends git ca-certificates")
+    pip = "grader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps"
+    install = f"{pip} {_word(requirement)}"
+    torch, others = requirements(hashes=hashes)
+    checked = f"{pip} --require-hashes" if hashes else pip
+    lines += ["cat > others.txt <<'END'", *others, "END", "cat > torch.txt <<'END'", *torch, "END"]
+    lines += [f"{checked} -r others.txt", f"{checked} --index-url {_TORCH_INDEX} -r torch.txt"]
+    lines += [install, "grader/bin/python -m pip check"]
+    indent = " " * (10 if host == "github" else 6)
+    values = {"VERSION": __version__, "COURSE": course, "ONLY": "".join(f" --only {_word(name)}" for name in only)}
+    return _filled(f"{host}.yml", {**values, "INSTALL": textwrap.indent("\n".join(lines), indent)})
+
+
+def _word(text: str) -> str:
+    """The text quoted as one word of the shell.
+
+    Raises:
+        UserError: it could be read as an option, or as an expression of the CI system.
+    """
+    if re.search(r"[\x00-\x1f\x7f]|\$\{\{", text) or text.startswith("-"):
+        raise UserError(f"{text!r} cannot be used in a workflow", fix="name a package or an address")
+    return shlex.quote(text)
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """A file for another machine: the template of that name, with a value for each ``@NAME@`` in it."""
+    text = resources.files("grader.exports").joinpath("templates", template).read_text(encoding="utf-8")
+    for name, value in {**values, "PYTHON": _python_version(), "TORCH_INDEX": _TORCH_INDEX}.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _python_version() -> str:
+    """The Python that the packages are for: this one's, such as ``3.11``."""
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def requirements(*, hashes: bool) -> tuple[list[str], list[str]]:
+    """The lines of two files for ``pip install -r``: torch, and all other packages that the grader needs here.
+
+    Args:
+        hashes: whether each names the hash of its wheel; pip asks the package index for them.
+
+    Raises:
+        UserError: pip could not find one of the wheels.
+    """
+    others = pinned()
+    torch = {"torch": others.pop("torch")}
+    found = []
+    for versions, options in ((torch, ("--index-url", _TORCH_INDEX)), (others, ())):
+        lines = [f"{name}=={version}" for name, version in sorted(versions.items())]
+        known = _hashes(lines, options) if hashes else {}
+        found.append([f"{line} --hash=sha256:{known[line.partition('==')[0]]}" if known else line for line in lines])
+    return found[0], found[1]
+
+
+def pinned() -> dict[str, str]:
+    """The versions of all packages that the grader needs on this machine, directly or indirectly, by name."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    found: dict[str, str] = {}
+    try:
+        required = importlib.metadata.requires("torchkata") or []
+    except importlib.metadata.PackageNotFoundError:  # Run from a checkout.
+        project = msgspec.toml.decode((FOLDER.parent / "pyproject.toml").read_bytes())
+        required = list(project["project"]["dependencies"])
+    waiting = [Requirement(text) for text in required]
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+            continue
+        try:
+            found[name] = importlib.metadata.version(name).partition("+")[0]
+        except importlib.metadata.PackageNotFoundError:
+            continue  # Not needed here: torch lists CUDA packages that its CPU build does not install.
+        waiting += [Requirement(text) for text in importlib.metadata.requires(name) or ()]
+    return found
+
+
+def _hashes(lines: Sequence[str], options: Sequence[str]) -> dict[str, str]:
+    """SHA-256 (hex) of the wheel of each package, as the package index gives it: pip reports what it would install.
+
+    Raises:
+        UserError: pip cannot say.
+    """
+    from packaging.utils import canonicalize_name
+
+    reason = ""
+    with tempfile.TemporaryDirectory() as nowhere:
+        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--disable-pip-version-check"]
+        command += ["--no-deps", "--ignore-installed", "--only-binary=:all:", "--target", nowhere, "--report", "-"]
+        command += ["--python-version", _python_version(), "--implementation", "cp"]
+        command += [*(f"--platform={name}" for name in _PLATFORMS), *options, *lines]
+        try:
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+            if ended.returncode:
+                errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
+                reason = errors[0].removeprefix("ERROR: ") if errors else "pip failed"
+        except subprocess.TimeoutExpired:
+            reason = "no answer in two minutes"
+    if reason:
+        fix = "try again where the package index can be reached, or leave them out: --no-hashes"
+        raise UserError(f"the hashes of the packages are not known: {reason}", fix)
+    found: dict[str, str] = {}
+    for item in json.loads(ended.stdout)["install"]:
+        archive = item["download_info"]["archive_info"]
+        # pip 23.0 and older report the older form alone, "sha256=...".
+        sha256 = archive["hashes"]["sha256"] if "hashes" in archive else archive["hash"].removeprefix("sha256=")
+        found[canonicalize_name(item["metadata"]["name"])] = sha256
+    return found

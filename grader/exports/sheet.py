@@ -45,9 +45,8 @@ class Sheet:
             with path.open("rb") as stream:
                 content = stream.read(_BOUND + 1)
         except OSError as problem:
-            raise UserError(
-                f"{path}: {problem.strerror}", fix="name the file that you downloaded: --into FILE"
-            ) from problem
+            fix = "name the file that you downloaded: --into FILE"
+            raise UserError(f"{path}: {problem.strerror}", fix=fix) from problem
         if len(content) > _BOUND:
             raise UserError(f"{path} is larger than {_BOUND >> 20} MiB", fix="name the file that you downloaded")
         try:
@@ -62,9 +61,8 @@ class Sheet:
         Raises:
             UnicodeDecodeError: it is not text.
         """
-        encoding = "utf-8"
-        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = "utf-16-le" if content.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
+        utf16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+        encoding = utf16.get(content[:2], "utf-8")
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError:

@@ -1,6 +1,7 @@
 """``grader export``: from the gradebook to a file in another program's format, written in one step."""
 
 import contextlib
+import csv
 import io
 import os
 import re
@@ -14,11 +15,12 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
+from grader.exports.sheet import neutral
 from grader.files import write_named_file
 from grader.gradebook import Gradebook
 from grader.intake.roster import Student
 from grader.reports.entries import Entry, entries_of
-from grader.reports.feedback import file_stem
+from grader.reports.feedback import changed_since, file_stem, unread
 from grader.results import SCHEMA
 from grader.text import clean, counted, listed, one_line
 
@@ -40,6 +42,13 @@ OF_MARKS: Final = frozenset(("csv", "canvas", "moodle", "gradescope"))
 """Formats whose marks are those of the whole course, unless a part of it is asked for."""
 READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab", "feedback"))
 """Formats that students may read: what is hidden from them is not in these."""
+_HEAD: Final = (
+    *("submission", "id", "points", "max", "percent"),
+    *("automatic", "days late", "penalty", "final", "verdicts"),
+)
+_END: Final = ("not assessed", "flags", "unread", "not marked", "changed since", "comments", "group", "grade")
+_MOST_TEXT: Final = 500
+"""Characters of a comment."""
 
 
 class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +89,16 @@ def export(kind: str, settings: ExportSettings) -> None:
             that were not graded.
     """
     course = Course.load(settings.course)
-    _require_other_file(settings)
+    to, into, name = settings.to, settings.into, settings.submission
+    with contextlib.suppress(OSError):  # one of them is not there
+        if to is not None and into is not None and to.samefile(into):  # who needs to start again has only that
+            raise UserError(f"{to} is the file that you downloaded", fix="write another one: --to FILE")
     with Gradebook.open_existing(settings.grades) as book:
-        entries = _wanted(entries_of(book, settings.run, course.marks), settings.submission)
-        missing = [] if settings.run or settings.submission else book.no_shows()
+        everybody = entries_of(book, settings.run, course.marks)
+        entries = [entry for entry in everybody if name is None or entry.result.submission == name]
+        if name is not None and not entries:
+            raise UserError(f"no submission is called {one_line(name)}", fix="see: grader export csv")
+        absent = [] if settings.run or name else book.no_shows()
         if settings.only:
             names = course.select(settings.only)
             entries = [entry.of_exercises(names) for entry in entries]
@@ -94,17 +109,23 @@ def export(kind: str, settings: ExportSettings) -> None:
         if kind == "github":
             _github(entries, course, settings.root)
         elif kind == "gradescope" and len(entries) > 1:
-            _write_each(entries, settings)
+            from grader.exports.gradescope import results
+
+            folder = to or settings.grades / "gradescope"
+            for entry in entries:
+                write_named_file(folder / f"{file_stem(entry.result.submission)}.json", [results(entry)])
+            print(folder)
         else:
-            content, notes = _content(kind, entries, course, settings, missing)
-            to = settings.to or book.path.parent / FILES[kind]
-            if str(to) == "-":
-                _print_bytes(content)
+            content, notes = _content(kind, entries, course, settings, absent)
+            file = to or book.path.parent / FILES[kind]
+            if str(file) == "-":
+                sys.stdout.flush()
+                sys.stdout.buffer.writelines(content)
                 return
-            write_named_file(to, content)
+            write_named_file(file, content)
             for note in notes:
                 print(clean(note), file=sys.stderr)
-            print(to)
+            print(file)
 
 
 def _require_graded(entries: Sequence[Entry]) -> None:
@@ -116,73 +137,88 @@ def _require_graded(entries: Sequence[Entry]) -> None:
     lacking = [entry for entry in entries if entry.row.missing]
     if lacking:
         missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
-        names = listed([*missing], 3)
-        raise UserError(
-            f"not graded yet for {counted(len(lacking), 'submission')}: {names}; so these are no marks of the course",
-            fix="grade without --only, or export the part that was graded: --only NAME",
-        )
-
-
-def _require_other_file(settings: ExportSettings) -> None:
-    """Keeps the download as it is: whoever needs to start again has only that.
-
-    Raises:
-        UserError: the file to write is the one that was downloaded.
-    """
-    to, into = settings.to, settings.into
-    with contextlib.suppress(OSError):  # one of them is not there
-        if to is not None and into is not None and to.samefile(into):
-            raise UserError(f"{to} is the file that you downloaded", fix="write another one: --to FILE")
-
-
-def _wanted(entries: list[Entry], name: str | None) -> list[Entry]:
-    found = [entry for entry in entries if name is None or entry.result.submission == name]
-    if name is not None and not found:
-        raise UserError(f"no submission is called {one_line(name)}", fix="see: grader export csv")
-    return found
-
-
-def _print_bytes(content: Iterable[bytes]) -> None:
-    sys.stdout.flush()
-    for chunk in content:
-        sys.stdout.buffer.write(chunk)
+        who = f"{counted(len(lacking), 'submission')}: {listed([*missing], 3)}"
+        fix = "grade without --only, or export the part that was graded: --only NAME"
+        raise UserError(f"not graded yet for {who}; so these are no marks of the course", fix)
 
 
 def _content(
-    kind: str, entries: list[Entry], course: Course, settings: ExportSettings, missing: Sequence[Student]
+    kind: str, entries: list[Entry], course: Course, settings: ExportSettings, absent: Sequence[Student]
 ) -> tuple[Iterable[bytes], list[str]]:
     # Each where it is needed: together they take a third of a small export's time.
     if kind in ("canvas", "moodle"):
         if settings.into is None:
             what = "gradebook export" if kind == "canvas" else "grading worksheet"
             raise UserError(f"{kind} needs the {what} that you downloaded", fix="name it: --into FILE")
-        from grader.exports import canvas, moodle
+        from grader.exports.lms import fill_canvas, fill_moodle
 
         zeros = settings.unread_as_zero, settings.missing_as_zero
         if kind == "canvas":
-            filled, notes = canvas.fill(settings.into, entries, settings.column, *zeros)
+            filled, notes = fill_canvas(settings.into, entries, settings.column, *zeros)
         else:
-            filled, notes = moodle.fill(settings.into, entries, *zeros)
+            filled, notes = fill_moodle(settings.into, entries, *zeros)
         return [filled], notes
     if kind == "feedback":
         return [feedback_zip(entries, course)], []
     if kind == "csv":
-        from grader.exports.csv_table import table
-
-        return table(entries, course, missing, settings.missing_as_zero), []
+        return csv_table(entries, course, absent, settings.missing_as_zero), []
     if kind == "json":
         return json_document(entries, course), []
-    if kind == "junit":
-        from grader.exports import junit
+    if kind == "gradescope":
+        from grader.exports.gradescope import results
 
-        return junit.document(entries), []
-    if kind == "gitlab":
-        from grader.exports.code_hosts import code_quality
+        return [results(entries[0])], []
+    from grader.exports.code_hosts import code_quality, junit
 
-        return [code_quality(entries, settings.root)], []
-    from grader.exports.gradescope import results
+    return junit(entries) if kind == "junit" else [code_quality(entries, settings.root)], []
 
-    return [results(entries[0])], []
+
+def csv_table(
+    entries: Sequence[Entry], course: Course, absent: Sequence[Student] = (), missing_as_zero: bool = False
+) -> Iterator[bytes]:
+    """A CSV file of the class, piece by piece: a row per submission, a column per exercise. No cell acts as a formula.
+
+    The points of exercises include overrides, and are empty where nothing was assessed. The last columns are the points
+    that are not assessed, what an instructor should look at, what could not be read, the points that nobody has marked
+    yet, what was given for other work, what people say, the group and the letter grade. Who has something that was not
+    read or not marked has no final points and no percentage.
+
+    Args:
+        absent: the students of the class list who have handed in nothing: a row for each, below the others.
+        missing_as_zero: whether they have 0 points instead of none.
+    """
+    order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
+    names = dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises)
+    in_order = sorted(names, key=lambda name: order.get(name, len(order)))
+    yield b"\xef\xbb\xbf" + _line([*_HEAD, *in_order, *_END])
+    for entry in entries:
+        row, result, late = entry.row, entry.result, entry.row.late
+        scores = {one.name: f"{one.score:g}" for one in entry.read if one.max > 0}
+        scores |= {name: f"{score:g}" for name, (score, _) in row.given.items()}
+        is_open = bool(row.unread or row.unmarked)
+        aside = sum(one.not_assessed for one in result.left_out if one.name not in row.given)
+        days = "0" if late is None else "unknown" if late.days is None else str(late.days)
+        cells = [result.submission, row.arrival.student, f"{row.score:g}", f"{row.max:g}"]
+        cells += ["" if entry.share is None or is_open else f"{entry.share:.1f}", f"{result.score:g}", days]
+        cells += [f"{entry.penalty:g}", "" if is_open else f"{entry.final:g}"]
+        cells += [" ".join(sorted(result.verdicts - {"passed", "failed"}))]
+        cells += [scores.get(name, "") for name in in_order]
+        cells += [f"{aside:g}", "; ".join(map(str, result.flags)), "; ".join(unread(row))]
+        cells += [f"{sum(one.manual.points for one in row.unmarked if one.manual):g}", "; ".join(changed_since(row))]
+        cells += ["; ".join(f"{one.exercise}: {one_line(one.text, _MOST_TEXT)}" for one in row.comments)]
+        yield _line([*cells, row.group, entry.letter])
+    most = max((entry.row.max for entry in entries), default=0.0)
+    zeros = ["0", f"{most:g}", "0.0", "0", "0", "0", "0"] if missing_as_zero else [""] * 7
+    nothing = [""] * (len(names) + len(_END) - 2)
+    letter = course.marks.letter(0.0) if missing_as_zero else ""
+    for student in absent:
+        yield _line([student.name, student.ids[0], *zeros, "nothing handed in", *nothing, student.group, letter])
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    stream = io.StringIO()
+    csv.writer(stream).writerow([neutral(cell) for cell in cells])
+    return stream.getvalue().encode("utf-8", "replace")
 
 
 def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
@@ -191,17 +227,10 @@ def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
     yield head[:-1] + b',"submissions":[\n'
     for number, entry in enumerate(entries):
         row = entry.row
-        yield (b",\n" if number else b"") + msgspec.json.encode(
-            {
-                "submission": entry.result.submission,
-                "score": row.score,
-                "max": row.max,
-                "final": row.final,
-                "unread": row.unread,
-                "not_marked": [one.name for one in row.unmarked],
-                **{name: getattr(row, name) for name in row.__struct_fields__},
-            }
-        )
+        marks = {"submission": row.result.submission, "score": row.score, "max": row.max, "final": row.final}
+        not_marked = [one.name for one in row.unmarked]
+        document = {**marks, "unread": row.unread, "not_marked": not_marked, **msgspec.structs.asdict(row)}
+        yield (b",\n" if number else b"") + msgspec.json.encode(document)
     yield b"\n]}\n"
 
 
@@ -229,29 +258,16 @@ def _page_name(entry: Entry) -> str:
     return f"{file_stem(name)}.html"
 
 
-def _write_each(entries: list[Entry], settings: ExportSettings) -> None:
-    """A folder with Gradescope's file of each submission."""
-    from grader.exports.gradescope import results
-
-    folder = settings.to or settings.grades / "gradescope"
-    for entry in entries:
-        write_named_file(folder / f"{file_stem(entry.result.submission)}.json", [results(entry)])
-    print(folder)
-
-
 def _github(entries: list[Entry], course: Course, root: Path) -> None:
+    """Prints commands, and appends to the files that GitHub names."""
     from grader.exports.code_hosts import classroom, commands, summary
 
     for line in commands(entries, root):
         print(line)
-    _append("GITHUB_STEP_SUMMARY", summary(entries, course))
+    texts = {"GITHUB_STEP_SUMMARY": summary(entries, course)}
     if len(entries) == 1:
-        _append("GITHUB_OUTPUT", f"result={classroom(entries[0], root)}\n")
-
-
-def _append(variable: str, text: str) -> None:
-    """Appends to the file whose path is in the variable, where GitHub has set it."""
-    name = os.environ.get(variable)
-    if name:
-        with open(name, "ab") as stream:
-            stream.write(text.encode("utf-8", "replace"))
+        texts["GITHUB_OUTPUT"] = f"result={classroom(entries[0], root)}\n"
+    for variable, text in texts.items():
+        if name := os.environ.get(variable):
+            with open(name, "ab") as stream:
+                stream.write(text.encode("utf-8", "replace"))

@@ -11,9 +11,8 @@ from grader.gradebook import Gradebook, Row
 from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.feedback import to_look_at
-from grader.reports.given import Unmarked, worth_less
-from grader.reports.notes import NoteList, print_note
-from grader.reports.status import untimed
+from grader.reports.status import Unmarked, untimed, worth_less
+from grader.reports.terminal import NoteList, print_note
 from grader.results import SubmissionResult, to_json
 from grader.student import engine
 from grader.text import counted, points

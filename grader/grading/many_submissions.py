@@ -39,11 +39,8 @@ from grader.intake.roster import Roster
 from grader.intake.sources import Source
 from grader.intake.submission import Note, Submission, Unreadable, digest
 from grader.machine import versions
-from grader.reports.given import marks
-from grader.reports.notes import NoteList, print_note
-from grader.reports.progress import progress
-from grader.reports.status import compare
-from grader.reports.terminal import make_console
+from grader.reports.status import compare, marks
+from grader.reports.terminal import NoteList, make_console, print_note, progress
 from grader.results import SubmissionResult
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

@@ -21,10 +21,9 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.reports.check_report import CheckReport
-from grader.reports.notes import print_note
-from grader.reports.places import Places, next_lines, state_of
-from grader.reports.progress import Spinner, spinning
-from grader.reports.terminal import make_console
+from grader.reports.states import next_lines, state_of
+from grader.reports.terminal import Spinner, make_console, print_note, spinning
+from grader.reports.where import Places
 from grader.results import ExerciseResult
 
 _BREAKPOINT: Final = re.compile(rb"^([ \t]*)breakpoint\(\)[ \t]*(?=\r?$|#)", re.MULTILINE)

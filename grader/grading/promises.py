@@ -21,8 +21,7 @@ from grader.grading.evidence import TopicEvidence
 from grader.grading.mutants import equivalents_of
 from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
-from grader.reports.picture_svg import figure_of
-from grader.reports.picture_text import print_picture
+from grader.reports.drawing import figure_of, print_picture
 from grader.results import NOT_ASSESSED, CheckResult
 
 _PASSED: Final = ("passed", *NOT_ASSESSED)

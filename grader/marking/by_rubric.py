@@ -17,7 +17,7 @@ from grader.errors import UserError
 from grader.gradebook import Comment, Gradebook, LookedAt, Mark, MarkedItem, Row, row_of, work_hash
 from grader.marking.points_and_time import course_of, exercise_called, now, user
 from grader.reports.feedback import CHANGED
-from grader.reports.given import comment_line, mark_line, marks
+from grader.reports.status import comment_line, mark_line, marks
 from grader.text import one_line, printable
 
 MOST_COMMENT: Final = 4_000

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.course.due import read_due
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Extension, Gradebook, Override, Row, row_of
-from grader.reports.given import extension_line, marks, override_line
+from grader.reports.status import extension_line, marks, override_line
 from grader.text import points
 
 

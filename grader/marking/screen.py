@@ -21,7 +21,7 @@ from grader.errors import UserError
 from grader.gradebook import Comment
 from grader.marking.by_rubric import Marking, Task, text_of_comment
 from grader.reports.feedback import file_stem
-from grader.reports.given import when
+from grader.reports.status import when
 from grader.text import clean, counted, one_line, points
 
 KEYS: Final = {

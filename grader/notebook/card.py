@@ -14,15 +14,12 @@ from grader.course import Course
 from grader.gradebook import Row
 from grader.grading.graders import Graded
 from grader.reports.check_report import CheckReport
+from grader.reports.drawing import print_picture
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS
-from grader.reports.html_feedback import Pages
-from grader.reports.page_templates import environment_of
-from grader.reports.picture_svg import figure_of
-from grader.reports.picture_text import print_picture
-from grader.reports.places import is_program_with_its_bug, is_unwritten, next_exercise
+from grader.reports.html import environment_of
+from grader.reports.html_feedback import feedback_page
+from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult
-from grader.text import clean, one_line, points
 
 _PAGE_BYTES = 200_000
 _COLUMNS = 100
@@ -43,7 +40,8 @@ class Card:
     def html(self) -> str:
         """The card."""
         result = self._graded.result
-        page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
+        entry = Entry(Row(result, self._graded.digest, self._graded.seconds))
+        page = feedback_page(entry, self._course, _PAGE_BYTES)
         unwritten = [one.name for one in result.exercises if is_unwritten(one)]
         first = next_exercise(result.exercises)
         opened = self._wanted or (first.name if first and first.name not in unwritten else "")
@@ -98,11 +96,6 @@ def hint_html(exercise: str, level: int, count: int, text: str) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment, loader = environment_of("grader.notebook")
-    environment.globals.update(
-        style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, words=VERDICT_WORDS, points=points
-    )
-    environment.filters.update(
-        clean=clean, one_line=one_line, figure=figure_of, topic=lambda name: name.partition(".")[0]
-    )
+    environment = environment_of("grader.notebook")
+    environment.filters["topic"] = lambda name: name.partition(".")[0]
     return environment

@@ -25,7 +25,7 @@ from grader.judge.marks import Place
 from grader.machine import resolve_devices
 from grader.notebook.card import Card, hint_html, pictures_html, pictures_text, waiting_html
 from grader.notebook.cells import defined_topics, submission_of
-from grader.reports.places import state_of
+from grader.reports.states import state_of
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted
 

@@ -1,41 +1,40 @@
 """The output of `grader check`: a line for each exercise as it is known, the first failure in full, and the next step.
 
 A student reads the end of it: the first exercise that fails is explained there, the others have one line. What is not
-written yet, or fails for one reason in all of a topic, is one line for the topic. Decides nothing.
+written yet, or fails for one reason in all of a topic, is one line for the topic. A failure has advice first, then the
+call, the returned and the expected value, in at most `MOST_ROWS` lines of the terminal, whatever a submission sent.
+Prints text of submissions only behind a bar. Decides nothing.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course
 from grader.pictures import Picture
-from grader.reports.failure import show_failure
-from grader.reports.feedback import (
-    FAILING,
-    STYLES,
-    SYMBOLS,
-    VERDICT_WORDS,
-    about_manual,
-    check_title,
-    explanation_of,
-    gist,
-    left_out,
-    not_passed,
-    own_name,
-    worst,
-    worth_of,
-)
-from grader.reports.picture_text import ROWS, print_picture
-from grader.reports.places import is_misplaced, is_program_with_its_bug, next_exercise
-from grader.reports.terminal import print_wrapped
-from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.reports import feedback
+from grader.reports.drawing import ROWS, print_picture
+from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
+from grader.reports.states import is_misplaced, is_program_with_its_bug, next_exercise
+from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
+from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
 
-_SHORTEST_REASON = 16
+_SHORTEST_REASON: Final = 16
 """Columns that a reason beside an exercise needs at least; with fewer it is left out."""
+MOST_ROWS: Final = 25
+"""Rows that one exercise takes."""
+_ROWS_OF_A_LINE: Final = 4
+"""Rows that one line of a message takes, such as a long call."""
+_ROWS_OF_A_VALUE: Final = 2
+"""Rows that a returned or an expected value takes: the first sentence says where they differ."""
+_VALUES: Final = ("returned  ", "expected  ", "found     ")
+_BAR: Final = "  │ "
 
 
 class _Fold(msgspec.Struct, frozen=True):
@@ -52,6 +51,7 @@ class _Fold(msgspec.Struct, frozen=True):
     is_of_topic: bool = False
 
 
+@dataclass
 class CheckReport:
     """Prints the results of one submission as they come.
 
@@ -61,26 +61,16 @@ class CheckReport:
         every_check: every check is shown by its name, and every failing one in full.
     """
 
-    def __init__(
-        self,
-        course: Course,
-        console: Console,
-        place_of: Callable[[str], str] = lambda name: "",
-        *,
-        every_failure: bool = False,
-        every_check: bool = False,
-    ) -> None:
-        self._course = course
-        self._console = console
-        self._place_of = place_of
-        self._every_failure = every_failure or every_check
-        self._every_check = every_check
-        self._seen: list[ExerciseResult] = []
-        self._topic = ""
-        self._has_heading = False
-        self._folded: dict[_Fold, list[ExerciseResult]] = {}
-        names = [len(exercise.name) for exercise in course.exercises]
-        self._name_width = max(8, min(max(names, default=8), console.width - 12))
+    course: Course
+    console: Console
+    place_of: Callable[[str], str] = lambda name: ""
+    _: KW_ONLY
+    every_failure: bool = False
+    every_check: bool = False
+    _seen: list[ExerciseResult] = field(default_factory=list, init=False)
+    _topic: str = field(default="", init=False)
+    _has_heading: bool = field(default=False, init=False)
+    _folded: dict[_Fold, list[ExerciseResult]] = field(default_factory=dict, init=False)
 
     # ---------------------------------------------------------------- as they come
 
@@ -93,9 +83,9 @@ class CheckReport:
         if topic != self._topic:
             self._end_topic()
             self._topic, self._has_heading = topic, False
-        fold = None if self._every_check else _fold_of(exercise)
         if exercise.manual is not None:
             self._flush()  # these come last in a topic
+        fold = None if self.every_check else _fold_of(exercise)
         if fold is None:
             self._line_of(exercise)
         else:
@@ -105,10 +95,8 @@ class CheckReport:
         """Prints the exercises that were known when the student pressed Ctrl-C."""
         self._end_topic()
         passed = sum(worst(one) == "passed" for one in self._seen)
-        self._console.print()
-        print_wrapped(
-            self._console, f"stopped: {counted(len(self._seen), 'exercise')} checked, {passed} passed", "bold"
-        )
+        self.console.print()
+        self._print(f"stopped: {counted(len(self._seen), 'exercise')} checked, {passed} passed", "bold")
 
     def show_all(self, exercises: Collection[ExerciseResult]) -> None:
         """Prints the lines that are still missing."""
@@ -130,45 +118,46 @@ class CheckReport:
         """
         self.show_all(result.exercises)
         self._show_failures(result)
-        self._console.print()
+        self.console.print()
         for note in notes:
-            print_wrapped(self._console, f"note: {clean(note)}", "yellow")
-        if missing_layers:
-            print_wrapped(self._console, _about_the_sandbox(missing_layers), "dim")
+            self._print(f"note: {clean(note)}", "yellow")
+        if ALL_LAYERS in missing_layers:
+            self._print("no sandbox on this system: your code runs with your rights (see: grader doctor)", "dim")
+        elif missing_layers:
+            self._print(f"sandbox without: {', '.join(missing_layers)} (see: grader doctor)", "dim")
         self._total(result)
         for line in next_lines:
-            print_wrapped(self._console, line, "bold" if line.startswith("next:") else "")
+            self._print(line, "bold" if line.startswith("next:") else "")
 
     # ---------------------------------------------------------------- lines
 
+    def _print(self, text: str, style: str) -> None:
+        print_wrapped(self.console, text, style)
+
     def _heading(self) -> None:
-        if self._has_heading:
-            return
-        self._has_heading = True
-        title = next((topic.title for topic in self._course.topics if topic.name == self._topic), "")
-        self._console.print()
-        self._one_row(Text.assemble((self._topic, "bold"), f"  {title}"))
+        if not self._has_heading:
+            self._has_heading = True
+            title = next((topic.title for topic in self.course.topics if topic.name == self._topic), "")
+            self.console.print()
+            print_line(self.console, Text.assemble((self._topic, "bold"), f"  {title}"))
 
     def _line_of(self, exercise: ExerciseResult) -> None:
         self._heading()
+        name = feedback.own_name(exercise)
         if exercise.manual is not None:
-            self._row("  ", BY_HAND, "cyan", own_name(exercise), "–", about_manual(exercise))
+            self._row(_Fold(BY_HAND, "cyan", feedback.about_manual(exercise)), name, [exercise])
             return
         verdict = worst(exercise)
-        failures = not_passed(exercise)
-        reason = "" if verdict == "passed" else _reason(exercise, failures[0])
-        self._row("  ", SYMBOLS[verdict], STYLES[verdict], own_name(exercise), _score([exercise]), reason)
-        if self._every_check:
-            for check in exercise.checks:
-                self._one_row(
-                    Text.assemble(
-                        "      ",
-                        (SYMBOLS[check.verdict], STYLES[check.verdict]),
-                        f" {check_title(check.name)}",
-                        ("" if check.verdict == "passed" else f": {VERDICT_WORDS[check.verdict]}", "dim"),
-                        (f"  {worth}" if (worth := worth_of(check)) else "", "dim"),
-                    )
-                )
+        reason = "" if verdict == "passed" else _reason(exercise, feedback.not_passed(exercise)[0])
+        self._row(_Fold(SYMBOLS[verdict], STYLES[verdict], reason), name, [exercise])
+        for check in exercise.checks if self.every_check else ():
+            symbol, worth = SYMBOLS[check.verdict], feedback.worth_of(check)
+            said = "" if check.verdict == "passed" else f": {feedback.VERDICT_WORDS[check.verdict]}"
+            said += f"  {worth}" if worth else ""
+            line = Text.assemble(
+                "      ", (symbol, STYLES[check.verdict]), f" {check_title(check.name)}", (said, "dim")
+            )
+            print_line(self.console, line)
 
     def _flush(self) -> None:
         """Prints the lines of the exercises that were kept back: one for a topic that is untouched as a whole."""
@@ -178,48 +167,43 @@ class CheckReport:
             first = next(iter(folds))
             said = [f"{len(folded)} {fold.verb}" if len(folds) > 1 else fold.verb for fold, folded in folds.items()]
             count = "" if first.is_of_topic else f"{counted(len(kept), 'exercise')}: "
-            self._row("", first.symbol, first.style, self._topic, _score(kept), count + ", ".join(said))
+            self._row(replace(first, verb=count + ", ".join(said)), self._topic, kept, indent="")
             return
         for fold, folded in folds.items():
             self._heading()
-            names = ", ".join(map(own_name, folded))
+            names = ", ".join(map(feedback.own_name, folded))
             if len(folded) == 1:
-                only = next((check.cause for check in folded[0].checks if check.cause is not None), None)
-                self._row("  ", fold.symbol, fold.style, names, _score(folded), _gist_of(only) if only else fold.verb)
+                cause = next((check.cause for check in folded[0].checks if check.cause is not None), None)
+                reason = cause.advice or cause.reason if cause else fold.verb
+                self._row(replace(fold, verb=reason), names, folded)
             else:
-                left = counted(len(folded), "exercise")
-                self._row("  ", fold.symbol, fold.style, left, _score(folded), f"{fold.verb}: {names}")
+                self._row(replace(fold, verb=f"{fold.verb}: {names}"), counted(len(folded), "exercise"), folded)
 
     def _size_of_topic(self) -> int:
-        return sum(one.topic == self._topic for one in self._course.all_exercises)
+        return sum(one.topic == self._topic for one in self.course.all_exercises)
 
     def _end_topic(self) -> None:
         """A small celebration when all exercises of a topic have passed."""
-        if not self._topic:
-            return
         self._flush()
         seen = [one for one in self._seen if one.name.startswith(f"{self._topic}.")]
         done = [one for one in seen if one.manual is None]
         if done and len(seen) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
-            print_wrapped(self._console, f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
+            self._print(f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
         self._topic = ""
 
-    def _row(self, indent: str, symbol: str, style: str, name: str, score: str, reason: str) -> None:
+    def _row(self, fold: _Fold, name: str, exercises: Sequence[ExerciseResult], indent: str = "  ") -> None:
         """A name, its points, and as much of a reason as fits on the line: points are never wrapped."""
-        width = self._name_width + 2 - len(indent)
+        longest = max((len(exercise.name) for exercise in self.course.exercises), default=8)
+        width = max(8, min(longest, self.console.width - 12)) + 2 - len(indent)
         name = name if len(name) <= width else f"{name[: width - 1]}…"
-        line = Text.assemble(indent, (symbol, style), f" {name:<{width}} {score:>6}")
-        room = self._console.width - len(line.plain) - 2
-        reason = " ".join(clean(reason).split())
+        line = Text.assemble(indent, (fold.symbol, fold.style), f" {name:<{width}} {_score(exercises):>6}")
+        room = self.console.width - len(line.plain) - 2
+        reason = " ".join(clean(fold.verb).split())
         if reason and room >= _SHORTEST_REASON:
             line.append(f"  {reason if len(reason) <= room else reason[: room - 1] + '…'}", "dim")
-        self._one_row(line)
+        print_line(self.console, line)
 
-    def _one_row(self, line: Text) -> None:
-        line.truncate(self._console.width, overflow="ellipsis")
-        self._console.print(line, soft_wrap=True)
-
-    # ---------------------------------------------------------------- the first failure
+    # ---------------------------------------------------------------- the first failure, and the total
 
     def _show_failures(self, result: SubmissionResult) -> None:
         shown: set[tuple[str, _Fold]] = set()
@@ -230,56 +214,42 @@ class CheckReport:
             is_told = fold is not None and (topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
             if is_program_with_its_bug(exercise):  # its symptom is shown if it is the one to look at
-                is_untouched = exercise is not first and not self._every_check
+                is_untouched = exercise is not first and not self.every_check
             if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
                 continue
             shown |= {(topic, fold)} if fold else set()
-            show_failure(exercise, self._course, self._console, self._place_of(exercise.name), self._every_check)
-            if not self._every_failure:
+            show_failure(exercise, self.course, self.console, self.place_of(exercise.name), self.every_check)
+            if not (self.every_failure or self.every_check):
                 break
         faults = [check for exercise in result.exercises for check in exercise.checks if check.verdict == "error"]
         for text in dict.fromkeys(clean(check.message) for check in faults):  # the reason too: someone must mend it
-            self._console.print()
+            self.console.print()
             for line in text.split("\n")[:4]:
-                print_wrapped(self._console, line, STYLES["error"], bar="  │ ")
+                print_wrapped(self.console, line, STYLES["error"], bar=_BAR)
 
     def _total(self, result: SubmissionResult) -> None:
         share = percent(result.score, result.max)
         checked = result.checked
         if share is None:
-            print_wrapped(self._console, "nothing could be assessed" if checked else "nothing to check here", "bold")
+            self._print("nothing could be assessed" if checked else "nothing to check here", "bold")
         else:
             passed = sum(worst(exercise) == "passed" for exercise in checked)
-            done = f"{passed} of {counted(len(checked), 'exercise')}"
-            bar = progress_bar(result.score, result.max, min(20, self._console.width // 4))
-            self._one_row(Text.assemble((bar, "green"), f"  {done}"))
-            print_wrapped(self._console, f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
-        if missing := left_out(result):
+            bar = progress_bar(result.score, result.max, min(20, self.console.width // 4))
+            done = f"  {passed} of {counted(len(checked), 'exercise')}"
+            print_line(self.console, Text.assemble((bar, "green"), done))
+            self._print(f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
+        if missing := feedback.left_out(result):
             total = f"{result.score:g} of {result.max:g}, " if checked else ""
-            print_wrapped(self._console, f"{total}{missing}", "yellow")
+            self._print(f"{total}{missing}", "yellow")
         if "error" in result.verdicts:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
-            print_wrapped(self._console, text, STYLES["error"])
+            self._print(text, STYLES["error"])
         is_handed_in = all(one.manual.state == "there" for one in result.to_mark if one.manual)
-        if checked and is_handed_in and len(checked) == len(self._course.exercises) and result.verdicts <= {"passed"}:
-            print_end(self._course, self._console, [one for exercise in result.exercises for one in exercise.pictures])
-            self._celebrate()
-
-    def _celebrate(self) -> None:
-        stars = "★ " * max(4, min(30, self._console.width // 2 - 1))
-        for line in (stars.strip(), f"You have finished {self._course.title}.", "Well done!", stars.strip()):
-            print_wrapped(self._console, line, "bold green")
-
-
-def _gist_of(cause: Cause) -> str:
-    """A failure in words, from its cause alone."""
-    return cause.advice or cause.reason
-
-
-def _about_the_sandbox(missing: Sequence[str]) -> str:
-    if ALL_LAYERS in missing:
-        return "no sandbox on this system: your code runs with your rights (see: grader doctor)"
-    return f"sandbox without: {', '.join(missing)} (see: grader doctor)"
+        if checked and is_handed_in and len(checked) == len(self.course.exercises) and result.verdicts <= {"passed"}:
+            print_end(self.course, self.console, [one for exercise in result.exercises for one in exercise.pictures])
+            stars = ("★ " * max(4, min(30, self.console.width // 2 - 1))).strip()
+            for line in (stars, f"You have finished {self.course.title}.", "Well done!", stars):
+                self._print(line, "bold green")
 
 
 def _score(exercises: Sequence[ExerciseResult]) -> str:
@@ -299,16 +269,13 @@ def _reason(exercise: ExerciseResult, check: CheckResult) -> str:
 
 def _fold_of(exercise: ExerciseResult) -> _Fold | None:
     """The reason for which an exercise may share a line; None if it has a line of its own."""
-    checks = [check for check in exercise.checks if check.verdict != "skipped"]
-    causes = [check.cause for check in checks]
-    kinds = {cause.kind if cause else "" for cause in causes}
-    first = causes[0] if causes else None
     if is_program_with_its_bug(exercise):
         return _Fold("·", "dim", "as handed out")
-    if first is None or len(causes) < len(checks):
+    found = [check.cause for check in exercise.checks if check.verdict != "skipped"]
+    causes = [cause for cause in found if cause is not None]
+    if not causes or len(causes) < len(found) or is_misplaced(causes[0]):
         return None
-    if is_misplaced(first):
-        return None
+    first, kinds = causes[0], {cause.kind for cause in causes}
     if kinds == {"unwritten"}:
         return _Fold("·", "dim", "not written yet")
     if kinds == {"blocked"}:
@@ -318,8 +285,76 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
     if all(cause == first for cause in causes) and first.stage in ("import", "topic"):
         verdict = worst(exercise)
         symbol = "·" if first.kind == "missing" else SYMBOLS[verdict]
-        return _Fold(symbol, STYLES[verdict], clean(_gist_of(first)).partition("\n")[0], is_of_topic=True)
+        said = clean(first.advice or first.reason).partition("\n")[0]
+        return _Fold(symbol, STYLES[verdict], said, is_of_topic=True)
     return None
+
+
+def show_failure(
+    exercise: ExerciseResult, course: Course, console: Console, place: str = "", every_check: bool = False
+) -> None:
+    """Prints an exercise that does not pass.
+
+    Args:
+        place: where it is, e.g. ``kata/tensor_ops.py:88``.
+        every_check: show every failing check in full, and nothing cut.
+    """
+    failing = [check for check in exercise.checks if check.verdict in FAILING]
+    shared = failing[0].cause if all(check.cause == failing[0].cause for check in failing) else None
+    verdict = worst(exercise)
+    name = exercise.name
+    is_of_topic = shared is not None and shared.stage in ("import", "topic")
+    if shared is not None and is_of_topic:
+        name, place = shared.file or exercise.name.partition(".")[0], ""
+    head = wrapped(console, f"{SYMBOLS[verdict]} {name}{f'  {place}' if place else ''}", f"bold {STYLES[verdict]}")
+    groups = [failing[:1]] if is_of_topic else feedback.grouped(failing, feedback.likeness)
+    explanation = explanation_of(exercise)
+    top = wrapped(console, f"what happened: {clean(explanation)}", "cyan", bar=_BAR) if explanation else []
+    foot = [] if every_check else _others(console, groups)
+    if not is_of_topic:
+        hint, command = feedback.help_for(exercise, course)
+        if hint:
+            foot += wrapped(console, f"  hint: {hint}", "cyan")
+        if command and (hint or explanation):
+            foot += wrapped(console, f"  more: {command}", "dim")
+    console.print()
+    if every_check:
+        rows = [*head, *top]
+        for group in groups:
+            rows += wrapped(console, f"  {check_title(group[0].name)}", "bold")
+            rows += _message(console, group[0], is_cut=False)
+            rows += _others(console, [group])
+        print_rows(console, [*rows, *foot])
+        return
+    body = [*top, *_message(console, failing[0], is_cut=True)]
+    room = max(MOST_ROWS - len(head) - min(len(foot), 9), 6)
+    if len(body) > room:
+        body = [*body[: room - 1], Text.assemble((_BAR, "dim"), ("… (more: --verbose)", "dim"))]
+    print_rows(console, [*head, *body, *foot][:MOST_ROWS])
+
+
+def _message(console: Console, check: CheckResult, is_cut: bool) -> list[Text]:
+    """The message behind a bar; if it is cut, each of its lines takes only a few rows."""
+    rows: list[Text] = []
+    for number, line in enumerate(feedback.bounded(check.message).split("\n")):
+        pieces = wrapped(console, line, "bold" if number == 0 else "", bar=_BAR)
+        most = _ROWS_OF_A_VALUE if line.startswith(_VALUES) else _ROWS_OF_A_LINE
+        if is_cut and len(pieces) > most:
+            pieces = [*pieces[: most - 1], Text.assemble((_BAR, "dim"), "…")]
+        rows += pieces
+    return rows
+
+
+def _others(console: Console, groups: Sequence[Sequence[CheckResult]]) -> list[Text]:
+    """How many checks fail like the one that is shown, and how many in another way."""
+    alike, otherwise = len(groups[0]) - 1, sum(map(len, groups[1:]))
+    rows: list[Text] = []
+    if alike:
+        rows += wrapped(console, f"  and {alike} more {'fails' if alike == 1 else 'fail'} alike", "dim")
+    if otherwise:
+        fail = f"{counted(otherwise, 'check')} {'fails' if otherwise == 1 else 'fail'}"
+        rows += wrapped(console, f"  and {fail} in another way (--verbose shows all)", "dim")
+    return rows
 
 
 def print_end(course: Course, console: Console, pictures: Sequence[Picture] = (), rows: int = ROWS) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from grader.course.due import moment
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row
+from grader.gradebook import Gradebook, Mark, Override, Row
 from grader.reports.hidden import for_students
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted, percent
@@ -48,8 +48,12 @@ class Entry:
         """The points that count: by the weights of the topics, less the penalty for lateness."""
         if not self.policy.weights:
             return self.row.final
-        kept = 1.0 - self.row.late.penalty if self.row.late else 1.0
-        return (self._weighted or 0.0) * self.row.max * kept
+        return (self._weighted or 0.0) * self.row.max * (1.0 - self.penalty)
+
+    @property
+    def penalty(self) -> float:
+        """The fraction of the points that lateness costs."""
+        return self.row.late.penalty if self.row.late else 0.0
 
     @property
     def letter(self) -> str:
@@ -68,9 +72,8 @@ class Entry:
         """The exercises that count in statistics: those of topics that could be read, or that a person gave points."""
         aside = {one.topic for one in self.row.unread}
         given = self.row.given
-        return tuple(
-            one for one in self.result.exercises if one.name.partition(".")[0] not in aside or one.name in given
-        )
+        exercises = self.result.exercises
+        return tuple(one for one in exercises if one.name.partition(".")[0] not in aside or one.name in given)
 
     def is_right(self, exercise: ExerciseResult) -> bool:
         """Whether an exercise has all the points that could be earned, by hand or by itself, without a bonus."""
@@ -82,6 +85,14 @@ class Entry:
     def is_unmarked(self, exercise: ExerciseResult) -> bool:
         """Whether a person has to mark it, and has not yet."""
         return exercise.manual is not None and exercise.name not in self.row.given
+
+    def override_of(self, exercise: ExerciseResult) -> Override | None:
+        """The points that a person gave for it, whatever its checks or its rubric say; None if nobody did."""
+        return next((one for one in self.row.overrides if one.exercise == exercise.name), None)
+
+    def mark_of(self, exercise: ExerciseResult) -> Mark | None:
+        """Its mark by a rubric; None if it has none."""
+        return next((one for one in self.row.marks if one.exercise == exercise.name), None)
 
     def said_of(self, exercise: ExerciseResult) -> str:
         """The comment on an exercise; may have several lines, or none."""
@@ -104,12 +115,15 @@ class Entry:
             max=sum(one.max for one in exercises),
             unread=tuple(one for one in row.result.unread if one.topic in topics),
         )
-        of_names = {
-            field: tuple(one for one in getattr(row, field) if one.exercise in names)
-            for field in ("overrides", "marks", "comments")
-        }
-        missing = tuple(name for name in row.missing if name in names)
-        return dataclasses.replace(self, row=replace(row, result=result, missing=missing, **of_names))
+        row = replace(
+            row,
+            result=result,
+            missing=tuple(name for name in row.missing if name in names),
+            overrides=tuple(one for one in row.overrides if one.exercise in names),
+            marks=tuple(one for one in row.marks if one.exercise in names),
+            comments=tuple(one for one in row.comments if one.exercise in names),
+        )
+        return dataclasses.replace(self, row=row)
 
     def files(self) -> Mapping[str, bytes]:
         """The files that were graded, by path; a topic's file is the one that its exercises were graded with."""

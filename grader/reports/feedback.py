@@ -8,44 +8,27 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from grader.course import Exercise
+from grader.course import Course, Exercise
 from grader.gradebook import MarkedItem, Row
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted, listed, one_line, points
 
-WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
-SYMBOLS: dict[VerdictKind, str] = {
-    "passed": "✓",
-    "failed": "✗",
-    "timeout": "✗",
-    "crashed": "✗",
-    "blocked": "○",
-    "skipped": "–",
-    "error": "!",
+_OF_VERDICT: Final[dict[VerdictKind, tuple[str, str, str, str]]] = {
+    "error": ("!", "bold magenta", "the grader's own fault, no points are lost", ""),
+    "crashed": ("✗", "red", "crashed", "crashed"),
+    "timeout": ("✗", "red", "took too long", "too slow"),
+    "failed": ("✗", "red", "failed", ""),
+    "blocked": ("○", "yellow", "blocked", ""),
+    "skipped": ("–", "dim", "skipped", "not assessed"),
+    "passed": ("✓", "green", "passed", ""),
 }
-STYLES: dict[VerdictKind, str] = {
-    "passed": "green",
-    "failed": "red",
-    "timeout": "red",
-    "crashed": "red",
-    "blocked": "yellow",
-    "skipped": "dim",
-    "error": "bold magenta",
-}
-"""Styles of the terminal."""
-VERDICT_WORDS: dict[VerdictKind, str] = {
-    "passed": "passed",
-    "failed": "failed",
-    "timeout": "took too long",
-    "crashed": "crashed",
-    "blocked": "blocked",
-    "skipped": "skipped",
-    "error": "the grader's own fault, no points are lost",
-}
-_NOTABLE: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
+"""The symbol, the style of a terminal and the words of each verdict, and what an instructor sees; the worst first."""
+SYMBOLS: Final = {verdict: symbol for verdict, (symbol, _, _, _) in _OF_VERDICT.items()}
+STYLES: Final = {verdict: style for verdict, (_, style, _, _) in _OF_VERDICT.items()}
+VERDICT_WORDS: Final = {verdict: words for verdict, (_, _, words, _) in _OF_VERDICT.items()}
 CHANGED: Final = "the work under it has changed"
 """The words about a mark, a comment or an override of other work than the present one."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
@@ -57,7 +40,7 @@ _NAMED = 6
 def worst(exercise: ExerciseResult) -> VerdictKind:
     """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only if none passed."""
     kinds = {check.verdict for check in exercise.parts or exercise.checks}
-    for kind in WORST_FIRST:
+    for kind in _OF_VERDICT:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
             return kind
     return "skipped"
@@ -117,7 +100,13 @@ def to_look_at(row: Row) -> list[str]:
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, one_line(headline(check), 200))
-    return [*unread(row), *failed.values(), *changed_since(row), *below_the_checks(row)]
+    now = {one.name: one.score for one in row.result.exercises}
+    below = [
+        f"override of {one.exercise}: {one.points or 0.0:g} by hand, but the checks now give {now[one.exercise]:g}"
+        for one in row.overrides
+        if one.automatic is not None and one.automatic <= (one.points or 0.0) < now.get(one.exercise, 0.0)
+    ]  # they gave less than the checks do now, but not when they were given
+    return [*unread(row), *failed.values(), *changed_since(row), *below]
 
 
 def notable(row: Row) -> list[str]:
@@ -126,7 +115,7 @@ def notable(row: Row) -> list[str]:
     kinds = Counter(worst(exercise) for exercise in result.checked)
     found = ["GRADER FAULT"] if kinds["error"] else []
     found += ["needs a look"] if to_look_at(row) else []
-    found += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
+    found += [f"{kinds[kind]} {word}" for kind, (_, _, _, word) in _OF_VERDICT.items() if word and kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in result.exercises)
     found += [counted(named, "misconception")] if named else []
     found += [f"{len(row.given)} by hand"] if row.given else []
@@ -134,20 +123,6 @@ def notable(row: Row) -> list[str]:
     found += [f"late, {late.penalty:.0%} off" if late.penalty else "late"] if late else []
     found += [counted(len(result.flags), "flag")] if result.flags else []
     return [*found, *filter(None, [left_out(result, row.given)])]
-
-
-def below_the_checks(row: Row) -> list[str]:
-    """The overrides that give less than the checks do now, but did not when they were given, a line each."""
-    now = {one.name: one.score for one in row.result.exercises}
-    below = [
-        one
-        for one in row.overrides
-        if one.automatic is not None and one.automatic <= (one.points or 0.0) < now.get(one.exercise, 0.0)
-    ]
-    return [
-        f"override of {one.exercise}: {one.points or 0.0:g} by hand, but the checks now give {now[one.exercise]:g}"
-        for one in below
-    ]
 
 
 def changed_since(row: Row) -> list[str]:
@@ -195,12 +170,17 @@ def worth_of(check: CheckResult) -> str:
     return f"{points(check.score, check.max)} points{bonus}" if check.max > 0 else ""
 
 
-def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
-    """The checks in groups of equal verdict and cause; groups are in the order of their first checks."""
-    groups: dict[tuple[str, Cause | None], list[CheckResult]] = {}
+def grouped(checks: Sequence[CheckResult], key: Callable[[CheckResult], object]) -> list[list[CheckResult]]:
+    """The checks in groups of equal keys; groups are in the order of their first checks."""
+    groups: dict[object, list[CheckResult]] = {}
     for check in checks:
-        groups.setdefault((check.verdict, check.cause), []).append(check)
+        groups.setdefault(key(check), []).append(check)
     return list(groups.values())
+
+
+def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
+    """The checks in groups of equal verdict and cause."""
+    return grouped(checks, lambda check: (check.verdict, check.cause))
 
 
 def likeness(check: CheckResult) -> object:
@@ -222,12 +202,8 @@ def one_cause(exercise: ExerciseResult) -> CheckResult | None:
 
 def explanation_of(exercise: ExerciseResult) -> str | None:
     """The explanation of the misconception that was recognised; None if a slip of the pen, with its line, says more."""
-    return None if is_slip(exercise) else exercise.explanation
-
-
-def is_slip(exercise: ExerciseResult) -> bool:
-    """Whether a slip of the pen was found in an exercise."""
-    return any(check.cause is not None and check.cause.is_slip for check in exercise.checks)
+    has_slip = any(check.cause is not None and check.cause.is_slip for check in exercise.checks)
+    return None if has_slip else exercise.explanation
 
 
 def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
@@ -273,16 +249,16 @@ def what_happened(exercise: ExerciseResult, check: CheckResult) -> str:
     return f"{found}: {cause.sentence}" if is_comparison or found.startswith("your code raised ") else found
 
 
-def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:
-    """The command that prints the next hint of an exercise; None when there is no further one.
-
-    Args:
-        shown: the hint that is shown already.
-    """
-    level = 1 if exercise is None or shown is None else exercise.hints.index(shown) + 2
-    if exercise is None or level > len(exercise.hints):
-        return None
-    return f"grader hint {exercise.full_name}{f' --level {level}' if level > 1 else ''}"
+def help_for(exercise: ExerciseResult, course: Course) -> tuple[str | None, str | None]:
+    """The hint for the first failing check, unless a misconception explains it; and the command for the next one."""
+    known = next((one for one in course.exercises if one.full_name == exercise.name), None)
+    if known is None:
+        return None, None
+    failing = [check for check in exercise.checks if check.verdict in FAILING]
+    hint = hint_for(known, failing[0]) if failing and not explanation_of(exercise) else None
+    level = known.hints.index(hint) + 2 if hint else 1
+    command = f"grader hint {known.full_name}{f' --level {level}' if level > 1 else ''}"
+    return hint, command if level <= len(known.hints) else None
 
 
 def file_stem(submission: str) -> str:

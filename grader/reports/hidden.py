@@ -4,6 +4,7 @@ Results keep all of it for the instructor; everything that a student may read is
 """
 
 import datetime
+import itertools
 from typing import Final
 
 from msgspec.structs import replace
@@ -27,15 +28,14 @@ def exercise_for_students(exercise: ExerciseResult, now: datetime.datetime | Non
     if not any(check.hidden_until for check in exercise.checks):
         return exercise
     now = now or datetime.datetime.now(datetime.timezone.utc)
-    hidden = [_is_hidden(check, now) for check in exercise.checks]
-    checks: list[CheckResult] = []
-    for check, is_hidden in zip(exercise.checks, hidden, strict=True):
-        number = sum(hidden[: len(checks) + 1])
-        checks.append(_without_content(check, number, exercise.name) if is_hidden else check)
-    shown = (check for check, is_hidden in zip(exercise.checks, hidden, strict=True) if not is_hidden)
+    shown = [check for check in exercise.checks if not _is_hidden(check, now)]
+    numbers = itertools.count(1)
+    checks = tuple(
+        check if check in shown else _without_content(check, next(numbers), exercise.name) for check in exercise.checks
+    )
     if all(check.verdict == "passed" for check in shown):  # else a mistake would be named that no shown check finds
         exercise = replace(exercise, misconception=None, explanation=None)
-    return replace(exercise, checks=tuple(checks))
+    return replace(exercise, checks=checks)
 
 
 def _is_hidden(check: CheckResult, now: datetime.datetime) -> bool:

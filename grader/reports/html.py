@@ -1,14 +1,19 @@
 """``grader report``: a folder of pages that a browser shows from the disk, without a network.
 
-The templates escape everything from submissions after `clean`; the policy in each page allows only the script that the
-page carries, and no connections. Shows results and decides nothing.
+A page of the class shows how it did as a whole, its trouble, and a table of all submissions; a feedback page is for one
+of them. The templates escape everything from submissions after `clean`; the policy in each page allows only the script
+that the page carries, and no connections. Shows results and decides nothing.
 """
 
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
 
 import jinja2
 from markupsafe import Markup, escape
@@ -18,19 +23,20 @@ from grader.errors import UserError
 from grader.files import write_atomically, write_named_file
 from grader.intake.roster import Student
 from grader.package import __version__
+from grader.reports import feedback
+from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
-from grader.reports.excerpts import Line
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, file_stem
-from grader.reports.html_class import class_page
-from grader.reports.html_feedback import Pages
-from grader.reports.page_templates import environment_of
-from grader.reports.picture_svg import figure_of
-from grader.results import ExerciseResult
-from grader.text import clean, one_line, points
+from grader.reports.html_feedback import Line, by_hand, feedback_page, heading_of
+from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult
+from grader.text import clean, listed, one_line, points
 
 _PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
 _REPORT_BYTES = 9_000_000
 """The size of all pages of a class of up to 300 submissions; code is shown only while there is room for it."""
+_ENOUGH: Final = 9
+"""Submissions from which on the best and the weakest third are compared."""
+_MOST_COMMON: Final = 10
+"""Misconceptions and failures that the page shows."""
 
 
 def write_report(
@@ -52,20 +58,20 @@ def write_report(
     Raises:
         UserError: the folder cannot be written.
     """
-    pages = {page_name(entry.result.submission): entry for entry in entries}
-    environment = _environment()
-    feedback = Pages(course, page_bytes=_REPORT_BYTES // min(max(len(entries), 30), 300))
-    template = environment.get_template("feedback.html")
     students = out / "students"
+    links = {entry.result.submission: f"students/{page_name(entry.result.submission)}" for entry in entries}
     try:
         students.mkdir(parents=True, exist_ok=True)
-        for name, entry in pages.items():
-            _write(students / name, template.render(page=feedback.page(entry), course=course, inside=for_instructors))
-        links = {entry.result.submission: f"students/{name}" for name, entry in pages.items()}
-        page = class_page(entries, course, links, absent)
-        text = environment.get_template("class.html").render(page=page, course=course, about=about, absent=absent)
-        _write(out / "index.html", text)
-        _remove_old(students, pages)
+        for entry, content in feedback_pages(entries, course, for_instructors):
+            write_atomically(out / links[entry.result.submission], [content], durable=False)
+        page = class_page(entries, course, links, len(absent))
+        template = environment_of().get_template("class.html")
+        text = template.render(page=page, course=course, about=about, absent=absent)
+        write_atomically(out / "index.html", [text.encode("utf-8", "replace")], durable=False)
+        for file in students.iterdir():  # pages of submissions that an earlier report had
+            is_page = _PAGE_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink()
+            if is_page and f"students/{file.name}" not in links.values():
+                file.unlink()
     except OSError as problem:
         raise UserError(
             f"{problem.filename or out}: {problem.strerror}",
@@ -74,13 +80,15 @@ def write_report(
     return out / "index.html"
 
 
-def feedback_pages(entries: Sequence[Entry], course: Course) -> Iterator[tuple[Entry, bytes]]:
-    """Each submission with its feedback page, one file that needs no other, as it goes to a student."""
-    template = _environment().get_template("feedback.html")
-    pages = Pages(course, page_bytes=_REPORT_BYTES // min(max(len(entries), 30), 300))
+def feedback_pages(
+    entries: Sequence[Entry], course: Course, for_instructors: bool = False
+) -> Iterator[tuple[Entry, bytes]]:
+    """Each submission with its feedback page, one file that needs no other."""
+    template = environment_of().get_template("feedback.html")
+    page_bytes = _REPORT_BYTES // min(max(len(entries), 30), 300)
     for entry in entries:
-        text = template.render(page=pages.page(entry), course=course, inside=False)
-        yield entry, text.encode("utf-8", "replace")
+        page = feedback_page(entry, course, page_bytes)
+        yield entry, template.render(page=page, course=course, inside=for_instructors).encode("utf-8", "replace")
 
 
 def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Path) -> None:
@@ -89,42 +97,28 @@ def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Pat
     Raises:
         UserError: the file cannot be written.
     """
-    page = _environment().get_template("pictures.html").render(exercises=exercises, course=course)
+    page = environment_of().get_template("pictures.html").render(exercises=exercises, course=course)
     write_named_file(out, [page.encode("utf-8", "replace")], fix="name another file")
 
 
 def page_name(submission: str) -> str:
     """The file name of a submission's page."""
-    return f"{file_stem(submission)}.html"
+    return f"{feedback.file_stem(submission)}.html"
 
 
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, [text.encode("utf-8", "replace")], durable=False)
-
-
-def _remove_old(students: Path, kept: Iterable[str]) -> None:
-    """Removes the pages of an earlier report whose submissions are not in this one."""
-    names = set(kept)
-    for file in students.iterdir():
-        if _PAGE_NAME.fullmatch(file.name) and file.name not in names and file.is_file() and not file.is_symlink():
-            file.unlink()
-
-
-def _environment() -> jinja2.Environment:
-    environment, loader = environment_of("grader.reports")
+def environment_of(package: str = "grader.reports") -> jinja2.Environment:
+    """The templates of a package, then those of the reports. Every value is escaped, and a missing one is an error."""
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in (package, "grader.reports")])
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     script = loader.get_source(environment, "table.js")[0].strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     environment.globals.update(
-        style=loader.get_source(environment, "style.css")[0].strip(),
-        class_style=loader.get_source(environment, "class.css")[0].strip(),
-        script=script,
-        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-        f"script-src 'sha256-{digest}'",
-        version=__version__,
-        symbols=SYMBOLS,
-        words=VERDICT_WORDS,
-        points=points,
+        script=script, policy=f"{policy}; script-src 'sha256-{digest}'", version=__version__, points=points
     )
+    environment.globals.update(feedback=feedback, by_hand=by_hand, heading_of=heading_of)
     environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment
 
@@ -138,3 +132,228 @@ def _code(text: str) -> Markup:
 def _numbered(lines: Iterable[Line]) -> Markup:
     """Lines with their numbers. Not in the template, because there they would take half the time of a report."""
     return Markup("".join([f"<span><i>{one.number}</i>{escape(one.text or ' ')}</span>\n" for one in lines]))
+
+
+class Finding(NamedTuple):
+    """Something that a submission did not get right. It is counted, and the table can be filtered by it.
+
+    Attributes:
+        kind: an exercise or a check that it missed, a misconception that was recognised, or a failure in words.
+        where: the exercise; for a failing import, the topic.
+        what: the check's name, the misconception's explanation, or the failure's headline.
+    """
+
+    kind: Literal["exercise", "check", "misconception", "failure"]
+    where: str
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class ExerciseRate:
+    """One exercise of the heat map.
+
+    Attributes:
+        passed: the number of submissions that passed it.
+        assessed: the number of submissions in which it could be assessed.
+        rate: passed in percent of assessed; None if nobody was assessed.
+        best: the rate among the third of the class with the most points; None if the class is too small to say.
+        weakest: that among the third with the fewest.
+    """
+
+    name: str
+    tag: str
+    passed: int
+    assessed: int
+    rate: int | None
+    best: int | None = None
+    weakest: int | None = None
+
+    @property
+    def tells_apart(self) -> int | None:
+        """By how many percentage points the best third is ahead of the weakest: low where an exercise tells little."""
+        return None if self.best is None or self.weakest is None else self.best - self.weakest
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One submission in the table.
+
+    Attributes:
+        page: the link to its feedback page.
+        share: the percentage that it earned; None without a mark.
+        tags: those of its findings.
+        trouble: the exercises that crashed, took too long or could not be graded, in words.
+        look: why a person should look at it.
+    """
+
+    entry: Entry
+    page: str
+    share: float | None
+    tags: str
+    trouble: str
+    look: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClassPage:
+    """What the page shows besides the lines about its runs, and those who handed in nothing.
+
+    Attributes:
+        bars: the number of submissions in each tenth of the points.
+        topics: the name and the title of each, and its exercises.
+        checks: of each exercise the checks that somebody did not pass.
+        counts: the number of submissions with each finding.
+        assessed: the number of submissions in which each check was assessed.
+        tags: short names, by which the table is filtered.
+        sandboxes: the layers, and the number of submissions with them.
+    """
+
+    facts: dict[str, Any]
+    bars: tuple[int, ...]
+    topics: tuple[tuple[str, str, tuple[ExerciseRate, ...]], ...]
+    misconceptions: list[Finding]
+    failures: list[Finding]
+    checks: dict[str, list[Finding]]
+    counts: Mapping[Finding, int]
+    assessed: Mapping[Finding, int]
+    tags: Mapping[Finding, str]
+    rows: tuple[TableRow, ...]
+    sandboxes: list[tuple[str, int]]
+
+
+def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str], absent: int = 0) -> ClassPage:
+    """The page's data.
+
+    Args:
+        pages: the links to the feedback pages by submission.
+        absent: the number of students of the class list who have handed in nothing.
+    """
+    names = [exercise.full_name for exercise in course.exercises]
+    names = list(dict.fromkeys([*names, *(one.name for entry in entries for one in entry.result.exercises)]))
+    found = [dict.fromkeys(_findings(entry)) for entry in entries]
+    counts = Counter(finding for of_entry in found for finding in of_entry)
+    by_count = [finding for finding, _ in counts.most_common()]
+    misconceptions = [one for one in by_count if one.kind == "misconception"][:_MOST_COMMON]
+    failures = [one for one in by_count if one.kind == "failure"][:_MOST_COMMON]
+    checks = [finding for finding in counts if finding.kind == "check"]
+    exercises = [Finding("exercise", name) for name in names]
+    tagged = [*exercises, *checks, *misconceptions, *failures]
+    tags = {finding: f"{finding.kind[0]}{number}" for number, finding in enumerate(tagged)}
+    assessed = Counter(
+        Finding("check", exercise.name, name)
+        for entry in entries
+        for exercise in entry.read
+        for name in {check.name: 0 for check in exercise.checks if check.verdict not in NOT_ASSESSED}
+    )
+    of_exercise = {name: [one for one in assessed if one.where == name and counts[one]] for name in names}
+    rows = tuple(
+        TableRow(
+            entry=entry,
+            page=pages[entry.result.submission],
+            share=None if entry.row.unread else entry.share,
+            tags=" ".join(tags[finding] for finding in of_entry if finding in tags),
+            trouble=_trouble(entry.result),
+            look=tuple(one_line(what, 200) for what in feedback.to_look_at(entry.row)),
+        )
+        for entry, of_entry in zip(entries, found, strict=True)
+    )
+    tenths = Counter(min(int(row.share // 10), 9) for row in rows if row.share is not None)
+    return ClassPage(
+        facts=_facts(rows, absent),
+        bars=tuple(tenths[number] for number in range(10)),
+        topics=tuple(_heat(entries, course, names, tags)),
+        misconceptions=misconceptions,
+        failures=failures,
+        checks={name: found for name, found in of_exercise.items() if found},
+        counts=counts,
+        assessed=assessed,
+        tags=tags,
+        rows=rows,
+        sandboxes=Counter(", ".join(entry.result.sandbox) or "none" for entry in entries).most_common(),
+    )
+
+
+def _findings(entry: Entry) -> Iterator[Finding]:
+    for exercise in entry.read:
+        if entry.points_of(exercise)[1] > 0 and not entry.is_right(exercise):
+            yield Finding("exercise", exercise.name)
+        for check in exercise.checks:
+            if check.verdict not in NOT_ASSESSED | {"passed"}:
+                yield Finding("check", exercise.name, check.name)
+        if exercise.misconception is not None:
+            yield Finding("misconception", exercise.name, exercise.explanation or "")
+        shared = feedback.one_cause(exercise)
+        for check in exercise.checks if shared is None else [shared]:
+            if check.verdict in feedback.FAILING:
+                of_topic = check.cause is not None and check.cause.stage != "check"
+                where = exercise.name.partition(".")[0] if of_topic else exercise.name
+                yield Finding("failure", where, one_line(feedback.headline(check), 160))
+
+
+def _facts(rows: Sequence[TableRow], absent: int) -> dict[str, Any]:
+    """Numbers by their names; a text is shown whatever it is, a number unless it is 0."""
+    results = [row.entry.result for row in rows]
+    shares = [row.share for row in rows if row.share is not None]
+    missing = max(sum(one.not_assessed for one in result.left_out) for result in results)
+    facts = {
+        "submissions": str(len(rows)),
+        "handed in nothing": absent,
+        "no mark yet": len(rows) - len(shares),
+        "mean": f"{statistics.fmean(shares):.1f}%" if shares else 0,
+        "median": f"{statistics.median(shares):.1f}%" if shares else 0,
+        "full marks": str(sum(share >= 100 for share in shares)) if shares else 0,
+        "crashed or too slow": str(sum(not {"crashed", "timeout"}.isdisjoint(one.verdicts) for one in results)),
+        "flagged": sum(bool(result.flags) for result in results),
+        "needs a look": sum(bool(row.look) for row in rows),
+        "points not assessed": f"{missing:g}" if missing else 0,
+        "not all marked yet": sum(bool(row.entry.row.unmarked) for row in rows),
+        "faults of the grader": sum("error" in result.verdicts for result in results),
+    }
+    return {name: value for name, value in facts.items() if value != 0}
+
+
+def _heat(
+    entries: Sequence[Entry], course: Course, names: Sequence[str], tags: Mapping[Finding, str]
+) -> Iterator[tuple[str, str, tuple[ExerciseRate, ...]]]:
+    in_order = sorted((entry for entry in entries if not entry.row.unread), key=lambda entry: entry.share or 0.0)
+    third = len(in_order) // 3 if len(in_order) >= _ENOUGH else 0
+    thirds = [_is_right(part) for part in (in_order[-third:], in_order[:third])] if third else []
+    everybody = _is_right(entries)
+    titles = {topic.name: topic.title for topic in course.topics}
+    seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
+    topics: dict[str, list[ExerciseRate]] = {}
+    for name in (name for name in names if name in seen):
+        topic, _, own_name = name.partition(".")
+        right = everybody.get(name, [])
+        of_thirds = [_rate(part.get(name, [])) for part in thirds]
+        tag = tags[Finding("exercise", name)]
+        topics.setdefault(topic, []).append(
+            ExerciseRate(own_name, tag, sum(right), len(right), _rate(right), *of_thirds)
+        )
+    for name, cells in topics.items():
+        yield name, titles.get(name, ""), tuple(cells)
+
+
+def _is_right(entries: Sequence[Entry]) -> dict[str, list[bool]]:
+    """For each exercise, whether it has passed in each submission in which it could be assessed."""
+    found: dict[str, list[bool]] = {}
+    for entry in entries:
+        for exercise in entry.read:
+            if entry.points_of(exercise)[1] > 0:
+                found.setdefault(exercise.name, []).append(entry.is_right(exercise))
+    return found
+
+
+def _rate(right: Sequence[bool]) -> int | None:
+    """In percent, rounded; 100 only where all passed, and 0 only where none did."""
+    if not right:
+        return None
+    rate = round(100 * sum(right) / len(right))
+    return rate if all(right) or not any(right) else min(max(rate, 1), 99)
+
+
+def _trouble(result: SubmissionResult) -> str:
+    found = [(feedback.worst(exercise), exercise.name) for exercise in result.exercises]
+    words = {"crashed": "crashed", "timeout": "took too long", "error": "fault of the grader"}
+    named = {said: [name for verdict, name in found if verdict == kind] for kind, said in words.items()}
+    return "; ".join(f"{said}: {listed(names, 3)}" for said, names in named.items() if names)

@@ -1,4 +1,4 @@
-"""The lines that `grader status` and `grader diff` print."""
+"""Lines about a class: of `grader status` and `grader diff`, of what people gave, and of what is not marked yet."""
 
 import platform
 from collections import Counter
@@ -9,21 +9,10 @@ import msgspec
 
 from grader.course.due import moment
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row, Run
+from grader.gradebook import Comment, Extension, Gradebook, Mark, Override, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
-from grader.reports.given import (
-    comment_line,
-    extension_line,
-    mark_line,
-    marks,
-    override_line,
-    unmarked_lines,
-    when,
-    worth_less,
-)
-from grader.reports.progress import duration
 from grader.sandbox import process_tree
-from grader.text import counted, listed, points
+from grader.text import counted, duration, listed, one_line, points
 
 _MOST_NAMED = 10
 
@@ -39,10 +28,12 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         if not runs:
             raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
         for run in runs:
-            seed = f", seed {run.seed}"
             of = f" of {run.expected}" if run.expected else ""
             trial = ", a trial" if run.trial else ""
-            yield f"run {run.id}  {when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {_state(run)}"
+            state = f"at work (process {run.process})" if _is_alive(run) else "interrupted"
+            state = "finished" if run.finished else state
+            about = f"run {run.id}  {when(run.started)}  {run.course}, seed {run.seed}{trial}"
+            yield f"{about}: {run.done}{of} done, {state}"
         yield ""
         yield from _progress(runs[-1])
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
@@ -52,7 +43,7 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         yield from _where_from(everybody)
         missing = {not_assessed(row.result, row.given) for row in everybody}
         yield from sorted(missing - {""})[:_MOST_NAMED]
-        yield from unmarked_lines(everybody)
+        yield from Unmarked(everybody).lines()
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
@@ -149,17 +140,10 @@ def _progress(run: Run) -> Iterator[str]:
         yield f"about {duration(took / (run.newly_graded - 1) * run.left)} to go"
 
 
-def _state(run: Run) -> str:
-    if run.finished:
-        return "finished"
-    return f"at work (process {run.process})" if _is_alive(run) else "interrupted"
-
-
 def _is_alive(run: Run) -> bool:
     """Whether its process still runs; assumed for a run on another machine, because it cannot be seen from here."""
-    if run.host != platform.node() or not run.process:
-        return bool(run.process)
-    return process_tree.is_alive(run.process)
+    is_elsewhere = run.host != platform.node()
+    return bool(run.process) and (is_elsewhere or process_tree.is_alive(run.process))
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -187,3 +171,79 @@ def compare(before: Iterable[Row], after: Iterable[Row]) -> Iterator[Move]:
 
 def _points(row: Row) -> dict[str, float]:
     return {exercise.name: exercise.score for exercise in row.result.exercises}
+
+
+def when(iso: str) -> str:
+    """An ISO time as people read it."""
+    return f"{moment(iso):%Y-%m-%d %H:%M}"
+
+
+def marks(row: Row) -> str:
+    """Points, before and after the penalty for lateness."""
+    after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
+    return f"{points(row.score, row.max)}{after}"
+
+
+def override_line(given: Override, row: Row) -> str:
+    automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
+    auto = points(automatic.score, automatic.max) if automatic else "none"
+    now = "automatic again" if given.points is None else points(given.points, given.max)
+    stale = f"; {CHANGED}" if given.stale else ""
+    by = f"by {given.who}, {when(given.made)}: {given.why}{stale}"
+    return f"{given.student}: {given.exercise}: {now} (automatic: {auto}) {by}"
+
+
+def extension_line(given: Extension) -> str:
+    """An extension with who, when and why."""
+    until = f"until {when(given.due)}" if given.due else "no extension any more"
+    return f"{given.student}: {until}, by {given.who}, {when(given.made)}: {given.why}"
+
+
+def mark_line(mark: Mark) -> str:
+    """A mark with its items, who and when."""
+    if mark.points is None:
+        return f"{mark.student}: {mark.exercise}: not marked any more, by {mark.who}, {when(mark.made)}"
+    given = ", ".join(str(n) for n, item in enumerate(mark.items, start=1) if item.given) or "none"
+    stale = f"; {CHANGED}" if mark.stale else ""
+    worth = points(mark.points, mark.max)
+    return f"{mark.student}: {mark.exercise}: {worth} (items: {given}) by {mark.who}, {when(mark.made)}{stale}"
+
+
+def comment_line(comment: Comment) -> str:
+    """A comment with who and when, on one line."""
+    text = one_line(comment.text.replace("\n", " / "), 300) or "no comment any more"
+    stale = f"; {CHANGED}" if comment.stale else ""
+    return f"{comment.student}: {comment.exercise}: {text} (by {comment.who}, {when(comment.made)}{stale})"
+
+
+class Unmarked:
+    """How many submissions of a class are not marked yet; rows can be added one at a time."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._of: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        self._begun: Counter[str] = Counter()
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: Row) -> None:
+        """Counts one more submission."""
+        left = {one.name for one in row.unmarked}
+        self._of.update(one.name for one in row.result.to_mark)
+        self._left.update(left)
+        self._begun.update(left & set(row.begun))
+
+    def lines(self) -> Iterator[str]:
+        """A line for each exercise that is not marked for everybody."""
+        for name in (name for name in self._of if self._left[name]):
+            more = f", {self._begun[name]} begun" if self._begun[name] else ""
+            of = counted(self._of[name], "submission")
+            yield f"not marked yet: {name}: {self._left[name]} of {of}{more} (see: grader mark)"
+
+
+def worth_less(row: Row) -> str:
+    """That the work before was worth more, in words; empty if it was not."""
+    if row.before is None:
+        return ""
+    most = row.result.max
+    return f"the new work has {points(row.result.score, most)}, the work before it had {points(row.before, most)}"

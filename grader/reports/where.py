@@ -1,5 +1,6 @@
 """A student's progress: the lines of `grader`, `grader list` and `grader next`. Plain, because Rich is slow to load."""
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,43 @@ from grader.course.home import LastCheck, State
 from grader.text import BY_HAND, counted, percent, points, progress_bar
 
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
+
+
+class Places:
+    """The places of exercises in one submission.
+
+    Args:
+        path: the folder with the work, or one topic's file.
+        files: the files of the submission by name, as they were read; None means as they are in the folder now.
+    """
+
+    def __init__(self, path: Path, files: Mapping[str, bytes] | None = None) -> None:
+        self._path = path
+        self._files = files
+
+    def of(self, exercise: str) -> str:
+        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line if it is not defined."""
+        topic, _, name = exercise.partition(".")
+        file = f"{topic}.py"
+        content = self._files.get(file, b"") if self._files is not None else b""
+        if self._files is None:
+            with contextlib.suppress(OSError):
+                content = (self._path / file).read_bytes()
+        lines = lines_in(content)
+        start, end = definition(lines, name)
+        return self.line(file, next((n for n in range(start, end + 1) if n and not lines[n - 1].startswith("@")), 0))
+
+    def line(self, file: str, line: int) -> str:
+        """A line of a topic's file, as seen from the current folder; a notebook has no such lines."""
+        names = (file, f"{file.removesuffix('.py')}.ipynb")
+        folders = (self._path, self._path / "exercises")
+        places = [self._path] if self._path.is_file() else [folder / name for name in names for folder in folders]
+        found = next((place for place in places if place.is_file()), None)
+        shown = file if found is None else str(found)
+        if found is not None:
+            with contextlib.suppress(OSError, ValueError):  # the current folder is gone, or on another drive
+                shown = os.path.relpath(found) if found.resolve().is_relative_to(Path.cwd()) else shown
+        return f"{shown}:{line}" if line and not shown.endswith(".ipynb") else shown
 
 
 def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], width: int) -> Iterator[str]:
@@ -32,7 +70,7 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], wi
     if found is None:
         yield "All is done: well done!"
         return
-    yield f"next: {found.full_name}  {place_of(folder, found)}"
+    yield f"next: {found.full_name}  {Places(folder).of(found.full_name)}"
     yield ""
     for command, what in (
         (f"grader check {found.full_name}", "see how you did"),
@@ -61,18 +99,14 @@ def list_lines(course: Course, marks: Mapping[str, LastCheck], names: Sequence[s
         earned, worth = sums(topic.exercises, marks)
         if has_all:
             yield ""
-        has_marks = marks and topic.exercises
-        yield f"{topic.name}  {topic.title}" + (
-            f"  {points(earned, worth)}, {_percent(earned, worth)}" if has_marks else ""
-        )
-        for exercise in (one for one in topic.exercises if one.full_name in wanted):
-            needs = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
+        how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if marks and topic.exercises else ""
+        yield f"{topic.name}  {topic.title}{how_far}"
+        for exercise in (one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted):
             mark = marks.get(exercise.full_name)
-            done = f"{SYMBOLS[mark.state] if mark else ' '} " if marks else ""
-            yield f"  {done}{exercise.full_name:<40} {exercise.points:>3g}{needs}"
-        for exercise in (one for one in topic.manual if one.full_name in wanted):
-            symbol = f"{BY_HAND} " if marks else ""
-            yield f"  {symbol}{exercise.full_name:<40} {exercise.points:>3g}   a person marks {exercise.work_file}:"
+            symbol = BY_HAND if exercise in topic.manual else SYMBOLS[mark.state] if mark else " "
+            more = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
+            more = f"   a person marks {exercise.work_file}:" if exercise in topic.manual else more
+            yield f"  {f'{symbol} ' if marks else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
             yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
 
 
@@ -90,22 +124,6 @@ def next_of(course: Course, marks: Mapping[str, LastCheck]) -> Exercise | None:
     failing = [one for one in left if states.get(one.full_name) == "failing"]
     ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
     return next(iter([*failing, *ready, *left]), None)
-
-
-def place_of(folder: Path, exercise: Exercise) -> str:
-    """``tensor_ops.py:88`` as seen from the current folder; without a line in a notebook, or if it is missing."""
-    file = folder / f"{exercise.topic}.py"
-    notebook = file.with_suffix(".ipynb")
-    try:
-        if notebook.is_file() and not file.exists():
-            return os.path.relpath(notebook)
-        lines = lines_in(file.read_bytes())
-        start, end = definition(lines, exercise.name)
-        shown = os.path.relpath(file)
-    except (OSError, ValueError):
-        return file.name
-    head = next((n for n in range(start, end + 1) if not lines[n - 1].startswith("@")), 0) if start else 0
-    return shown + (f":{head}" if head else "")
 
 
 def sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 from msgspec.structs import replace
 
 from grader.course import Course
 from grader.files import write_named_file
-from grader.package import __version__
-from grader.reports.excerpts import Excerpt, Line, whole
-from grader.reports.page_templates import environment_of
+from grader.reports.html import environment_of
+from grader.reports.html_feedback import Excerpt, Line, whole
 from grader.similar.pairs import Findings, Pair, Side, summary
 from grader.text import clean, counted, one_line
 
@@ -52,19 +50,17 @@ def write_page(findings: Findings, course: Course, file: Path, about: Sequence[s
     Raises:
         UserError: the file cannot be written.
     """
-    text = (
-        _environment()
-        .get_template("similar.html")
-        .render(
-            course=course,
-            about=[one_line(line, 300) for line in about],
-            summary=summary(findings),
-            caution=NOT_A_VERDICT,
-            pairs=_shown(findings.pairs[:MOST_PAIRS]),
-            open=_OPEN,
-            left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
-            notes=bounded_notes(findings.notes),
-        )
+    template = environment_of("grader.similar").get_template("similar.html")
+    text = template.render(
+        course=course,
+        about=[one_line(line, 300) for line in about],
+        summary=summary(findings),
+        caution=NOT_A_VERDICT,
+        pairs=_shown(findings.pairs[:MOST_PAIRS]),
+        open=_OPEN,
+        left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
+        notes=bounded_notes(findings.notes),
+        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
     )
     write_named_file(file, [text.encode("utf-8", "replace")], durable=False)
 
@@ -107,15 +103,3 @@ def _code(topic: str, side: Side) -> Excerpt:
     if last < len(lines):
         shown.append(Line(0, f"{counted(len(lines) - last, 'line')} left out"))
     return Excerpt(clean(f"{topic}.py"), tuple(shown))
-
-
-def _environment() -> jinja2.Environment:
-    """Like the other pages: their frame and style, and no script at all."""
-    environment, loader = environment_of("grader.similar", "grader.reports")
-    environment.globals.update(
-        style=loader.get_source(environment, "style.css")[0].strip(),
-        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-        version=__version__,
-    )
-    environment.filters.update(clean=clean, one_line=one_line)
-    return environment

@@ -22,8 +22,9 @@ from grader.intake.submission import Submission, digest
 from grader.pictures import Picture
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
-from grader.reports.places import Places, is_unwritten, next_exercise, next_lines
-from grader.reports.progress import Spinner, spinning
+from grader.reports.states import is_unwritten, next_exercise, next_lines
+from grader.reports.terminal import Spinner, spinning
+from grader.reports.where import Places
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.changes import Changes

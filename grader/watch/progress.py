@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grader.course import Course, Exercise
 from grader.course.home import Home, LastCheck
-from grader.reports.places import state_of
+from grader.reports.states import state_of
 from grader.reports.where import next_of
 from grader.results import ExerciseResult
 

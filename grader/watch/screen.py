@@ -1,6 +1,6 @@
 """What `grader watch` shows: how far you are, what failed, and the keys; as plain lines where nothing can be cleared.
 
-Shows failures as `grader check` does (`reports/failure.py`). Decides nothing.
+Shows failures as `grader check` does (`reports/check_report.py`). Decides nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,12 @@ from rich.text import Text
 from grader.course import Course, Exercise
 from grader.course.home import LastCheck
 from grader.pictures import Picture
-from grader.reports.check_report import print_end
-from grader.reports.failure import show_failure
+from grader.reports.check_report import print_end, show_failure
+from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
-from grader.reports.picture_text import ROWS, print_picture
-from grader.reports.places import Places, is_unwritten
-from grader.reports.terminal import fit, print_wrapped
-from grader.reports.where import list_lines, sums
+from grader.reports.states import is_unwritten
+from grader.reports.terminal import fit, print_line, print_wrapped
+from grader.reports.where import Places, list_lines, sums
 from grader.results import ExerciseResult
 from grader.text import clean, counted, points, progress_bar
 
@@ -115,9 +114,9 @@ class Screen:
         with self.console:
             self.clear()
             for line in lines[first : first + rows]:
-                self._row(Text(line))
+                print_line(self.console, Text(line))
             if pages > 1:
-                self._row(Text(f"page {page % pages + 1} of {pages}: l shows the next", "dim"))
+                print_line(self.console, Text(f"page {page % pages + 1} of {pages}: l shows the next", "dim"))
             self.keys()
 
     def doing(self, text: str) -> None:
@@ -146,10 +145,13 @@ class Screen:
         if topic:
             score, most = sums(of_topic, marks)
             bar = progress_bar(score, most, width)
-            self._row(Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
+            print_line(self.console, Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
         score, most = sums(exercises, marks)
         passed = sum(one.full_name in marks and marks[one.full_name].state == "passed" for one in exercises)
-        self._row(Text(f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points", "dim"))
+        print_line(
+            self.console,
+            Text(f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points", "dim"),
+        )
 
     def _messages(self, messages: Sequence[str]) -> None:
         for text in messages:
@@ -181,7 +183,3 @@ class Screen:
             print_wrapped(self.console, text, STYLES[verdict])
             if verdict == "error":
                 print_wrapped(self.console, "  the grader's own fault: no points are lost; tell your instructor", "")
-
-    def _row(self, line: Text) -> None:
-        line.truncate(self.console.width, overflow="ellipsis")
-        self.console.print(line, soft_wrap=True)

@@ -100,7 +100,7 @@ def test_importing_the_command_imports_nothing_slow() -> None:
 
 def test_what_grades_a_class_in_its_main_process_imports_no_torch() -> None:
     """Workers do: the main process stays small and starts at once, also where there is nothing to grade."""
-    modules = "grader.grading.many_submissions, grader.reports.status, grader.reports.html, grader.exports.moodle"
+    modules = "grader.grading.many_submissions, grader.reports.status, grader.reports.html, grader.exports.lms"
     slow = {"torch", "numpy", "hypothesis", "plotext", "matplotlib"}
     code = f"import sys, {modules}; print({slow!r} & set(sys.modules))"
     ended = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)

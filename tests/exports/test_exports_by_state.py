@@ -14,9 +14,10 @@ from test_exports_lms import GRADES, WORKSHEET, file
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports import canvas, csv_table, gradescope, junit, moodle
-from grader.exports.code_hosts import commands
-from grader.exports.write import ExportSettings, export, json_document
+from grader.exports import gradescope
+from grader.exports.code_hosts import commands, junit
+from grader.exports.lms import fill_canvas, fill_moodle
+from grader.exports.write import ExportSettings, csv_table, export, json_document
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late
 from grader.grading.exit_codes import missing_layers
@@ -47,42 +48,42 @@ def row(name: str, *verdicts: str, unreadable: str = "", late: Late | None = Non
 
 
 def table(*rows: Row) -> list[dict[str, str]]:
-    text = b"".join(csv_table.table([Entry(one) for one in rows], COURSE)).decode("utf-8-sig")
+    text = b"".join(csv_table([Entry(one) for one in rows], COURSE)).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text)))
 
 
 def test_canvas_and_moodle_leave_the_cell_of_unread_work_and_list_the_names(tmp_path: Path) -> None:
     lost = row("pn", "failed", "failed", unreadable="work.zip: damaged")
-    content, notes = canvas.fill(file(tmp_path, GRADES), [Entry(lost)], "77")
+    content, notes = fill_canvas(file(tmp_path, GRADES), [Entry(lost)], "77")
     assert content == GRADES.encode()
     assert notes[-1] == "1 cell left as it is, as the work could not be read: pn (--unread-as 0: zeros)"
-    content, notes = canvas.fill(file(tmp_path, GRADES), [Entry(lost)], "77", unread_as_zero=True)
+    content, notes = fill_canvas(file(tmp_path, GRADES), [Entry(lost)], "77", unread_as_zero=True)
     assert content == GRADES.replace("pn,A,4,", "pn,A,0,").encode() and not any("read: pn" in note for note in notes)
 
     lost = row("Jürgen Müller", "failed", "failed", unreadable=HOSTILE)
-    content, notes = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)])
+    content, notes = fill_moodle(file(tmp_path, WORKSHEET), [Entry(lost)])
     assert 'late",,"100,00",-,Automatic feedback: no mark yet: work could not be read.' in content.decode()
     assert "&lt;b&gt;" in content.decode() and "\x1b" not in content.decode()
     assert any("could not be read: Jürgen Müller" in note for note in notes)
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)], unread_as_zero=True)
+    content, _ = fill_moodle(file(tmp_path, WORKSHEET), [Entry(lost)], unread_as_zero=True)
     assert 'late",0,"100,00"' in content.decode()
 
 
 def test_a_mark_that_is_there_already_stays_when_the_work_cannot_be_read(tmp_path: Path) -> None:
     lost = row("Pat Neil", "failed", "failed", unreadable="x")
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)])
+    content, _ = fill_moodle(file(tmp_path, WORKSHEET), [Entry(lost)])
     assert "Submitted,1," in content.decode()
 
 
 def test_partly_unread_work_is_no_mark_either(tmp_path: Path) -> None:
     lost = row("pn", "passed", "failed", unreadable="rest.zip: encrypted")
-    assert canvas.fill(file(tmp_path, GRADES), [Entry(lost)], "77")[0] == GRADES.encode()
+    assert fill_canvas(file(tmp_path, GRADES), [Entry(lost)], "77")[0] == GRADES.encode()
 
 
 def test_points_by_hand_for_all_exercises_end_the_state(tmp_path: Path) -> None:
     lost = row("pn", "failed", "failed", unreadable="x", normalize=2, cosine=1)
     assert lost.unread == () and to_look_at(lost) == []
-    assert b"pn,A,7.5," in canvas.fill(file(tmp_path, GRADES), [Entry(lost)], "77")[0]
+    assert b"pn,A,7.5," in fill_canvas(file(tmp_path, GRADES), [Entry(lost)], "77")[0]
     assert row("pn", "failed", "failed", unreadable="x", normalize=2).unread
 
 
@@ -97,7 +98,7 @@ def test_json_junit_and_github_say_what_is_unread() -> None:
     entries = [Entry(row("ann", "failed", "failed", unreadable="work.zip: <damaged>"))]
     (one,) = json.loads(b"".join(json_document(entries, COURSE)))["submissions"]
     assert one["unread"] == [{"topic": "vectors", "reason": "work.zip: <damaged>"}]
-    assert b"could not be read: work.zip: &lt;damaged&gt;" in b"".join(junit.document(entries))
+    assert b"could not be read: work.zip: &lt;damaged&gt;" in b"".join(junit(entries))
     assert any("title=no mark yet::could not be read: work.zip" in line for line in commands(entries, Path()))
 
 

@@ -15,8 +15,8 @@ from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 from grader.course import Course
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
-from grader.exports import csv_table, junit
-from grader.exports.write import ExportSettings, export, json_document
+from grader.exports.code_hosts import junit
+from grader.exports.write import ExportSettings, csv_table, export, json_document
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late
 from grader.intake.roster import Student
@@ -28,7 +28,7 @@ HOSTILE = "=cmd|'/c calc'!A0 \x1b[31m\x00\x08\u202e<b>]]>&\ufffe\ud800\n::error:
 
 
 def cells(entries: list[Entry]) -> list[dict[str, str]]:
-    text = b"".join(csv_table.table(entries, COURSE)).decode("utf-8-sig")
+    text = b"".join(csv_table(entries, COURSE)).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -65,7 +65,7 @@ def test_json_has_every_verdict_and_message() -> None:
 
 
 def tree(entries: list[Entry]) -> ElementTree.Element:
-    return ElementTree.fromstring(b"".join(junit.document(entries)))
+    return ElementTree.fromstring(b"".join(junit(entries)))
 
 
 def test_junit_of_one_submission_has_a_case_for_each_check() -> None:
@@ -125,7 +125,7 @@ def test_the_csv_has_a_row_for_who_handed_in_nothing(zero: bool, cells: list[str
     given = result("ann", exercise("vectors.cosine", check(), points=2))
     entries = [Entry(Row(given, "d", 1.0, group="Rho"), policy=course.marks)]
     absent = [Student("=Bob", ("7",), group="Tau")]
-    text = b"".join(csv_table.table(entries, course, absent, zero)).decode("utf-8-sig")
+    text = b"".join(csv_table(entries, course, absent, zero)).decode("utf-8-sig")
     ann, bob = csv.DictReader(io.StringIO(text))
     assert (ann["group"], ann["grade"], ann["verdicts"]) == ("Rho", "A", "")
     assert [bob[name] for name in ("points", "max", "percent", "final")] == cells

@@ -15,9 +15,10 @@ from classrooms import OWN, check, exercise, result
 from msgspec.structs import replace
 
 from grader.course import Course
-from grader.exports import canvas, csv_table, gradescope, junit, moodle
-from grader.exports.code_hosts import commands
-from grader.exports.write import feedback_zip
+from grader.exports import gradescope
+from grader.exports.code_hosts import commands, junit
+from grader.exports.lms import fill_canvas, fill_moodle
+from grader.exports.write import csv_table, feedback_zip
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late
 from grader.intake.submission import Arrival
@@ -75,7 +76,7 @@ def cells(content: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_cell_of_the_table_of_marks_is_a_formula(text: str) -> None:
-    made = b"".join(csv_table.table([submission(text)], COURSE))
+    made = b"".join(csv_table([submission(text)], COURSE))
     for cell in cells(made):
         assert not FORMULA.match(cell) and not CONTROL.search(cell.replace("\n", "")), cell
 
@@ -91,14 +92,14 @@ def test_what_is_written_into_the_files_of_an_lms_is_a_mark_or_a_harmless_text(
     head = ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments"]
     into = tmp_path / "in.csv"
     into.write_text(line(head) + line(["Participant 7", name, "", "3.00", "-", ""]), encoding="utf-8")
-    content, notes = moodle.fill(into, [given], unread_as_zero)
+    content, notes = fill_moodle(into, [given], unread_as_zero)
     *kept, feedback = list(cells(content))[len(head) :]
     assert kept[:2] == ["Participant 7", name] and kept[2] == ("0.8" if unread_as_zero else "")
     assert feedback.startswith("Automatic feedback: ") and "<" not in feedback and not CONTROL.search(feedback)
     assert not any(CONTROL.search(note) for note in notes)
 
     into.write_text(line(["Student", "ID", "Vectors (1)"]) + line([name, "7", ""]), encoding="utf-8")
-    content, notes = canvas.fill(into, [given], None, unread_as_zero)
+    content, notes = fill_canvas(into, [given], None, unread_as_zero)
     assert list(cells(content))[3:] == [name, "7", "0.8" if unread_as_zero else ""]
     assert not any(CONTROL.search(note) for note in notes)
 
@@ -123,5 +124,5 @@ def test_what_programs_read_has_no_control_characters(text: str, tmp_path: Path)
     document = json.loads(gradescope.results(given))
     shown = [document["output"], *(str(one) for test in document["tests"] for one in test.values())]
     assert not any(CONTROL.search(one.replace("\n", "")) for one in shown)
-    assert not CONTROL.search(b"".join(junit.document([given])).decode().replace("\n", ""))
+    assert not CONTROL.search(b"".join(junit([given])).decode().replace("\n", ""))
     assert not any(CONTROL.search(one) or one.count("\n") for one in commands([given], tmp_path))

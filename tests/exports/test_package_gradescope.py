@@ -21,8 +21,8 @@ from wheelhouse import make_wheels
 from grader.course import Course
 from grader.errors import UnknownName
 from grader.exports import package
-from grader.exports.autograder import times
-from grader.exports.requirements import pinned
+from grader.exports.gradescope import times
+from grader.exports.package import pinned
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
 

@@ -23,7 +23,8 @@ from grader.grading.verify import verify_course
 from grader.intake.topics import AS_HANDED_OUT
 from grader.notebook.card import Card
 from grader.reports.check_report import CheckReport
-from grader.reports.places import Places, is_untouched, next_exercise, next_lines, state_of
+from grader.reports.states import is_untouched, next_exercise, next_lines, state_of
+from grader.reports.where import Places
 from grader.results import ExerciseResult, SubmissionResult
 
 BUG = "    return x / torch.linalg.vector_norm(x)\n"

@@ -17,12 +17,13 @@ from shared import OWN_COURSE, exercise_of, run_grader
 from grader.course import Course, CourseError
 from grader.course.handout import init
 from grader.course.home import Origin
-from grader.exports import csv_table, gradescope
+from grader.exports import gradescope
 from grader.exports.code_hosts import summary
+from grader.exports.write import csv_table
 from grader.gradebook.records import Override
 from grader.grading.exit_codes import exit_code
 from grader.reports.hidden import for_students
-from grader.reports.html_feedback import Pages
+from grader.reports.html_feedback import feedback_page, heading_of
 from grader.results import SubmissionResult, from_json, to_json
 
 Edit = Callable[[Path, str, str], None]
@@ -157,8 +158,9 @@ def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: Submissio
     assert tests["vectors.normalize: extra (bonus)"] == (0, 0)
     assert tests["vectors.cosine: cosine of every pair of rows"] == (0, 1.5)
     assert "(0/1.5 points)" in summary([given], Course.load(course))
-    assert "(0/1.5 points)" in Pages(Course.load(course), 10**6).page(given).topics[0].others[0].first.heading
-    table = b"".join(csv_table.table([given], Course.load(course))).decode()
+    part = feedback_page(given, Course.load(course), 10**6).topics[0].others[0]
+    assert "(0/1.5 points)" in heading_of(part.first[0])
+    table = b"".join(csv_table([given], Course.load(course))).decode()
     assert ",1,0.5," in table.splitlines()[1]
 
     by_hand = Override(student="s", exercise="vectors.cosine", points=2, max=2, why="w", who="me", made="now")

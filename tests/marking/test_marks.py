@@ -13,7 +13,7 @@ from grader.gradebook import Gradebook
 from grader.gradebook.schema import DamagedGradebook
 from grader.marking.by_rubric import Marking, give_comment, mark_one, text_of_comment
 from grader.marking.points_and_time import give_points
-from grader.reports.given import unmarked_lines
+from grader.reports.status import Unmarked
 
 
 def mark(out: Path, student: str = "ada", items: str = "1,3", exercise: str = "report", **more: str) -> list[str]:
@@ -49,7 +49,7 @@ def test_what_is_only_begun_counts_nothing_and_an_earlier_mark_stays(tmp_path: P
         marking.save(task, {0}, done=False)
         (begun,) = book.results()
         assert begun.begun == ("findings.report",) and begun.max == 2
-        assert list(unmarked_lines([begun]))[-1].startswith(
+        assert list(Unmarked([begun]).lines())[-1].startswith(
             "not marked yet: findings.report: 1 of 1 submission, 1 begun"
         )
         marking.save(task, {0, 1}, done=True)

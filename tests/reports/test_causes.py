@@ -17,7 +17,8 @@ from rich.console import Console
 
 from grader.border.failures import OUT_OF_MEMORY
 from grader.course import Course, misconceptions_of
-from grader.exports import code_hosts, gradescope, junit
+from grader.exports import code_hosts, gradescope
+from grader.exports.code_hosts import junit
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.graders import Graded
@@ -29,7 +30,8 @@ from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import explanation_of, gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
-from grader.reports.places import Places, concise_lines, state_of
+from grader.reports.states import concise_lines, state_of
+from grader.reports.where import Places
 from grader.results import Cause, CheckResult, Frame, SpentTime, SubmissionResult, TooMuchMemory, to_json
 
 COURSE = Course.load(OWN)
@@ -118,7 +120,7 @@ def _classroom(one: Entry, out: Path) -> object:
 
 
 def _junit(one: Entry, out: Path) -> object:
-    return re.findall(rb'name="[^"]*"|type="\w+"', b"".join(junit.document([one])))
+    return re.findall(rb'name="[^"]*"|type="\w+"', b"".join(junit([one])))
 
 
 def _marks(one: Entry, out: Path) -> object:

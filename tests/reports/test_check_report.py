@@ -15,12 +15,11 @@ from rich.console import Console
 
 from grader.course import Course, Exercise
 from grader.judge import explain
-from grader.reports.check_report import CheckReport
-from grader.reports.failure import MOST_ROWS
-from grader.reports.feedback import check_title, hint_command, hint_for
-from grader.reports.places import Places, next_lines
-from grader.reports.progress import Spinner, spinning
-from grader.reports.terminal import make_console
+from grader.reports.check_report import MOST_ROWS, CheckReport
+from grader.reports.feedback import check_title, help_for, hint_for
+from grader.reports.states import next_lines
+from grader.reports.terminal import Spinner, make_console, spinning
+from grader.reports.where import Places
 from grader.results import Cause, ExerciseResult, Frame
 
 COURSE = Course.load(OWN)
@@ -281,7 +280,14 @@ def test_a_hint_is_shown_only_beside_the_checks_that_it_is_for() -> None:
     assert [hint_for(one, wrong[name]) for name in wrong] == ["of the empty one", "of the empty one", "general"]
     assert hint_for(replace(one, hints=("of the empty one",), hints_for={"empty": 1}), wrong["other"]) is None
     assert hint_for(one, explain.result("other", RAISED)) is None
-    assert hint_command(one, "general") == "grader hint t.f --level 2" and hint_command(one, one.hints[1]) is None
+
+
+def test_the_command_for_a_hint_is_that_of_the_next_one() -> None:
+    known = COURSE.exercise("vectors.normalize")
+    hint, command = help_for(failing("vectors.normalize", WRONG), COURSE)
+    assert hint == known.hints[0] and command == "grader hint vectors.normalize --level 2"
+    assert help_for(failing("vectors.normalize", RAISED), COURSE) == (None, "grader hint vectors.normalize")
+    assert help_for(failing("vectors.unknown", WRONG), COURSE) == (None, None)
 
 
 def test_nothing_is_drawn_again_and_again_where_that_is_not_possible(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from grader.course.handout import init
 from grader.intake.find import open_submission
 from grader.intake.notebook import module_of
 from grader.intake.submission import Submission
-from grader.reports.places import Places, concise_lines
+from grader.reports.states import concise_lines
+from grader.reports.where import Places
 
 COURSE = Course.load(OWN_COURSE)
 STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from grader.course import Course, Misconception
 from grader.exports.write import FILES, READ_BY_STUDENTS, ExportSettings, export
 from grader.reports.hidden import exercise_for_students
-from grader.reports.html_feedback import Pages
+from grader.reports.html_feedback import feedback_page, heading_of
 from grader.results import Cause
 
 SECRET = replace(
@@ -44,8 +44,8 @@ def test_every_format_is_for_students_or_for_instructors() -> None:
 
 
 def test_feedback_pages_are_for_students() -> None:
-    part = Pages(Course.load(OWN), 10**6).page(entry(GIVEN)).topics[0].others[0]
-    assert "zebra" not in repr(part) and part.first.heading == "hidden check 1"
+    part = feedback_page(entry(GIVEN), Course.load(OWN), 10**6).topics[0].others[0]
+    assert "zebra" not in repr(part) and heading_of(part.first[0]) == "hidden check 1"
 
 
 def test_a_mistake_that_a_shown_check_finds_is_named() -> None:

@@ -29,9 +29,8 @@ from grader.judge import explain
 from grader.pictures import Lines, Picture
 from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
-from grader.reports.excerpts import excerpt
 from grader.reports.html import _code, page_name, write_report
-from grader.reports.html_feedback import Pages
+from grader.reports.html_feedback import excerpt, feedback_page
 from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)
@@ -100,8 +99,8 @@ def test_feedback_page_explains_the_misconception_instead_of_the_hint(tmp_path: 
 
 def test_a_slip_of_one_student_hides_no_explanation_of_another() -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
-    pages = Pages(COURSE, 10**6)
-    slip, other = (pages.page(failed(cause, known)) for cause in (replace(RAISED, is_slip=True), RAISED))
+    causes = replace(RAISED, is_slip=True), RAISED
+    slip, other = (feedback_page(failed(cause, known), COURSE, 10**6) for cause in causes)
     assert [one.topics[0].others[0].explanation is None for one in (slip, other)] == [True, False]
 
 
@@ -240,7 +239,7 @@ def test_class_of_300_over_a_hundred_exercises_stays_below_12_mb(
     ["", "\x00\xff", "def normalize(", "class normalize:\n\tpass", "(" * 100_000, "'''", "normalize = lambda x: x\r\n"],
 )
 def test_code_that_is_broken_is_shown_as_it_is_or_not_at_all(text: str) -> None:
-    pieces = excerpt({"vectors.py": text.encode("latin-1")}, "vectors", "normalize", [("vectors.py", 1), ("no.py", 9)])
+    pieces = excerpt({"vectors.py": text.encode("latin-1")}, "vectors.normalize", [("vectors.py", 1), ("no.py", 9)])
     assert sum(len(piece.lines) for piece in pieces) <= 2
 
 
@@ -250,7 +249,7 @@ def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
     )
     assert module is not None
     last = module.decode().splitlines().index("    return x") + 1
-    own, other = excerpt({"vectors.py": module}, "vectors", "normalize", [("vectors.py", last)])
+    own, other = excerpt({"vectors.py": module}, "vectors.normalize", [("vectors.py", last)])
     assert [(line.number, line.text) for line in own.lines] == [
         (0, "cell 3"), (3, "def normalize(x):"), (4, "    return f(x)"),
     ]  # fmt: skip
@@ -262,7 +261,7 @@ def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
 
 def test_long_code_is_cut_round_the_marked_line() -> None:
     text = "def normalize(x):\n" + "".join(f"    x += {n}\n" for n in range(500))
-    (piece,) = excerpt({"vectors.py": text.encode()}, "vectors", "normalize", [("vectors.py", 400)])
+    (piece,) = excerpt({"vectors.py": text.encode()}, "vectors.normalize", [("vectors.py", 400)])
     assert len(piece.lines) == 60 and [line.number for line in piece.lines if line.marked] == [400]
 
 

@@ -11,8 +11,10 @@ from xml.etree import ElementTree
 import pytest
 from marked_class import ADA, BOB, COURSE, graded
 
-from grader.exports import canvas, code_hosts, csv_table, gradescope, junit, moodle
-from grader.exports.write import json_document
+from grader.exports import code_hosts, gradescope
+from grader.exports.code_hosts import junit
+from grader.exports.lms import fill_canvas, fill_moodle
+from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
 from grader.marking.by_rubric import give_comment, mark_one
 from grader.reports.entries import Entry, entries_of
@@ -42,7 +44,7 @@ def entries(out: Path) -> dict[str, Entry]:
 
 
 def test_csv_has_points_or_an_empty_cell_and_no_final_points_before_all_is_marked(entries: dict[str, Entry]) -> None:
-    text = b"".join(csv_table.table(list(entries.values()), COURSE)).decode("utf-8-sig")
+    text = b"".join(csv_table(list(entries.values()), COURSE)).decode("utf-8-sig")
     rows = {row["submission"]: row for row in csv.DictReader(io.StringIO(text))}
     ada, bob, cy = rows["ada"], rows["bob"], rows["'=cy"]
     names = ("curves.moving_average", "curves.style", "findings.plot", "findings.report")
@@ -81,7 +83,7 @@ def test_gradescope_shows_items_and_comments_and_what_is_not_marked(entries: dic
 def test_cells_of_an_lms_are_left_as_they_are_before_all_is_marked(entries: dict[str, Entry], tmp_path: Path) -> None:
     sheet = tmp_path / "canvas.csv"
     sheet.write_text("Student,ID,Week 1 (7)\n    Points Possible,,9.5\nada,1,5\nbob,2,5\n=cy,3,\n")
-    filled, notes = canvas.fill(sheet, list(entries.values()))
+    filled, notes = fill_canvas(sheet, list(entries.values()))
     assert [line.rpartition(",")[2] for line in filled.decode().splitlines()[2:]] == ["6.5", "5", ""]
     assert "2 cells left as they are, as the work is not marked yet: =cy, bob (see: grader mark)" in notes
     sheet = tmp_path / "moodle.csv"
@@ -89,7 +91,7 @@ def test_cells_of_an_lms_are_left_as_they_are_before_all_is_marked(entries: dict
         "Identifier,Full name,Grade,Maximum Grade,Feedback comments\n"
         "Participant 1,ada,,9.5,\nParticipant 2,bob,4,9.5,\nParticipant 3,=cy,,9.5,\n"
     )
-    filled, notes = moodle.fill(sheet, list(entries.values()))
+    filled, notes = fill_moodle(sheet, list(entries.values()))
     rows = {row["Full name"]: row for row in csv.DictReader(io.StringIO(filled.decode()))}
     assert [rows[name]["Grade"] for name in ("ada", "bob", "=cy")] == ["6.5", "4", ""]
     assert any("2 cells left as they are, as the work is not marked yet" in note for note in notes)
@@ -101,7 +103,7 @@ def test_cells_of_an_lms_are_left_as_they_are_before_all_is_marked(entries: dict
 
 def test_junit_and_github_count_what_is_not_marked_as_no_failure(entries: dict[str, Entry]) -> None:
     for chosen in ([entries["=cy"]], list(entries.values())):
-        root = ElementTree.fromstring(b"".join(junit.document(chosen)))
+        root = ElementTree.fromstring(b"".join(junit(chosen)))
         assert not root.findall(".//failure") and len(root.findall(".//skipped")) == (3 if len(chosen) == 1 else 5)
     lines = list(code_hosts.commands([entries["=cy"]], Path()))
     assert lines == [

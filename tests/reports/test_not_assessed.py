@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from grader.course import Course
-from grader.exports import code_hosts, csv_table, gradescope, junit
-from grader.exports.write import json_document
+from grader.exports import code_hosts, gradescope
+from grader.exports.code_hosts import junit
+from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
@@ -84,7 +85,7 @@ def github_summary(one: Entry, out: Path) -> str:
 
 
 def junit_file(one: Entry, out: Path) -> str:
-    return b"".join(junit.document([one])).decode()
+    return b"".join(junit([one])).decode()
 
 
 def gradescope_file(one: Entry, out: Path) -> str:
@@ -111,7 +112,7 @@ def test_nothing_is_said_where_everything_is_assessed(output: Callable[[Entry, P
 
 
 def test_the_table_of_marks_has_a_column_for_it_and_one_for_flags() -> None:
-    (row,) = csv.DictReader(io.StringIO(b"".join(csv_table.table([given()], COURSE)).decode("utf-8-sig")))
+    (row,) = csv.DictReader(io.StringIO(b"".join(csv_table([given()], COURSE)).decode("utf-8-sig")))
     assert (row["points"], row["max"], row["not assessed"], row["flags"]) == ("12.5", "12.5", "3", LOOK)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.reports.notes import NoteList, print_note
+from grader.reports.terminal import NoteList, print_note
 
 
 def test_a_note_is_one_line_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,7 @@ from rich.console import Console
 from shared import REPO
 
 from grader.pictures import Grid, Lines, Picture, PictureData, Points, Spot, bounded
-from grader.reports.picture_svg import figure_of
-from grader.reports.picture_text import print_picture, ticks
+from grader.reports.drawing import figure_of, print_picture, ticks
 
 HOSTILE = "$\\frac{1}{0}$ <script>alert(1)</script> \x1b[31m"
 LOSS = Lines(

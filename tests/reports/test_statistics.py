@@ -9,7 +9,7 @@ from shared import OWN_COURSE
 from grader.course import Course
 from grader.gradebook import Override
 from grader.reports.entries import Entry
-from grader.reports.html_class import class_page
+from grader.reports.html import class_page
 from grader.reports.terminal import make_console, show_class
 from grader.results import SubmissionResult, Unread
 
@@ -32,12 +32,12 @@ CLASS = [of("ann", RIGHT), of("bob", WRONG), of("pia", WRONG, unread=True)]
 
 def test_unread_work_is_in_no_share_mean_or_count() -> None:
     page = class_page(CLASS, COURSE, {one.result.submission: "" for one in CLASS})
-    facts = dict(page.facts)
+    facts = page.facts
     assert facts["mean"] == facts["median"] == "50.0%" and facts["submissions"] == "3"
     ((_, _, cells),) = page.topics
     assert [(cell.passed, cell.assessed) for cell in cells] == [(1, 2), (1, 2)]
-    assert {one.count for one in page.failures} == {1}
-    assert {(rate.missed, rate.assessed) for _, rates in page.checks for rate in rates} == {(1, 2)}
+    assert {page.counts[one] for one in page.failures} == {1}
+    assert {(page.counts[one], page.assessed[one]) for found in page.checks.values() for one in found} == {(1, 2)}
 
 
 def test_points_that_a_person_gave_bring_an_exercise_back(capsys) -> None:  # type: ignore[no-untyped-def]

@@ -1,59 +1,16 @@
-"""The place of an exercise in a student's folder, which one is next, and the lines of `--format concise`.
+"""How far each exercise is, which one is next, and the lines of `--format concise`.
 
 Reads text only, and decides no verdict.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from grader.course import Course
-from grader.course.definitions import definition, lines_in
 from grader.course.home import State
 from grader.reports.feedback import FAILING, lines_of, what_happened, worst
+from grader.reports.where import Places
 from grader.results import Cause, ExerciseResult, SubmissionResult
 from grader.text import one_line, percent, points
-
-_STUBS = "exercises"
-
-
-class Places:
-    """The places of exercises in one submission.
-
-    Args:
-        path: the folder with the work, or one topic's file.
-        files: the files of the submission by name, as they were read.
-    """
-
-    def __init__(self, path: Path, files: Mapping[str, bytes]) -> None:
-        self._path = path
-        self._files = files
-
-    def of(self, exercise: str) -> str:
-        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line if it is not defined."""
-        topic, _, name = exercise.partition(".")
-        file = f"{topic}.py"
-        lines = lines_in(self._files.get(file, b""))
-        start, end = definition(lines, name)
-        head = next((n for n in range(start, end + 1) if not lines[n - 1].startswith("@")), 0) if start else 0
-        return self.line(file, head)
-
-    def line(self, file: str, line: int) -> str:
-        """A line of a file, as seen from the current folder."""
-        shown = self._shown(file)
-        return f"{shown}:{line}" if line and not shown.endswith(".ipynb") else shown
-
-    def _shown(self, file: str) -> str:
-        names = (file, f"{file.removesuffix('.py')}.ipynb")
-        folders = (self._path, self._path / _STUBS)
-        places = [self._path] if self._path.is_file() else [folder / name for name in names for folder in folders]
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
-            return file
-        try:
-            return os.path.relpath(found) if found.resolve().is_relative_to(Path.cwd()) else str(found)
-        except (OSError, ValueError):  # the current folder is gone, or on another drive
-            return str(found)
 
 
 def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
@@ -83,10 +40,8 @@ def state_of(exercise: ExerciseResult) -> State:
     verdict = worst(exercise)
     if exercise.max == 0 or verdict in ("skipped", "error"):
         return "left_out"
-    if verdict == "passed":
-        return "passed"
-    if verdict == "blocked":
-        return "blocked"
+    if verdict in ("passed", "blocked"):
+        return verdict
     return "unwritten" if is_untouched(exercise) else "failing"
 
 
@@ -114,9 +69,8 @@ def is_unwritten(exercise: ExerciseResult) -> bool:
 
 def is_misplaced(cause: Cause) -> bool:
     """Whether there is an answer that does not count: under nearly its name, or with its stub again below it."""
-    return cause.is_slip or (
-        cause.kind == "missing" and cause.stage == "check" and cause.advice not in ("", cause.reason)
-    )
+    is_under_another_name = cause.kind == "missing" and cause.stage == "check"
+    return cause.is_slip or (is_under_another_name and cause.advice not in ("", cause.reason))
 
 
 def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:
