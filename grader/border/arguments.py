@@ -6,12 +6,21 @@ from typing import Final, NamedTuple
 
 import torch
 
+from grader.border import arena as arenas
 from grader.border import wire
-from grader.border.arena import ALIGNMENT, ARENA_BYTES, Arena, Marks, Sent, Slots, tensors_of
-from grader.border.bounds import Budget, WireError
+from grader.border.arena import ALIGNMENT, ARENA_BYTES, Arena, Sent, Slots, tensors_of
+from grader.border.bounds import WireError
 from grader.border.messages import Reply, Request, Returned
 from grader.border.proxies import Call
-from grader.border.tensors import decode_tensor
+
+_WORDS: Final = {
+    arenas.SHAPE: "its shape, strides or dtype",
+    arenas.REQUIRES_GRAD: "its `requires_grad`",
+    arenas.UNREADABLE: "it can no longer be read",
+}
+"""A change that the memory of a tensor cannot show, by its mark."""
+_SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+"""torch cannot compare all of the unsigned dtypes; their bits tell."""
 
 
 class ChangedArgument(NamedTuple):
@@ -44,10 +53,8 @@ class WatchedArguments:
                 case Returned(start):
                     pass
         last = min(self._slots.next, ARENA_BYTES // 2)
-        if type(start) is int and 0 <= start <= last and start % ALIGNMENT == 0:
-            self._slots.next, self._is_refused = start, False
-        else:
-            self._slots.next, self._is_refused = 0, True
+        self._is_refused = type(start) is not int or not 0 <= start <= last or start % ALIGNMENT != 0
+        self._slots.next = start if type(start) is int and not self._is_refused else 0
         self.begin_example(self._may_change)
 
     def begin_example(self, may_change: bool) -> None:
@@ -66,10 +73,8 @@ class WatchedArguments:
             return
         self._passed += passed
         for sent, call in passed:
-            if self._is_refused:
-                self._change = ChangedArgument(f"changed the place of {sent.name} in memory", call)
-                return
-            if not sent.is_kept(self._arena) and (words := _change(sent, self._arena)):
+            words = f"changed the place of {sent.name} in memory" if self._is_refused else _change(sent, self._arena)
+            if words:
                 self._change = ChangedArgument(words, call)
                 return
 
@@ -81,29 +86,41 @@ class WatchedArguments:
 
 
 def _change(sent: Sent, arena: Arena) -> str:
-    """The change, in words; empty if the values are still equal: 0.0 and -0.0, one NaN and another."""
-    size = len(sent.data)
-    now = arena.read(sent.offset, size + 1)
+    """The change, in words; empty if the values are still equal: 0.0 and -0.0, one NaN and another.
+
+    Tensors that are not in the arena count as equal.
+    """
+    data: bytes = sent.tree[4]
+    if sent.offset is None:
+        return ""
+    now = arena.read(sent.offset, len(data) + 1)
     said = f"changed {sent.name} in place"
-    if len(now) != size + 1:
+    if len(now) != len(data) + 1:
         return said
-    if now[-1] != Marks.SAME:
-        return f"{said}: {Marks.WORDS.get(now[-1], 'more than its values')}"
+    if now[-1] != arenas.SAME:
+        return f"{said}: {_WORDS.get(now[-1], 'more than its values')}"
+    if now.startswith(data):
+        return ""
     head = sent.tree[:4]
     try:
-        before = decode_tensor([*head, sent.data, False, 0, None], Budget())
-        after = decode_tensor([*head, now[:-1], False, 0, None], Budget())
+        before, after = (wire.decode([*head, part, False, 0, None], _no_other) for part in (data, now[:-1]))
     except WireError:  # a bool that is neither 0 nor 1
         return said
+    assert isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
     differs = _differs(before, after)
     if not bool(differs.any()):
         return ""
     place = tuple(int(index) for index in differs.nonzero()[0])
     element = f"element {list(place)}" if place else "its value"
-    old, new = _number(before[place]), _number(after[place])
-    if old == new:  # they differ in later digits
-        old, new = repr(before[place].item()), repr(after[place].item())
-    return f"{said}: {element} was {old} and is {new}"
+    old, new = before[place].item(), after[place].item()
+    shown = [f"{value:.6g}" if isinstance(value, float) else repr(value) for value in (old, new)]
+    if shown[0] == shown[1]:  # they differ in later digits
+        shown = [repr(old), repr(new)]
+    return f"{said}: {element} was {shown[0]} and is {shown[1]}"
+
+
+def _no_other(tree: object) -> object:
+    raise WireError("not a tensor")
 
 
 def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
@@ -111,12 +128,3 @@ def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     if before.dtype in _SIGNED:
         before, after = before.view(_SIGNED[before.dtype]), after.view(_SIGNED[after.dtype])
     return (before != after) & ~((before != before) & (after != after))
-
-
-_SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
-"""torch cannot compare all of the unsigned dtypes; their bits tell."""
-
-
-def _number(element: torch.Tensor) -> str:
-    value = element.item()
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)

@@ -6,14 +6,14 @@ Nothing here runs submitted code, and of a reply only its plain data is used.
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from grader.border import wire
 from grader.border.arena import Arena
 from grader.border.arguments import WatchedArguments
 from grader.border.bounds import Budget, WireError
-from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, not_simulated, one_line
+from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, one_line
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
 from grader.border.proxies import Call, Remote, RemoteFunction
@@ -29,11 +29,6 @@ MAX_RECEIVED_BYTES: Final = CHECK_BUDGET * MAX_PAYLOAD
 MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
 _FORGET: Final = wire.pack(FORGET)
-_OK: Final = wire.pack(Returned(None))[:-1]
-
-
-class _Value(NamedTuple):
-    value: Any
 
 
 class Channel:
@@ -54,28 +49,24 @@ class Channel:
         self.transport = transport
         self.kit = kit
         self.arguments = None if arena is None else WatchedArguments(arena)
-        self.simulates = False
         self.before_call: Callable[[], object] | None = None
-        self.record: list[Exchange] = []
-        self.last: Call | None = None
-        self._received = 0
-        self._budget = Budget(CHECK_BUDGET)
         self._asked_again: deque[tuple[bytes, bytes]] = deque()
-        self._began = self._asked_at = 0.0
-        self.answered = 0
-        self.longest = 0.0
+        self._begin()
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
         reply = self.transport.call(_FORGET)
         if self.arguments is not None:
             self.arguments.restart(reply)
-        self.record = []
-        self.last = None
+        self._asked_again.clear()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.record: list[Exchange] = []
+        self.last: Call | None = None
         self.simulates = False
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
-        self._asked_again.clear()
         self._began = self._asked_at = time.monotonic()
         self.answered, self.longest = 0, 0.0
 
@@ -87,7 +78,7 @@ class Channel:
     def request(
         self,
         operation: str,
-        args: tuple[object, ...],
+        args: Sequence[object],
         kwargs: dict[str, object],
         shown: Call | None,
         outside: bool = False,
@@ -120,16 +111,16 @@ class Channel:
         else:
             reply = self._exchange(request, call, shown, outside)
         try:
-            answer = self._answer(wire.unpack(reply, Reply))
-        except WireError as error:
-            raise BadReply(f"sent an answer that is not data ({error})") from None
-        except Exception as error:  # whatever the bytes are, they cost this call and nothing more
-            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
-        if isinstance(answer, _Value):
-            if shown is not None:
-                shown.result, shown.answered = answer.value, True
-            return answer.value
-        raise answer
+            value, error = self._answer(wire.unpack(reply, Reply))
+        except WireError as bad:
+            raise BadReply(f"sent an answer that is not data ({bad})") from None
+        except Exception as bad:  # whatever the bytes are, they cost this call and nothing more
+            raise BadReply(f"sent an answer that cannot be read ({type(bad).__name__})") from bad
+        if error is not None:
+            raise error
+        if shown is not None:
+            shown.result, shown.answered = value, True
+        return value
 
     def _exchange(self, payload: bytes, request: Request, shown: Call | None, outside: bool) -> bytes:
         """Sends a request; its reply."""
@@ -158,22 +149,17 @@ class Channel:
         """No request of the check will ask for these replies."""
         self._asked_again.clear()
 
-    def _answer(self, reply: Reply) -> _Value | BaseException:
+    def _answer(self, reply: Reply) -> tuple[Any, BaseException | None]:
         """The value of a reply, or the exception that it comes to."""
         match reply:
             case Returned(tree):
-                return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)))
-            case Raised(kind):
-                error = exception_of(reply)
-                if kind == "NotSimulated" and self.simulates:
-                    return not_simulated(error)
-                return error
+                return wire.decode(tree, self._object, Budget(whole=self._budget)), None
+            case Raised():
+                return None, exception_of(reply, simulates=self.simulates)
             case Missing(name):
-                missing = MissingName(one_line(name))
-                missing.kind, missing.message = "missing", one_line(name)
-                return missing
+                return None, MissingName(one_line(name))
             case TooLarge(reason):
-                return BadReply(f"returned something too big to look at ({one_line(reason)})")
+                return None, BadReply(f"returned something too big to look at ({one_line(reason)})")
 
     def _reference(self, value: object) -> Tree:
         if isinstance(value, Remote):
@@ -181,17 +167,16 @@ class Channel:
         if isinstance(value, RemoteFunction):
             return ["f", value._name]
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-        if callable(value) and isinstance(module, str):
-            home = module.partition(".")[0]
-            if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
-                if name is None or "." in name:
-                    raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
-                self.simulates = self.simulates or module == _SIMULATING
-                return ["r", module, name]
-        raise TypeError(
-            f"a check cannot pass {with_article(type(value).__name__)} to a submission: "
-            "use a value, a handle or a recipe"
-        )
+        if not callable(value) or not isinstance(module, str) or not self._runs_there(module):
+            kind = with_article(type(value).__name__)
+            raise TypeError(f"a check cannot pass {kind} to a submission: use a value, a handle or a recipe")
+        if name is None or "." in name:
+            raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
+        self.simulates = self.simulates or module == _SIMULATING
+        return ["r", module, name]
+
+    def _runs_there(self, module: str) -> bool:
+        return module.startswith("grader.testkit.") or (self.kit != "" and module.partition(".")[0] == self.kit)
 
     def _object(self, tree: list[Tree]) -> object:
         match tree:
@@ -210,8 +195,7 @@ class Channel:
         Raises:
             ArgumentChanged: submitted code changed a tensor that it was given.
         """
-        changed = self.arguments.first_change() if self.arguments is not None else None
-        if changed is not None:
+        if self.arguments is not None and (changed := self.arguments.first_change()) is not None:
             self.last = changed.call or self.last
             raise ArgumentChanged(changed.words)
 
