@@ -130,10 +130,9 @@ class Definitions(_Message, frozen=True):
 
 
 class Start(_Message, frozen=True, tag="start"):
-    """Asks for a student process under a number that the judge chose. Answer: `Forked`.
+    """Asks for a student process under a number that the judge chose; its descriptors come along. Answer: `Forked`.
 
     Attributes:
-        roles: the use of each descriptor that comes along, in order.
         imports: whether it imports the topic, or never does.
         afresh: whether all other processes are ended before, and the work folder is made new.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
@@ -142,7 +141,6 @@ class Start(_Message, frozen=True, tag="start"):
     """
 
     number: int
-    roles: list[str]
     imports: bool = True
     afresh: bool = False
     bindings: list[tuple[str, str]] | None = None

@@ -95,7 +95,7 @@ class _Server:
     def serve(self, judge: Judge) -> int:
         """Serves until standard input ends; the worker's exit code."""
         from grader.errors import UserError
-        from grader.student.endings import HostGone
+        from grader.student.interfaces import HostGone
 
         gc.freeze()
         gc.enable()

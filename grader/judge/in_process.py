@@ -36,7 +36,7 @@ from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.student.definitions import NothingLoaded, load_definitions
-from grader.student.one_at_a_time import one_at_a_time
+from grader.student.student_process import one_at_a_time
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 

@@ -1,4 +1,4 @@
-"""Loads a module that cannot be imported as it is, statement by statement, in the order of its file.
+"""Imports a file of a submission; one that cannot be imported as it is, statement by statement, in its order.
 
 A statement that raises is left out: the names that it would have given a value stand for nothing, so that a function
 that uses one raises a NameError. Imports and definitions may take as long as an import may; all other statements share
@@ -17,12 +17,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.abc import Loader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Final
 
 from grader.border.messages import Definitions, FailedStatement, Imported, Raised
-from grader.student.work_folder import forget_listing
 
 BUDGET_SECONDS: Final = 3.0
 """Processor time of all statements that are neither imports nor definitions; each may use half of what is left."""
@@ -43,6 +43,35 @@ class _Overran(BaseException):
     """A statement has used its part of the budget."""
 
 
+def import_file(name: str, path: Path) -> ModuleType:
+    """Imports a file under a name."""
+    module, _, loader = _new_module(name, path)
+    loader.exec_module(module)
+    return module
+
+
+def _new_module(name: str, path: Path) -> tuple[ModuleType, str, Loader]:
+    """A module that can be imported by its name but is still empty, the source of its file, and its loader.
+
+    Raises:
+        SyntaxError, UnicodeDecodeError: an import alone would accept bytes in comments that no script may have.
+    """
+    forget_listing(path.parent)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    return module, importlib.util.decode_source(path.read_bytes()), spec.loader
+
+
+def forget_listing(folder: Path) -> None:
+    """Makes an ``import`` list a folder again.
+
+    ``importlib.invalidate_caches`` does so for all folders, which a fork pays for: it writes to the memory of each.
+    """
+    for known in [path for path in sys.path_importer_cache if path.startswith(str(folder))]:
+        del sys.path_importer_cache[known]
+
+
 def load_definitions(
     name: str, path: Path, order: Definitions, describe: Callable[[BaseException], Raised]
 ) -> tuple[ModuleType, Imported]:
@@ -55,13 +84,9 @@ def load_definitions(
         NothingLoaded: none of the exercises is in it.
         SyntaxError, UnicodeDecodeError: it cannot be parsed.
     """
-    forget_listing(path.parent)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    module, source, _ = _new_module(name, path)
     loading = _Loading(vars(module), order, describe)
-    for node, flags in _statements(importlib.util.decode_source(path.read_bytes()), str(path)):
+    for node, flags in _statements(source, str(path)):
         loading.run(node, str(path), flags)
     if not any(one in vars(module) for one in order.exercises):
         raise NothingLoaded

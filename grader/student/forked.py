@@ -23,23 +23,58 @@ from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start
 from grader.errors import UserError
 from grader.machine import memory_kills
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Deadline, Effort
+from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
 from grader.student import audit, orders
-from grader.student.endings import HostGone
-from grader.student.interfaces import Host
+from grader.student.interfaces import END_SECONDS, Bindings, Host, HostGone, TopicProcesses
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL
-from grader.student.student_process import DUMP_BYTES, StudentProcess, TopicProcesses
+from grader.student.student_process import DUMP_BYTES, StudentProcess
 
 T = TypeVar("T", bound=FromLeader)
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
-END_SECONDS: Final = 1.0
-"""How long a process whose socket has closed may take to end, until its end is known (s)."""
 MOST_ROUNDS: Final = 20
 """How often what takes too much memory is ended and measured again, before all that there is ends."""
+
+
+class LeaderGone(Exception):
+    """The leader has ended or does not answer: submitted code can do that where there is no PID namespace."""
+
+
+class _Line:
+    """A socket to a trusted process.
+
+    Args:
+        kind: the structs that it may send.
+        gone: raised when it does not answer.
+    """
+
+    def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException]) -> None:
+        self._sock = sock
+        self._kind = kind
+        self._gone = gone
+
+    def send(self, message: Any, descriptors: Sequence[int] = (), seconds: float | None = None) -> None:
+        """Sends a message, with descriptors."""
+        try:
+            self._sock.settimeout(seconds)
+            frames.send_with_descriptors(self._sock, wire.pack(message), descriptors)
+        except OSError as error:
+            raise self._gone(str(error)) from error
+
+    def receive(self, seconds: float | None = None) -> Any:
+        """The next message, which must come within some time."""
+        try:
+            self._sock.settimeout(seconds)
+            return wire.unpack(frames.receive(self._sock.recv) or b"", self._kind)
+        except (OSError, WireError, BrokenFrame) as error:
+            raise self._gone(str(error)) from error
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._sock.close()
 
 
 class HostClient(Host):
@@ -51,36 +86,26 @@ class HostClient(Host):
 
     def __init__(self, control: socket.socket, process: int, limits: Limits) -> None:
         super().__init__(limits)
-        self._control = control
+        self._line = _Line(control, orders.Answer, HostGone)
         self.process = process
-        self._layers: tuple[str, ...] = ()
-        self._preparing = False
+        self._is_preparing = False
         self.baseline = 0
 
     def _send_settings(self, order: orders.Prepare) -> None:
-        self._send(order)
-        self._preparing = True
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        self.finish_preparing()
-        return self._layers
+        self._line.send(order)
+        self._is_preparing = True
 
     def finish_preparing(self) -> None:
-        if self._preparing:
-            self._preparing = False
-            match self._receive():
+        if self._is_preparing:
+            self._is_preparing = False
+            match self._line.receive():
                 case orders.Refused(reason):
                     raise UserError(f"course.toml: {reason}")
-                case orders.Ready(layers=layers):
-                    self._layers = layers
+                case orders.Ready(layers):
+                    self.layers = layers
                     self.baseline = process_tree.memory_of([self.process], 0)
-                case answer:
-                    raise HostGone(f"an unexpected answer: {answer}")
 
-    def open_topic(
-        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
-    ) -> LeaderClient:
+    def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> LeaderClient:
         """A new leader for one topic of a submission."""
         return LeaderClient(self, topic, files, bindings)
 
@@ -90,40 +115,19 @@ class HostClient(Host):
         Raises:
             HostGone: no process could be started.
         """
-        self.finish_preparing()
-        self._send(orders.Spawn(), [control.fileno()])
-        match self._receive():
-            case orders.Spawned(process):
+        self._line.send(orders.Spawn(), [control.fileno()])
+        match self._line.receive():
+            case orders.Ready(process=process):
                 return process
             case answer:
                 raise HostGone(f"cannot start a student process: {answer}")
 
-    def _send(self, order: orders.Order, descriptors: Sequence[int] = ()) -> None:
-        try:
-            frames.send_with_descriptors(self._control, wire.pack(order), descriptors)
-        except OSError as error:
-            raise HostGone(str(error)) from error
-
-    def _receive(self) -> orders.Answer:
-        try:
-            payload = frames.receive(self._control.recv)
-            if payload is None:
-                raise HostGone("the warm host has ended")
-            answer: orders.Answer = wire.unpack(payload, orders.Answer)
-        except (OSError, BrokenFrame, WireError) as error:
-            raise HostGone(str(error)) from error
-        return answer
-
     def close(self) -> None:
         """Ends the host and with it every student process."""
         self.watch.close()
-        self._control.close()
+        self._line.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.process, 0)
-
-
-class LeaderGone(Exception):
-    """The leader has ended or does not answer: submitted code can do that where there is no PID namespace."""
 
 
 class LeaderClient(TopicProcesses):
@@ -133,29 +137,22 @@ class LeaderClient(TopicProcesses):
         process: the leader's process id.
     """
 
-    def __init__(
-        self,
-        host: HostClient,
-        topic: str,
-        files: Mapping[str, bytes],
-        bindings: Sequence[tuple[str, str]] | None = None,
-    ) -> None:
-        super().__init__(topic, files, bindings)
+    def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
+        super().__init__(host, topic, files, bindings)
         self._host = host
-        self.layers = host.layers
         self._endings: dict[int, int] = {}
         self._started: set[int] = set()
         self._open()
 
     def _open(self) -> None:
-        self._sock, theirs = socket.socketpair()
+        ours, theirs = socket.socketpair()
+        self._line = _Line(ours, FromLeader, LeaderGone)
         with theirs:
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
         self._held_too_much = 0
         self._host.watch.add(self)
-        setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers)
-        self._send(setup)
+        self._send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
 
     def start_afresh(self) -> StudentProcess:
         if "pid-namespace" not in self.layers:
@@ -180,43 +177,27 @@ class LeaderClient(TopicProcesses):
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
         self._count += 1
-        ours, theirs = socket.socketpair()
-        prints = Prints(self._host.limits.print_bytes)
-        errors = prints if afresh else Prints(self._host.limits.print_bytes)
-        dumps = Prints(DUMP_BYTES)
-        arena = Arena.create() if afresh else None
-        events = Prints(audit.MOST_BYTES + 1)
-        try:
+        with contextlib.ExitStack() as on_failure:
+            limit = self._host.limits.print_bytes
+            prints = Prints(limit)
+            errors = prints if afresh else Prints(limit)
+            outputs = [prints, errors, Prints(DUMP_BYTES), Prints(audit.MOST_BYTES + 1)]
+            arena = Arena.create()
+            ours, theirs = socket.socketpair()
+            for close in (*(output.close for output in outputs), arena.close, ours.close):
+                on_failure.callback(close)
+            bindings = None if self.bindings is None else list(self.bindings)
             with theirs:
-                roles = {
-                    "calls": theirs.fileno(),
-                    "prints": prints.writer,
-                    "errors": errors.writer if errors is not prints else os.dup(prints.writer),
-                    "dumps": dumps.writer,
-                }
-                if arena is not None:
-                    roles |= {"arena": arena.descriptor, "events": events.writer}
-                bindings = None if self.bindings is None else list(self.bindings)
-                order = Start(self._count, [*roles], imports, afresh, bindings, self.definitions)
-                try:
-                    self._send(order, [*roles.values()])
-                finally:
-                    if errors is prints:
-                        os.close(roles["errors"])
-            for pipe in (prints, errors, dumps, events):
-                pipe.close_writer()
+                descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
+                self._send(Start(self._count, imports, afresh, bindings, self.definitions), descriptors)
+            for output in outputs:
+                output.close_writer()
             inner = self._receive(Forked).process
-        except BaseException:
-            ours.close()
-            for pipe in (prints, errors, dumps, events):
-                pipe.close()
-            if arena is not None:
-                arena.close()
-            raise
+            on_failure.pop_all()
         below = process_tree.descendants(self.process)
         pid = process_tree.find_by_inner_id(below, inner) or -1
         self._started.add(pid)
-        return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, events, arena)
+        return StudentProcess(self, self._count, pid, ours, outputs, arena)
 
     def keep_files(self) -> None:
         with contextlib.suppress(LeaderGone):
@@ -227,11 +208,7 @@ class LeaderClient(TopicProcesses):
         self._receive(Tidied)
 
     def effort(self) -> Effort:
-        """The work of all processes of the submission up to now."""
         return process_tree.effort(process_tree.descendants(self.process))
-
-    def deadline(self, seconds: float) -> Deadline:
-        return Deadline(seconds, self.effort)
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
         below = [pid for pid in process_tree.descendants(self.process) if pid not in self._started]
@@ -249,14 +226,11 @@ class LeaderClient(TopicProcesses):
         except LeaderGone:
             process_tree.kill_tree_below(self.process)
 
-    def wait(self, number: int) -> None:
+    def exit_code(self, number: int) -> int | None:
         until = time.monotonic() + END_SECONDS
         with contextlib.suppress(LeaderGone):
             while number not in self._endings:
                 self._take(until)
-
-    def exit_code(self, number: int) -> int | None:
-        self.wait(number)
         return self._endings.get(number)
 
     def watch(self) -> None:
@@ -271,11 +245,7 @@ class LeaderClient(TopicProcesses):
         self._kill()
 
     def _send(self, message: Any, descriptors: Sequence[int] = ()) -> None:
-        try:
-            self._sock.settimeout(START_SECONDS)
-            frames.send_with_descriptors(self._sock, wire.pack(message), descriptors)
-        except OSError as error:
-            raise LeaderGone from error
+        self._line.send(message, descriptors, START_SECONDS)
 
     def _receive(self, kind: type[T]) -> T:
         until = time.monotonic() + START_SECONDS
@@ -284,18 +254,14 @@ class LeaderClient(TopicProcesses):
         return message
 
     def _take(self, until: float) -> FromLeader:
-        try:
-            self._sock.settimeout(max(until - time.monotonic(), 0.001))
-            message: FromLeader = wire.unpack(frames.receive(self._sock.recv) or b"", FromLeader)
-        except (OSError, WireError, BrokenFrame) as error:
-            raise LeaderGone from error
+        message: FromLeader = self._line.receive(max(until - time.monotonic(), 0.001))
         if isinstance(message, Ended):
             self._endings[message.number] = message.code
         return message
 
     def close(self) -> None:
         self._host.watch.remove(self)
-        self._sock.close()
+        self._line.close()
         self._kill()
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
         os.close(self._handle)

@@ -1,39 +1,68 @@
-"""The warm host: holds torch, and forks sandboxed student processes.
+"""The warm host, which holds torch and forks sandboxes, and the leader, the first process in each of them.
 
-It stays outside the sandbox and never runs submitted code, never imports checks or solutions, and starts no thread:
-a process with threads cannot fork safely. The judge asks, the host answers, one message at a time. The judge measures
-and ends the processes; if the judge is gone, the host ends it.
+Neither runs submitted code or imports a submission, so their messages can be believed; neither holds a check or an
+expected answer, and neither starts a thread: a process with threads cannot fork safely. The judge asks, they answer;
+the judge measures and ends the processes. If the judge is gone, the host ends them.
 """
 
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
-from grader.border import frames, wire
+from grader.border import frames, messages, wire
+from grader.border.messages import FromLeader, SetUp, Start
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.sandbox import Sandbox
 from grader.student import orders
-from grader.student.leader import lead
-from grader.student.preparation import CannotLoad, load_modules
-from grader.student.process import note_modules
+from grader.student.process import CannotLoad, StudentTask, hide_grader, live, load_modules, note_modules
+from grader.student.work_folder import WorkFolder, remove_all
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def start_host() -> tuple[socket.socket, int]:
+    """Forks the host off this process, which must be single-threaded and hold neither checks nor solutions.
+
+    Returns:
+        The socket to give orders on, and the host's process id.
+    """
+    torch.set_num_threads(1)
+    ours, theirs = socket.socketpair()
+    process = os.fork()
+    if process:
+        theirs.close()
+        return ours, process
+    try:
+        ours.close()
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        kernel.close_all_but({0, 1, 2, theirs.fileno()})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.disable()  # while the host gets ready
+        WarmHost(theirs).run()
+    finally:
+        os._exit(0)
 
 
 class WarmHost:
-    """Serves one judge over a socket until the judge closes it."""
+    """Serves one judge over a socket until the judge closes it. It stays outside the sandbox."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._leaders: set[int] = set()
         self._sandbox: Sandbox | None = None
-        self._testkit: Mapping[str, ModuleType] = {}
-        self._kit: dict[str, ModuleType] = {}
+        self._modules: Mapping[str, ModuleType] = {}
+        self._kit: Mapping[str, ModuleType] = {}
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
@@ -58,39 +87,39 @@ class WarmHost:
             if self._sandbox is not None:
                 self._sandbox.close()
 
-    def _prepare(self, order: orders.Prepare) -> orders.Ready | orders.Refused:
-        real = order.devices != "simulated"
-        before = _threads()
+    def _prepare(self, order: orders.Prepare) -> orders.Answer:
+        before = process_tree.count_threads(os.getpid())
 
         def check_threads(what: str) -> None:
-            if _threads() > before:
+            if process_tree.count_threads(os.getpid()) > before:
                 raise CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
 
         try:
-            self._testkit, self._kit = load_modules(order, check_threads)
+            self._modules, self._kit = load_modules(order, check_threads)
         except CannotLoad as error:
             return orders.Refused(str(error))
-        self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
+        hidden = [Path(path) for path in order.hidden]
+        self._sandbox = Sandbox(limits=order.limits, hidden=hidden, gpus=order.devices != "simulated")
         note_modules()
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
-        return orders.Ready(self._sandbox.layers)
+        return orders.Ready(layers=self._sandbox.layers)
 
-    def _spawn(self, descriptor: int) -> orders.Spawned | orders.Refused:
+    def _spawn(self, descriptor: int) -> orders.Answer:
         assert self._sandbox is not None
         self._reap(os.WNOHANG)
 
-        def child() -> None:
-            lead(socket.socket(fileno=descriptor), self._testkit, self._kit)
+        def lead() -> None:
+            Leader(socket.socket(fileno=descriptor), self._modules, self._kit).run()
 
         try:
-            leader = self._sandbox.fork(child, [descriptor])
+            leader = self._sandbox.fork(lead, [descriptor])
         except OSError as error:
             return orders.Refused(str(error))
         finally:
             os.close(descriptor)
         self._leaders.add(leader)
-        return orders.Spawned(leader)
+        return orders.Ready(process=leader)
 
     def _reap(self, options: int) -> None:
         """Forgets the leaders that the judge has ended."""
@@ -99,37 +128,103 @@ class WarmHost:
                 self._leaders.discard(ended)
 
 
-def _threads() -> int:
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        return 0
+class Leader:
+    """Forks the student processes of a topic, reaps them, and tidies their work folder; its process is its own.
 
+    In a PID namespace it is the first process: when it ends, all below it ends.
 
-def start_host() -> tuple[socket.socket, int]:
-    """Forks the host off this process, which must be single-threaded and hold neither checks nor solutions.
-
-    Returns:
-        The socket to give orders on, and the host's process id.
+    Args:
+        control: the judge's orders come here; the first one is `SetUp`.
+        modules: those whose functions a check may run, by name.
+        kit: those of them that are the course's own.
     """
-    torch.set_num_threads(1)
-    ours, theirs = socket.socketpair()
-    process = os.fork()
-    if process:
-        theirs.close()
-        return ours, process
-    try:
-        ours.close()
-        _close_inherited(theirs.fileno())
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        gc.disable()  # while the host gets ready
-        WarmHost(theirs).run()
-    finally:
-        os._exit(0)
 
+    def __init__(
+        self, control: socket.socket, modules: Mapping[str, ModuleType], kit: Mapping[str, ModuleType]
+    ) -> None:
+        self._control = control
+        self._modules = modules
+        self._kit = kit
+        self._folder = WorkFolder(Path.cwd())
+        self._numbers: dict[int, int] = {}
+        self._hidden: Mapping[str, ModuleType] = {}
 
-def _close_inherited(keep: int) -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    kernel.close_all_but({0, 1, 2, keep})
+    def run(self) -> None:
+        """Obeys orders until the judge has closed the socket."""
+        if (payload := frames.receive(self._control.recv)) is None:
+            return
+        self._setup: SetUp = wire.unpack(payload, SetUp)
+        sys.dont_write_bytecode = True
+        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        while True:
+            sources: list[socket.socket | int] = [self._control, woken]
+            ready = select.select(sources, [], [])[0]
+            if woken in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(woken, 4096)
+                self._reap(os.WNOHANG)
+            if self._control in ready:
+                payload, descriptors = frames.receive_with_descriptors(self._control)
+                if payload is None:
+                    return
+                self._obey(wire.unpack(payload, messages.Order), descriptors)
+
+    def _obey(self, order: messages.Order, descriptors: list[int]) -> None:
+        match order:
+            case Start():
+                self._start(order, descriptors)
+            case messages.Stop(number):
+                for process, known in self._numbers.items():
+                    if known == number:
+                        os.kill(process, signal.SIGKILL)
+            case messages.Keep():
+                self._folder.keep()
+            case messages.Tidy():
+                self._folder.tidy()
+                self._empty_shared_memory()
+                self._send(messages.Tidied())
+
+    def _start(self, order: Start, descriptors: list[int]) -> None:
+        if order.afresh:
+            self._end_all()
+            self._empty_shared_memory()
+            self._folder.renew(self._setup.files)
+        if order.imports and not self._hidden and order.bindings is None:
+            self._hidden = hide_grader(self._kit)  # here for all: it writes to memory that each would copy
+        process = os.fork()
+        if not process:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            task = StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._hidden)
+            live(task, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._numbers[process] = order.number
+        self._send(messages.Forked(order.number, process))
+
+    def _end_all(self) -> None:
+        """Ends every process of the sandbox but this one."""
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpid() == 1:
+                os.kill(-1, signal.SIGKILL)
+        for process in self._numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._reap(0)
+
+    def _reap(self, options: int) -> None:
+        """Takes the ends of processes, of those too whose parents have ended before them."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, options))[0]:
+                if (number := self._numbers.pop(ended[0], None)) is not None:
+                    self._send(messages.Ended(number, os.waitstatus_to_exitcode(ended[1])))
+
+    def _empty_shared_memory(self) -> None:
+        """The next exercise finds shared memory as the first did."""
+        if self._setup.own_shared_memory:
+            remove_all(_SHARED_MEMORY, set())
+
+    def _send(self, message: FromLeader) -> None:
+        frames.send(self._control, wire.pack(message))

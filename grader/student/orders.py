@@ -26,37 +26,34 @@ class Prepare(msgspec.Struct, frozen=True, tag=True):
 
 
 class Spawn(msgspec.Struct, frozen=True, tag=True):
-    """Starts a topic's leader, whose socket comes with the order. Answers: `Spawned`, `Refused`."""
+    """Starts a topic's leader, whose socket comes with the order. Answers: `Ready`, `Refused`."""
 
 
 Order: TypeAlias = Prepare | Spawn
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """All is loaded.
+    """All is loaded, or the leader has been started.
 
     Attributes:
         layers: those of the sandbox, which all processes get that the host forks; none for a spawned process.
-        process: the id of a spawned process, which on Windows is not that of the program that was started.
+        process: the id of the leader, or of a spawned process, which on Windows is not that of the program started.
+        token: by which the judge knows a spawned process.
     """
 
     layers: tuple[str, ...] = ()
     process: int = 0
-
-
-class Spawned(msgspec.Struct, frozen=True, tag=True):
-    """The leader has been started; ``process`` is its id."""
-
-    process: int
+    token: bytes = b""
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
     """The course's ``preload`` or kit cannot be loaded, or no process can be started."""
 
     reason: str
+    token: bytes = b""
 
 
-Answer: TypeAlias = Ready | Spawned | Refused
+Answer: TypeAlias = Ready | Refused
 
 
 # ---------------------------------------------------------------- a spawned process, before it imports submitted code
@@ -74,14 +71,12 @@ class Begin(msgspec.Struct, frozen=True, tag=True):
 
     Attributes:
         folder: the work folder, where the submission's files are; in ``setup`` they have no content.
-        outputs: the files for standard output, standard error, and where it is when it is asked.
-        arena: the file with the memory shared with the judge; empty for none.
-        events: the file for notes on the actions of submitted code; empty for none.
+        outputs: the files for standard output, standard error, its stack when it is asked, and notes on its actions.
+        arena: the file with the memory shared with the judge.
     """
 
     setup: SetUp
     start: Start
     folder: str
-    outputs: tuple[str, str, str]
+    outputs: list[str]
     arena: str
-    events: str

@@ -1,14 +1,16 @@
-"""The judge's side of a student process, a transport with a deadline; and of a topic's processes, however started."""
+"""The judge's side of a process that answers requests on a socket of its own: a student process, sandboxed or not."""
 
 from __future__ import annotations
 
 import abc
 import contextlib
+import os
 import re
 import select
 import socket
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -16,12 +18,9 @@ from grader.border import wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import (
-    MEMORY_SHORT,
     BadReply,
     ImportFailure,
-    KilledBySystem,
     NoAnswer,
-    OutOfMemory,
     SubmissionCrashed,
     SubmissionRaised,
     SubmissionTimeout,
@@ -30,17 +29,16 @@ from grader.border.failures import (
     out_of_memory,
     raised_error,
 )
-from grader.border.frames import frame
-from grader.border.messages import Definitions, Imported, Raised
-from grader.border.transport import Process
-from grader.machine import memory_kills
+from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.messages import Imported, Raised
+from grader.border.transport import Activity, Process
+from grader.locks import lock
 from grader.results import Flag, Frame
+from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.student import audit
-from grader.student.endings import how_it_ended
-from grader.student.one_at_a_time import one_at_a_time
+from grader.student.interfaces import TopicProcesses
 from grader.student.prints import Prints
-from grader.student.socket_process import SocketProcess
 
 DUMP_SECONDS: Final = 2.0
 """How long a process whose time is over may take to write where it is (s)."""
@@ -52,128 +50,102 @@ _OUTERMOST: Final = ("in serve", "in import_and_serve")
 """What a whole stack dump ends with: one of these functions of the student process calls submitted code."""
 
 
-class TopicProcesses(abc.ABC):
-    """The processes of one topic of one submission, which share a work folder.
+class SocketProcess(abc.ABC):
+    """The part of a `Process` that is the same wherever it runs. Never waits.
 
     Args:
-        files: the submission's files by name.
-        bindings: for the course's own wrong answers: which name is answered by which of them; None for a submission.
-
-    Attributes:
-        definitions: how processes import the topic from now on; None: as it is.
-        layers: those of the sandbox; none if there is no sandbox.
+        pid: its process id here.
+        outputs: its prints, its errors, where it writes its stack, and others that are closed with it.
     """
 
-    layers: tuple[str, ...] = ()
+    def __init__(self, pid: int, sock: socket.socket, *outputs: Prints) -> None:
+        self.pid = pid
+        self._sock = sock
+        self._outputs = outputs
+        self._prints, self._errors, self._dumps = outputs[:3]
+        self._replies = FrameReader()
+        self._unsent = bytearray()
+        sock.setblocking(False)
 
-    def __init__(self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None) -> None:
-        self.bindings = bindings
-        self.definitions: Definitions | None = None
-        self._topic = topic
-        self._files = files
-        self._count = 0
-        self._held_too_much = 0  # bytes
-        self._memory_kills = memory_kills()
+    def sources(self) -> list[int]:
+        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.is_open)]
 
-    @abc.abstractmethod
-    def deadline(self, seconds: float) -> Deadline:
-        """This many seconds of the processes' own time, from now on."""
+    def post(self, request: bytes) -> None:
+        self._unsent += frame(request)
+        self._send()
 
-    @abc.abstractmethod
-    def start_afresh(self) -> StudentProcess:
-        """Ends every process, makes the work folder new, and starts a process that imports the topic.
+    def poll(self) -> bytes | None:
+        self._send()
+        for source in (self._prints, self._errors):
+            source.drain()
+        if (reply := self._taken()) is None and select.select([self._sock], [], [], 0)[0]:
+            self._read()
+            reply = self._taken()
+        return reply
 
-        Raises:
-            HostGone: no process can be started.
-        """
+    def stacks(self) -> str:
+        return self._dumps.seen()
 
-    @abc.abstractmethod
-    def start(self, *, imports: bool = True) -> StudentProcess:
-        """Starts a further process.
+    def activity(self) -> Activity:
+        return Activity(*process_tree.activity(self.pid))
 
-        Raises:
-            SubmissionCrashed: it cannot be started.
-        """
-
-    @abc.abstractmethod
-    def ask_where(self, process: StudentProcess) -> None:
-        """Makes a process write where it is."""
-
-    @abc.abstractmethod
-    def stop(self, process: StudentProcess) -> None:
-        """Ends a process."""
-
-    def wait(self, number: int) -> None:  # noqa: B027 - for those that must wait
-        """Returns when a process has ended; soon in any case."""
+    def prints(self) -> tuple[str, str]:
+        return self._prints.take(), self._errors.take()
 
     @abc.abstractmethod
-    def exit_code(self, number: int) -> int | None:
-        """The exit code of a process, or minus the signal that ended it; None if that is not known soon."""
+    def _crash(self, reason: str) -> SubmissionCrashed:
+        """The crash that the end of the process is, or its bad reply, for the reason given."""
 
-    def why_it_ended(self, number: int) -> SubmissionCrashed:
-        """The crash that the end of a process comes to."""
-        if self._held_too_much:
-            held, self._held_too_much = self._held_too_much, 0
-            return OutOfMemory(held=held)
-        why = how_it_ended(self.exit_code(number), memory_was_short=memory_kills() > self._memory_kills)
-        return KilledBySystem(why) if why == MEMORY_SHORT else SubmissionCrashed(why)
+    def _send(self) -> None:
+        """Sends as much as is possible now; if nobody reads, `_read` will say so."""
+        if self._unsent:
+            try:
+                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
+                del self._unsent[:sent]
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._unsent.clear()
 
-    @abc.abstractmethod
-    def keep_files(self) -> None:
-        """The files that are in the work folder now stay when it is tidied."""
+    def _read(self) -> None:
+        try:
+            data = self._sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            raise self._crash("")
+        self._replies.feed(data)
 
-    @abc.abstractmethod
-    def tidy(self) -> None:
-        """Removes the files that calls have left in the work folder.
-
-        Raises:
-            LeaderGone: the process that does so does not answer.
-        """
-
-    @abc.abstractmethod
-    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more is running than the judge started: another process, or more threads in the main one."""
-
-    @abc.abstractmethod
-    def watch(self) -> None:
-        """Ends the processes if they hold too much memory; another thread calls it."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Ends all processes."""
+    def _taken(self) -> bytes | None:
+        try:
+            return self._replies.next()
+        except BrokenFrame as error:
+            raise self._crash(str(error)) from None
 
 
 class StudentProcess(SocketProcess):
-    """A process that answers calls; a `Transport`, a `Starter` and a `Process`.
+    """A process that answers calls within a deadline; a `Transport`, a `Starter` and a `Process`.
 
     Args:
-        number: its number for the leader.
-        pid: its process id here.
+        number: its number among the processes of the topic.
+        outputs: its prints, its errors, its stack, and notes on the actions of submitted code.
 
     Attributes:
         deadline: when the time of the running check is over.
         alive: whether the process may still answer.
-        arena: the memory shared with the process, if any.
+        arena: the memory shared with the process.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
         imported: the parts that were left out of the topic, as the process says: it is the submission's word.
     """
 
     def __init__(
-        self,
-        team: TopicProcesses,
-        number: int,
-        pid: int,
-        sock: socket.socket,
-        prints: Prints,
-        errors: Prints,
-        dumps: Prints,
-        events: Prints,
-        arena: Arena | None,
+        self, team: TopicProcesses, number: int, pid: int, sock: socket.socket, outputs: list[Prints], arena: Arena
     ) -> None:
-        super().__init__(pid, sock, prints, errors, dumps)
+        super().__init__(pid, sock, *outputs)
         self._team = team
         self.number = number
-        self._events = events
         self.arena = arena
         self._further: list[StudentProcess] = []
         self._outside: StudentProcess | None = None
@@ -208,11 +180,6 @@ class StudentProcess(SocketProcess):
 
     # ---------------------------------------------------------------- one call after the other
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """The layers of the sandbox that the process is in."""
-        return self._team.layers
-
     def allow(self, seconds: float) -> None:
         """Lets the running check take ``seconds`` from now, if it has less time left."""
         self.deadline.allow(seconds)
@@ -233,6 +200,7 @@ class StudentProcess(SocketProcess):
         """Like `call`, in a process beside this one that never imports the submission."""
         if self._outside is None or not self._outside.alive:
             self._outside = self._team.start(imports=False)
+            self._further.append(self._outside)
             self._outside.deadline = self.deadline
             self._outside._next_reply()
         self._outside.deadline = self.deadline
@@ -245,10 +213,9 @@ class StudentProcess(SocketProcess):
         return [*started]
 
     def _next_reply(self) -> bytes:
-        while True:
-            if (reply := self._taken()) is not None:
-                return reply
+        while (reply := self._taken()) is None:
             self._wait()
+        return reply
 
     def _wait(self) -> None:
         """Sends and reads as much as is possible now, and otherwise sleeps until one of the two is."""
@@ -276,14 +243,13 @@ class StudentProcess(SocketProcess):
         self.ask_where()
         until = time.monotonic() + DUMP_SECONDS
         # The dump comes in pieces, innermost frame first.
-        while time.monotonic() < until and not any(name in self._dumps.seen() for name in _OUTERMOST):
+        while time.monotonic() < until and not any(name in self.stacks() for name in _OUTERMOST):
             if not self._dumps.wait(0.05):
                 break
+        lines = re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES])
         self.stopped_at = tuple(
             Frame(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function))
-            for name, line, function in re.findall(
-                r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES]
-            )[:MAX_DUMP_LINES]
+            for name, line, function in lines[:MAX_DUMP_LINES]
         )
 
     def take_prints(self) -> str:
@@ -293,7 +259,7 @@ class StudentProcess(SocketProcess):
 
     def flags(self) -> list[Flag]:
         """The actions of submitted code here that no exercise needs, as far as its process says."""
-        return audit.read(self._events.seen().encode())
+        return audit.read(self._outputs[3].seen().encode())
 
     def add_prints(self, text: str) -> None:
         """Adds the prints of further processes to those that the student is shown."""
@@ -301,7 +267,7 @@ class StudentProcess(SocketProcess):
 
     def own_network(self) -> AbstractContextManager[None]:
         """Keeps others of this user from opening ports meanwhile, where the sandbox has no network of its own."""
-        return contextlib.nullcontext() if "net-namespace" in self.layers else one_at_a_time()
+        return contextlib.nullcontext() if "net-namespace" in self._team.layers else one_at_a_time()
 
     # ---------------------------------------------------------------- several processes at a time
 
@@ -327,11 +293,11 @@ class StudentProcess(SocketProcess):
         self.close()
 
     def wait(self) -> None:
-        self._team.wait(self.number)
+        self._team.exit_code(self.number)
 
     def end_others(self) -> None:
         """Ends the processes that were started by way of this one."""
-        for other in [*self._further, *([self._outside] if self._outside else [])]:
+        for other in self._further:
             other.end()
         self._further.clear()
         self._outside = None
@@ -341,7 +307,22 @@ class StudentProcess(SocketProcess):
         """Closes the socket, the pipes and the arena of the process."""
         self.alive = False
         self._sock.close()
-        for pipe in (self._prints, self._errors, self._dumps, self._events):
+        for pipe in self._outputs:
             pipe.close()
-        if self.arena is not None:
-            self.arena.close()
+        self.arena.close()
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Only one process of this user is in here at a time, where the system has locks.
+
+    Submissions choose fixed ports, and the graders of a user may share a network.
+    """
+    with contextlib.ExitStack() as stack:
+        user = os.getuid() if hasattr(os, "getuid") else ""  # on Windows, each user has a folder for temporary files
+        path = os.path.join(tempfile.gettempdir(), f"torchkata-ranks-{user}.lock")
+        with contextlib.suppress(OSError):
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            stack.callback(os.close, fd)
+            lock(fd)
+        yield

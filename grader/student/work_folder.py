@@ -6,7 +6,6 @@ Never follows a symbolic link out of it.
 import contextlib
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,15 +36,6 @@ class WorkFolder:
             path = self.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-
-
-def forget_listing(folder: Path) -> None:
-    """Makes an ``import`` list a folder again.
-
-    ``importlib.invalidate_caches`` does so for all folders, which a fork pays for: it writes to the memory of each.
-    """
-    for known in [path for path in sys.path_importer_cache if path.startswith(str(folder))]:
-        del sys.path_importer_cache[known]
 
 
 def remove_all(folder: Path, keep: set[str]) -> None:

@@ -67,7 +67,7 @@ def real_messages() -> list[bytes]:
         Tidied(),
         Forked(3, 41),
         Ended(3, -9),
-        Start(2, ["calls"], bindings=[("gram", "other")]),
+        Start(2, bindings=[("gram", "other")]),
     ]
     return [wire.pack(message) for message in [*trees, *others]]
 

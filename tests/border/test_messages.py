@@ -46,7 +46,7 @@ FROM_STUDENT = Reply | Imported | FromLeader
         (Missing("gram"), Reply),
         (TooLarge("nested"), Reply),
         (SetUp("tensor_ops", {"tensor_ops.py": b"import torch\n"}, True), SetUp),
-        (Start(3, ["calls", "prints"], bindings=[("gram", "columns")]), Order),
+        (Start(3, bindings=[("gram", "columns")]), Order),
         (Stop(3), Order),
         (Keep(), Order),
         (Tidy(), Order),
