@@ -147,12 +147,6 @@ class Start(_Message, frozen=True, tag="start"):
     definitions: Definitions | None = None
 
 
-class Stop(_Message, frozen=True, tag="stop"):
-    """Ends one student process. No answer but its `Ended`."""
-
-    number: int
-
-
 class Keep(_Message, frozen=True, tag="keep"):
     """`Tidy` does not remove the files that are in the work folder now. No answer."""
 
@@ -161,7 +155,7 @@ class Tidy(_Message, frozen=True, tag="tidy"):
     """Removes the files that calls have left in the work folder. Answer: `Tidied`."""
 
 
-Order: TypeAlias = Start | Stop | Keep | Tidy
+Order: TypeAlias = Start | Keep | Tidy
 
 
 class Forked(_Message, frozen=True, tag="forked"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.judge.judge import Judge
     from grader.results import ExerciseResult
-    from grader.student.interfaces import Host
+    from grader.student.student_process import Host
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
@@ -95,7 +95,7 @@ class _Server:
     def serve(self, judge: Judge) -> int:
         """Serves until standard input ends; the worker's exit code."""
         from grader.errors import UserError
-        from grader.student.interfaces import HostGone
+        from grader.student.student_process import HostGone
 
         gc.freeze()
         gc.enable()

@@ -35,7 +35,7 @@ from grader.judge.topic_desk import TopicDesk
 from grader.pictures import Picture
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student import late_dynamo
-from grader.student.interfaces import Host
+from grader.student.student_process import Host
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")

@@ -32,8 +32,7 @@ from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
 from grader.student.forked import LeaderGone
-from grader.student.interfaces import Host
-from grader.student.student_process import StudentProcess
+from grader.student.student_process import Host, StudentProcess
 
 FIRST_TRY: Final = 0.4
 """The part of its time that a check gets in a process that earlier exercises have used."""

@@ -11,7 +11,7 @@ from grader.sandbox.offered import why_not_forked
 
 if TYPE_CHECKING:
     from grader.sandbox.limits import Limits
-    from grader.student.interfaces import Host
+    from grader.student.student_process import Host
 
 Engine = Literal["forked", "portable"]
 

@@ -19,17 +19,16 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import MEMORY_SHORT, KilledBySystem, SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
+from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Tidied, Tidy
 from grader.errors import UserError
 from grader.machine import memory_kills
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
-from grader.student import audit, orders
-from grader.student.interfaces import END_SECONDS, Bindings, Host, HostGone, TopicProcesses
+from grader.student import audit, student_process
 from grader.student.prints import Prints
-from grader.student.process import DUMP_SIGNAL
-from grader.student.student_process import DUMP_BYTES, StudentProcess
+from grader.student.process import DUMP_SIGNAL, Answer, Prepare, Ready, Refused, Spawn
+from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
 
 T = TypeVar("T", bound=FromLeader)
 
@@ -86,24 +85,20 @@ class HostClient(Host):
 
     def __init__(self, control: socket.socket, process: int, limits: Limits) -> None:
         super().__init__(limits)
-        self._line = _Line(control, orders.Answer, HostGone)
+        self._line = _Line(control, Answer, HostGone)
         self.process = process
-        self._is_preparing = False
         self.baseline = 0
 
-    def _send_settings(self, order: orders.Prepare) -> None:
+    def _send_settings(self, order: Prepare) -> None:
         self._line.send(order)
-        self._is_preparing = True
 
     def finish_preparing(self) -> None:
-        if self._is_preparing:
-            self._is_preparing = False
-            match self._line.receive():
-                case orders.Refused(reason):
-                    raise UserError(f"course.toml: {reason}")
-                case orders.Ready(layers):
-                    self.layers = layers
-                    self.baseline = process_tree.memory_of([self.process], 0)
+        match self._line.receive():
+            case Refused(reason):
+                raise UserError(f"course.toml: {reason}")
+            case Ready(layers):
+                self.layers = layers
+                self.baseline = process_tree.memory_of([self.process], 0)
 
     def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> LeaderClient:
         """A new leader for one topic of a submission."""
@@ -115,16 +110,16 @@ class HostClient(Host):
         Raises:
             HostGone: no process could be started.
         """
-        self._line.send(orders.Spawn(), [control.fileno()])
+        self._line.send(Spawn(), [control.fileno()])
         match self._line.receive():
-            case orders.Ready(process=process):
+            case Ready(process=process):
                 return process
             case answer:
                 raise HostGone(f"cannot start a student process: {answer}")
 
     def close(self) -> None:
         """Ends the host and with it every student process."""
-        self.watch.close()
+        super().close()
         self._line.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.process, 0)
@@ -137,9 +132,10 @@ class LeaderClient(TopicProcesses):
         process: the leader's process id.
     """
 
+    _host: HostClient
+
     def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
-        self._host = host
         self._endings: dict[int, int] = {}
         self._started: set[int] = set()
         self._open()
@@ -151,7 +147,7 @@ class LeaderClient(TopicProcesses):
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
         self._held_too_much = 0
-        self._host.watch.add(self)
+        self._host.topics.add(self)
         self._send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
 
     def start_afresh(self) -> StudentProcess:
@@ -181,7 +177,7 @@ class LeaderClient(TopicProcesses):
             limit = self._host.limits.print_bytes
             prints = Prints(limit)
             errors = prints if afresh else Prints(limit)
-            outputs = [prints, errors, Prints(DUMP_BYTES), Prints(audit.MOST_BYTES + 1)]
+            outputs = [prints, errors, Prints(student_process.DUMP_BYTES), Prints(audit.MOST_BYTES + 1)]
             arena = Arena.create()
             ours, theirs = socket.socketpair()
             for close in (*(output.close for output in outputs), arena.close, ours.close):
@@ -216,18 +212,18 @@ class LeaderClient(TopicProcesses):
 
     def ask_where(self, process: StudentProcess) -> None:
         assert DUMP_SIGNAL is not None
-        if process.pid in process_tree.descendants(self.process):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, DUMP_SIGNAL)
+        self._signal(process, DUMP_SIGNAL)
 
     def stop(self, process: StudentProcess) -> None:
-        try:
-            self._send(Stop(process.number))
-        except LeaderGone:
-            process_tree.kill_tree_below(self.process)
+        self._signal(process, signal.SIGKILL)
+
+    def _signal(self, process: StudentProcess, number: int) -> None:
+        if process.pid in process_tree.descendants(self.process):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, number)
 
     def exit_code(self, number: int) -> int | None:
-        until = time.monotonic() + END_SECONDS
+        until = time.monotonic() + student_process.END_SECONDS
         with contextlib.suppress(LeaderGone):
             while number not in self._endings:
                 self._take(until)
@@ -260,7 +256,7 @@ class LeaderClient(TopicProcesses):
         return message
 
     def close(self) -> None:
-        self._host.watch.remove(self)
+        self._host.topics.discard(self)
         self._line.close()
         self._kill()
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one

@@ -22,8 +22,7 @@ from grader.border import frames, messages, wire
 from grader.border.messages import FromLeader, SetUp, Start
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.sandbox import Sandbox
-from grader.student import orders
-from grader.student.process import CannotLoad, StudentTask, hide_grader, live, load_modules, note_modules
+from grader.student import process
 from grader.student.work_folder import WorkFolder, remove_all
 
 _SHARED_MEMORY = Path("/dev/shm")
@@ -37,10 +36,10 @@ def start_host() -> tuple[socket.socket, int]:
     """
     torch.set_num_threads(1)
     ours, theirs = socket.socketpair()
-    process = os.fork()
-    if process:
+    pid = os.fork()
+    if pid:
         theirs.close()
-        return ours, process
+        return ours, pid
     try:
         ours.close()
         null = os.open(os.devnull, os.O_RDWR)
@@ -71,10 +70,10 @@ class WarmHost:
                 payload, descriptors = frames.receive_with_descriptors(self._control)
                 if payload is None:
                     return
-                match wire.unpack(payload, orders.Order):
-                    case orders.Prepare() as order:
-                        answer: orders.Answer = self._prepare(order)
-                    case orders.Spawn():
+                match wire.unpack(payload, process.HostOrder):
+                    case process.Prepare() as order:
+                        answer: process.Answer = self._prepare(order)
+                    case process.Spawn():
                         answer = self._spawn(*descriptors)
                 frames.send(self._control, wire.pack(answer))
         except (BrokenPipeError, ConnectionResetError):
@@ -87,25 +86,25 @@ class WarmHost:
             if self._sandbox is not None:
                 self._sandbox.close()
 
-    def _prepare(self, order: orders.Prepare) -> orders.Answer:
+    def _prepare(self, order: process.Prepare) -> process.Answer:
         before = process_tree.count_threads(os.getpid())
 
         def check_threads(what: str) -> None:
             if process_tree.count_threads(os.getpid()) > before:
-                raise CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
+                raise process.CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
 
         try:
-            self._modules, self._kit = load_modules(order, check_threads)
-        except CannotLoad as error:
-            return orders.Refused(str(error))
+            self._modules, self._kit = process.load_modules(order, check_threads)
+        except process.CannotLoad as error:
+            return process.Refused(str(error))
         hidden = [Path(path) for path in order.hidden]
         self._sandbox = Sandbox(limits=order.limits, hidden=hidden, gpus=order.devices != "simulated")
-        note_modules()
+        process.note_modules()
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
-        return orders.Ready(layers=self._sandbox.layers)
+        return process.Ready(layers=self._sandbox.layers)
 
-    def _spawn(self, descriptor: int) -> orders.Answer:
+    def _spawn(self, descriptor: int) -> process.Answer:
         assert self._sandbox is not None
         self._reap(os.WNOHANG)
 
@@ -115,11 +114,11 @@ class WarmHost:
         try:
             leader = self._sandbox.fork(lead, [descriptor])
         except OSError as error:
-            return orders.Refused(str(error))
+            return process.Refused(str(error))
         finally:
             os.close(descriptor)
         self._leaders.add(leader)
-        return orders.Ready(process=leader)
+        return process.Ready(process=leader)
 
     def _reap(self, options: int) -> None:
         """Forgets the leaders that the judge has ended."""
@@ -175,10 +174,6 @@ class Leader:
         match order:
             case Start():
                 self._start(order, descriptors)
-            case messages.Stop(number):
-                for process, known in self._numbers.items():
-                    if known == number:
-                        os.kill(process, signal.SIGKILL)
             case messages.Keep():
                 self._folder.keep()
             case messages.Tidy():
@@ -192,26 +187,26 @@ class Leader:
             self._empty_shared_memory()
             self._folder.renew(self._setup.files)
         if order.imports and not self._hidden and order.bindings is None:
-            self._hidden = hide_grader(self._kit)  # here for all: it writes to memory that each would copy
-        process = os.fork()
-        if not process:
+            self._hidden = process.hide_grader(self._kit)  # here for all: it writes to memory that each would copy
+        pid = os.fork()
+        if not pid:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            task = StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._hidden)
-            live(task, descriptors)
+            task = process.StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._hidden)
+            process.live(task, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        self._numbers[process] = order.number
-        self._send(messages.Forked(order.number, process))
+        self._numbers[pid] = order.number
+        self._send(messages.Forked(order.number, pid))
 
     def _end_all(self) -> None:
         """Ends every process of the sandbox but this one."""
         with contextlib.suppress(ProcessLookupError):
             if os.getpid() == 1:
                 os.kill(-1, signal.SIGKILL)
-        for process in self._numbers:
+        for pid in self._numbers:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         self._reap(0)
 
     def _reap(self, options: int) -> None:

@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from grader import machine, new_python
@@ -32,10 +33,10 @@ from grader.sandbox.any_system import Stopwatch
 from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
 from grader.sandbox.workspace import Workspace
-from grader.student import audit, orders
-from grader.student.interfaces import END_SECONDS, Bindings, Host, HostGone, TopicProcesses
+from grader.student import audit, student_process
 from grader.student.prints import FilePrints
-from grader.student.student_process import DUMP_BYTES, StudentProcess
+from grader.student.process import Answer, Begin, Connect, Prepare, Refused
+from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
 from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8
@@ -71,7 +72,7 @@ class SpawnedPython:
         outputs: the files that it writes to.
     """
 
-    def __init__(self, order: orders.Prepare | None = None) -> None:
+    def __init__(self, order: Prepare | None = None) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_LOOK_SECONDS)
         self._token = secrets.token_bytes(32)
@@ -91,7 +92,6 @@ class SpawnedPython:
         )
         assert self._popen.stdin is not None
         self._questions = self._popen.stdin
-        self._send(orders.Connect(self._listener.getsockname()[1], self._token))
         if order is not None:
             self.prepare(order)
         self.calls: socket.socket | None = None
@@ -100,13 +100,10 @@ class SpawnedPython:
         self.before = Effort()
         self.outputs: list[FilePrints] = []
 
-    def prepare(self, order: orders.Prepare) -> None:
-        """Sends the list of modules that it must load; needed once."""
-        self._send(order)
-
-    def _send(self, order: orders.Connect | orders.Prepare) -> None:
+    def prepare(self, order: Prepare) -> None:
+        """Sends the list of modules that it must load, and where the judge waits; needed once."""
         with contextlib.suppress(OSError):  # `finish_start` says how it ended
-            frames.write(self._questions, wire.pack(order))
+            frames.write(self._questions, wire.pack(Connect(self._listener.getsockname()[1], self._token, order)))
 
     def finish_start(self) -> None:
         """Waits until it is ready.
@@ -131,12 +128,12 @@ class SpawnedPython:
             sock.settimeout(_CONNECTING_SECONDS)
             try:
                 payload = frames.receive(sock.recv, _MOST_ANSWER_BYTES) or b""
-                answer: orders.Answer = wire.unpack(payload, orders.Answer)
+                answer: Answer = wire.unpack(payload, Answer)
             except (OSError, BrokenFrame, WireError):
                 return
             if not hmac.compare_digest(answer.token, self._token):
                 return
-            if isinstance(answer, orders.Refused):
+            if isinstance(answer, Refused):
                 raise UserError(f"course.toml: {answer.reason}")
             unless_taken.pop_all()
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -200,10 +197,10 @@ class PortableHost(Host):
 
     def __init__(self, first: SpawnedPython, limits: Limits) -> None:
         super().__init__(limits)
-        self._order: orders.Prepare | None = None
+        self._order: Prepare | None = None
         self._spares = deque([first])
 
-    def _send_settings(self, order: orders.Prepare) -> None:
+    def _send_settings(self, order: Prepare) -> None:
         self._order = order
         for one in self._spares:
             one.prepare(order)
@@ -246,8 +243,8 @@ class PortableHost(Host):
 
     def close(self) -> None:
         """Ends every process."""
-        self.watch.close()
-        for topic in list(self.watch.topics):
+        super().close()
+        for topic in list(self.topics):
             topic.close()
         while self._spares:
             self._spares.pop().end()
@@ -256,9 +253,10 @@ class PortableHost(Host):
 class PortableTopic(TopicProcesses):
     """One topic of one submission: a work folder and spawned processes."""
 
+    _host: PortableHost
+
     def __init__(self, host: PortableHost, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
-        self._host = host
         self._workspace = Workspace()
         self._folder = WorkFolder(self._workspace.work)
         self._processes: dict[int, SpawnedPython] = {}
@@ -267,7 +265,7 @@ class PortableTopic(TopicProcesses):
         self._idle: list[SpawnedPython] = []
         self._stopwatch = None if process_tree.HAS_PROC else Stopwatch()
         self._opened = time.monotonic()
-        host.watch.add(self)
+        host.topics.add(self)
 
     # ---------------------------------------------------------------- processes
 
@@ -293,25 +291,29 @@ class PortableTopic(TopicProcesses):
         self.starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
-        place, limit = self._workspace.base / "root", self._host.limits.print_bytes
-        prints = FilePrints(place / f"{self._count}-prints", limit)
-        errors = prints if afresh else FilePrints(place / f"{self._count}-errors", limit)
-        dumps = FilePrints(place / f"{self._count}-dumps", DUMP_BYTES)
-        events = FilePrints(place / f"{self._count}-events", audit.MOST_BYTES + 1)
+        prints = self._new_file("prints", self._host.limits.print_bytes)
+        errors = prints if afresh else self._new_file("errors", self._host.limits.print_bytes)
+        dumps = self._new_file("dumps", student_process.DUMP_BYTES)
+        events = self._new_file("events", audit.MOST_BYTES + 1)
         spawned.outputs = [prints, errors, dumps, events]
-        memory = place / f"{self._count}-arena"
+        memory = self._place("arena")
         arena = Arena.create(memory)
         bindings = None if self.bindings is None else list(self.bindings)
         start = Start(self._count, imports, afresh, bindings, self.definitions)
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
-        paths = [str(output.path) for output in spawned.outputs]
+        files = [str(path) for path in (*(output.path for output in spawned.outputs), memory)]
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)
-        begin = orders.Begin(setup, start, str(self._folder.path), paths, str(memory))
-        frames.send(spawned.calls, wire.pack(begin))
+        frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), files)))
         if afresh and self.bindings is not None:
             self._reusable[self._count] = process_tree.count_threads(spawned.pid)
         return StudentProcess(self, self._count, spawned.pid, spawned.calls, [*spawned.outputs], arena)
+
+    def _place(self, name: str) -> Path:
+        return self._workspace.root / f"{self._count}-{name}"
+
+    def _new_file(self, name: str, limit: int) -> FilePrints:
+        return FilePrints(self._place(name), limit)
 
     def stop(self, process: StudentProcess) -> None:
         """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
@@ -333,10 +335,10 @@ class PortableTopic(TopicProcesses):
 
     def exit_code(self, number: int) -> int | None:
         spawned = self._processes.get(number)
-        return None if spawned is None else spawned.exit_code(END_SECONDS)
+        return None if spawned is None else spawned.exit_code(student_process.END_SECONDS)
 
     def close(self) -> None:
-        self._host.watch.remove(self)
+        self._host.topics.discard(self)
         self._end_all()
         for spawned in self._idle:
             spawned.end()
@@ -350,7 +352,7 @@ class PortableTopic(TopicProcesses):
     def _end(self, number: int) -> None:
         if (spawned := self._processes.pop(number, None)) is not None:
             spawned.end()
-        for file in (self._workspace.base / "root").glob(f"{number}-*"):
+        for file in self._workspace.root.glob(f"{number}-*"):
             with contextlib.suppress(OSError):
                 file.unlink()
 
@@ -379,7 +381,7 @@ class PortableTopic(TopicProcesses):
         return Effort(worked, max(0.0, waited))
 
     def watch(self) -> None:
-        """Ends the processes if they hold too much memory; keeps their prints short. `MemoryWatch` calls it."""
+        """Ends the processes if they hold too much memory; keeps their prints short."""
         self._looks += 1
         running = list(self._processes.values())
         for output in (output for one in running for output in one.outputs):

@@ -2,8 +2,8 @@
 
 From the import on nothing that it sends is trusted. It holds no check and no expected answer. A leader forks it, or it
 is a new Python; it can take part in an exercise, be one of several ranks, or stand beside the submission without
-importing it. Here is also the part of its life before that: modules are loaded before submitted code may run, so that
-no submission pays for it.
+importing it. Here is also the part of its life before that: it, or the warm host that it is forked from, is sent orders
+by the judge, and loads modules, so that no submission pays for it.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 import torch
@@ -31,16 +31,90 @@ from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.errors import CourseError
 from grader.kit import Kit, load
+from grader.machine import Devices
 from grader.sandbox import kernel
+from grader.sandbox.limits import Limits
 from grader.student import audit, late_dynamo
 from grader.student.definitions import import_file, load_definitions
-from grader.student.orders import Prepare
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a forked student process write where it is, to a descriptor of its own."""
 _noted: tuple[int, list[str]] = (0, [])
 """How many modules were loaded, and which of them are the grader's."""
+
+
+# ---------------------------------------------------------------- orders to the warm host, or to a spawned process
+
+
+class Prepare(msgspec.Struct, frozen=True, tag=True):
+    """The first order: the settings of all student processes. Answers: `Ready`, `Refused`.
+
+    Attributes:
+        hidden: files and folders that no student process may see.
+        preload: modules to import before the first fork.
+        kit: name and folder of the course's own recipes and probes, loaded before the first fork too.
+    """
+
+    limits: Limits
+    hidden: list[str]
+    preload: list[str]
+    devices: Devices
+    kit: tuple[str, str] | None = None
+
+
+class Spawn(msgspec.Struct, frozen=True, tag=True):
+    """Starts a topic's leader, whose socket comes with the order. Answers: `Ready`, `Refused`."""
+
+
+HostOrder: TypeAlias = Prepare | Spawn
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """All is loaded, or the leader has been started.
+
+    Attributes:
+        layers: those of the sandbox, which all processes get that the host forks; none for a spawned process.
+        process: the id of the leader, or of a spawned process, which on Windows is not that of the program started.
+        token: by which the judge knows a spawned process.
+    """
+
+    layers: tuple[str, ...] = ()
+    process: int = 0
+    token: bytes = b""
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The course's ``preload`` or kit cannot be loaded, or no process can be started."""
+
+    reason: str
+    token: bytes = b""
+
+
+Answer: TypeAlias = Ready | Refused
+
+
+class Connect(msgspec.Struct, frozen=True, tag=True):
+    """First message, on standard input: the port where the judge waits, a token by which it knows this process, and
+    the settings."""
+
+    port: int
+    token: bytes
+    order: Prepare
+
+
+class Begin(msgspec.Struct, frozen=True, tag=True):
+    """The task of this process: to be a student process of a topic, or one that never imports the submission.
+
+    Attributes:
+        folder: the work folder, where the submission's files are; in ``setup`` they have no content.
+        files: for standard output, standard error, its stack when it is asked, notes on its actions, and the arena.
+    """
+
+    setup: SetUp
+    start: Start
+    folder: str
+    files: list[str]
 
 
 # ---------------------------------------------------------------- before submitted code may run

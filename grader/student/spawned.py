@@ -46,29 +46,24 @@ def _live() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
 
+    import torch
+
+    torch.set_num_threads(1)
     from grader.border import frames, wire
-    from grader.student.orders import Begin, Connect, Prepare, Ready, Refused
+    from grader.border.arena import Arena
+    from grader.student import process
 
     def read(size: int) -> bytes:
         return os.read(questions, size)
 
     if (payload := frames.receive(read)) is None:
         return
-    connect: Connect = wire.unpack(payload, Connect)
-    import torch
-
-    torch.set_num_threads(1)
-    from grader.border.arena import Arena
-    from grader.student.process import CannotLoad, StudentTask, import_and_serve, load_modules
-
-    if (payload := frames.receive(read)) is None:
-        return
-    order: Prepare = wire.unpack(payload, Prepare)
-    answer: Ready | Refused = Ready(process=os.getpid(), token=connect.token)
+    connect: process.Connect = wire.unpack(payload, process.Connect)
+    answer: process.Answer = process.Ready(process=os.getpid(), token=connect.token)
     try:
-        modules, kit = load_modules(order)
-    except CannotLoad as error:
-        answer = Refused(str(error), connect.token)
+        modules, kit = process.load_modules(connect.order)
+    except process.CannotLoad as error:
+        answer = process.Refused(str(error), connect.token)
     gc.freeze()
     gc.enable()
     dumps = [-1]
@@ -78,16 +73,16 @@ def _live() -> None:
         with socket.create_connection(("127.0.0.1", connect.port)) as calls:
             calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             frames.send(calls, wire.pack(answer))
-            if isinstance(answer, Refused) or (payload := frames.receive(calls.recv)) is None:
+            if isinstance(answer, process.Refused) or (payload := frames.receive(calls.recv)) is None:
                 return
-            begin: Begin = wire.unpack(payload, Begin)
-            prints, errors, dumps[0], events = (_append_to(path) for path in begin.outputs)
+            begin: process.Begin = wire.unpack(payload, process.Begin)
+            *outputs, arena = begin.files
+            prints, errors, dumps[0], events = (_append_to(path) for path in outputs)
             use_output(prints, errors)
-            _enter(begin.folder, machine.gpu_environment(order.devices))
-            arena = Arena.attach(Path(begin.arena))
-            task = StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit, {})
+            _enter(begin.folder, machine.gpu_environment(connect.order.devices))
+            task = process.StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit, {})
             try:
-                import_and_serve(task, calls, arena, events)
+                process.import_and_serve(task, calls, Arena.attach(Path(arena)), events)
             except BaseException:  # the prints are the submission's: nothing is added to them
                 os._exit(70)
         is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other

@@ -1,4 +1,8 @@
-"""The judge's side of a process that answers requests on a socket of its own: a student process, sandboxed or not."""
+"""The judge's side of student processes: a host that starts them, those of a topic, and each of them.
+
+`HostClient` forks them, `PortableHost` spawns them; the judge knows the interfaces here alone. Each process answers
+requests on a socket of its own. Nothing here waits for submitted code without a deadline.
+"""
 
 from __future__ import annotations
 
@@ -7,39 +11,37 @@ import contextlib
 import os
 import re
 import select
+import signal
 import socket
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Final, TypeAlias
 
-from grader.border import wire
+from grader.border import failures, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
-from grader.border.failures import (
-    BadReply,
-    ImportFailure,
-    NoAnswer,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-    is_out_of_memory,
-    one_line,
-    out_of_memory,
-    raised_error,
-)
+from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, one_line
 from grader.border.frames import BrokenFrame, FrameReader, frame
-from grader.border.messages import Imported, Raised
+from grader.border.messages import Definitions, Imported, Raised
 from grader.border.transport import Activity, Process
+from grader.kit import Kit
 from grader.locks import lock
+from grader.machine import Devices, memory_kills
 from grader.results import Flag, Frame
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Deadline
+from grader.sandbox.clock import Deadline, Effort
+from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.student import audit
-from grader.student.interfaces import TopicProcesses
 from grader.student.prints import Prints
+from grader.student.process import Prepare
 
+WATCH_SECONDS: Final = 0.05
+"""How often the memory of student processes is measured (s)."""
+END_SECONDS: Final = 1.0
+"""How long a process whose socket has closed may take to end, until its end is known (s)."""
 DUMP_SECONDS: Final = 2.0
 """How long a process whose time is over may take to write where it is (s)."""
 DUMP_BYTES: Final = 20_000
@@ -48,6 +50,170 @@ MAX_DUMP_LINES: Final = 64
 """Lines of a stack dump that are read."""
 _OUTERMOST: Final = ("in serve", "in import_and_serve")
 """What a whole stack dump ends with: one of these functions of the student process calls submitted code."""
+Bindings: TypeAlias = Sequence[tuple[str, str]] | None
+"""For the course's own wrong answers: which name is answered by which of them; None for a submission."""
+
+
+class HostGone(BaseException):
+    """No process can be started: the grader's fault. Not an `Exception`, so that no check blames a submission."""
+
+
+class Host(abc.ABC):
+    """Makes the processes of submissions, one topic at a time.
+
+    Attributes:
+        limits: of each submission.
+        layers: those of the sandbox that are active, once it is ready; none where there is no sandbox.
+        topics: those that are open; a thread looks at their memory.
+        most_bytes: memory that a topic's processes may hold together, beyond what each held before (bytes).
+    """
+
+    layers: tuple[str, ...] = ()
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.most_bytes = limits.memory_bytes
+        self.topics: set[TopicProcesses] = set()
+        self._is_closed = threading.Event()
+        threading.Thread(target=self._watch, daemon=True, name="memory-watch").start()
+
+    def _watch(self) -> None:
+        while not self._is_closed.wait(WATCH_SECONDS):
+            for topic in list(self.topics):
+                with contextlib.suppress(OSError):
+                    topic.watch()
+
+    def prepare(
+        self, hidden: Sequence[str], preload: Sequence[str], devices: Devices = "simulated", kit: Kit | None = None
+    ) -> None:
+        """Hides folders and loads modules and the course's kit. Does not wait until it is done."""
+        self.most_bytes += 0 if devices == "simulated" else CUDA_BYTES
+        place = (kit.name, str(kit.folder)) if kit else None
+        self._send_settings(Prepare(self.limits, [*hidden], [*preload], devices, place))
+
+    @abc.abstractmethod
+    def _send_settings(self, order: Prepare) -> None:
+        """Sends the first order to the process that runs or forks submitted code."""
+
+    @abc.abstractmethod
+    def finish_preparing(self) -> None:
+        """Waits until it is ready.
+
+        Raises:
+            UserError: when a module of ``preload`` or the kit cannot be loaded.
+        """
+
+    @abc.abstractmethod
+    def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> TopicProcesses:
+        """The processes for a topic of a submission, whose files are given by name."""
+
+    def close(self) -> None:
+        """Ends every process."""
+        self._is_closed.set()
+
+
+class TopicProcesses(abc.ABC):
+    """The processes of one topic of one submission, which share a work folder.
+
+    Attributes:
+        definitions: how processes import the topic from now on; None: as it is.
+        starting_seconds: for how long the judge has waited for new processes (s): that is nobody's time.
+        layers: those of the sandbox.
+    """
+
+    starting_seconds = 0.0
+
+    def __init__(self, host: Host, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
+        self._host = host
+        self.layers = host.layers
+        self.bindings = bindings
+        self.definitions: Definitions | None = None
+        self._topic = topic
+        self._files = files
+        self._count = 0
+        self._held_too_much = 0  # bytes
+        self._memory_kills = memory_kills()
+
+    def deadline(self, seconds: float) -> Deadline:
+        """This many seconds of the processes' own time, from now on."""
+        return Deadline(seconds, self.effort, lambda: self.starting_seconds)
+
+    @abc.abstractmethod
+    def effort(self) -> Effort:
+        """The work of all processes of the submission up to now."""
+
+    @abc.abstractmethod
+    def start_afresh(self) -> StudentProcess:
+        """Ends every process, makes the work folder new, and starts a process that imports the topic.
+
+        Raises:
+            HostGone: no process can be started.
+        """
+
+    @abc.abstractmethod
+    def start(self, *, imports: bool = True) -> StudentProcess:
+        """Starts a further process.
+
+        Raises:
+            SubmissionCrashed: it cannot be started.
+        """
+
+    @abc.abstractmethod
+    def ask_where(self, process: StudentProcess) -> None:
+        """Makes a process write where it is."""
+
+    @abc.abstractmethod
+    def stop(self, process: StudentProcess) -> None:
+        """Ends a process."""
+
+    @abc.abstractmethod
+    def exit_code(self, number: int) -> int | None:
+        """The exit code of a process that is about to end, or minus the signal; None if that is not known soon."""
+
+    def why_it_ended(self, number: int) -> SubmissionCrashed:
+        """The crash that the end of a process comes to."""
+        if self._held_too_much:
+            held, self._held_too_much = self._held_too_much, 0
+            return failures.OutOfMemory(held=held)
+        code = self.exit_code(number)
+        if code == -9 and memory_kills() > self._memory_kills:
+            return failures.KilledBySystem(failures.MEMORY_SHORT)
+        return SubmissionCrashed(_how_it_ended(code))
+
+    @abc.abstractmethod
+    def keep_files(self) -> None:
+        """The files that are in the work folder now stay when it is tidied."""
+
+    @abc.abstractmethod
+    def tidy(self) -> None:
+        """Removes the files that calls have left in the work folder.
+
+        Raises:
+            LeaderGone: the process that does so does not answer.
+        """
+
+    @abc.abstractmethod
+    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
+        """Whether more is running than the judge started: another process, or more threads in the main one."""
+
+    @abc.abstractmethod
+    def watch(self) -> None:
+        """Ends the processes if they hold too much memory; a thread of the host's calls it."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Ends all processes."""
+
+
+def _how_it_ended(code: int | None) -> str:
+    """How a process ended, in words that complete "your code …"."""
+    if code is None:
+        return "ended the process"
+    if code >= 0:
+        shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for
+        return f"ended the process with exit code {shown}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
+    return f"was ended by signal {-code} ({name})"
 
 
 class SocketProcess(abc.ABC):
@@ -157,7 +323,7 @@ class StudentProcess(SocketProcess):
         self.imported = Imported()
         self.stopped_at: tuple[Frame, ...] = ()
 
-    def finish_import(self, deadline: Deadline) -> ImportFailure | None:
+    def finish_import(self, deadline: Deadline) -> failures.ImportFailure | None:
         """Waits until the topic has been imported; why it cannot be, else None."""
         self.deadline = deadline
         try:
@@ -176,7 +342,7 @@ class StudentProcess(SocketProcess):
             self.imported = reply
             return
         self.alive = False
-        raise out_of_memory(reply) if is_out_of_memory(reply) else raised_error(reply)
+        raise failures.out_of_memory(reply) if failures.is_out_of_memory(reply) else failures.raised_error(reply)
 
     # ---------------------------------------------------------------- one call after the other
 
@@ -188,7 +354,7 @@ class StudentProcess(SocketProcess):
         """One request and its reply.
 
         Raises:
-            SubmissionTimeout: when the deadline passes first.
+            failures.SubmissionTimeout: when the deadline passes first.
             SubmissionCrashed: when the process ends or sends something that is not a frame.
         """
         if not self.alive:
@@ -230,12 +396,12 @@ class StudentProcess(SocketProcess):
         elif not left:  # a reply that has come in time counts, however late this process looks
             self._locate()
             self.alive = False
-            raise SubmissionTimeout
+            raise failures.SubmissionTimeout
 
     def _crash(self, reason: str) -> SubmissionCrashed:
         self.alive = False
         if reason:
-            return BadReply(f"sent something that is no answer ({reason})")
+            return failures.BadReply(f"sent something that is no answer ({reason})")
         return self._team.why_it_ended(self.number)
 
     def _locate(self) -> None:

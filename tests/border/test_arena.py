@@ -18,8 +18,7 @@ from torch import Tensor
 from grader.border import arena as arenas
 from grader.border import wire
 from grader.border.arena import ARENA_BYTES, Arena
-from grader.border.arguments import WatchedArguments
-from grader.border.channel import Channel
+from grader.border.channel import Channel, WatchedArguments
 from grader.border.failures import ArgumentChanged
 from grader.border.messages import Missing, Request, Returned
 from grader.border.proxies import SubmissionProxy
