@@ -104,9 +104,6 @@ class TopicHere:
         folder = Path(self._folder.name).resolve()
         return ProcessHere(folder, self._topic, self.bindings, self.definitions, self._host.modules)
 
-    def keep_files(self) -> None:
-        """Nothing is removed before the end."""
-
     def tidy(self) -> None:
         """Nothing is removed before the end."""
 

@@ -102,13 +102,10 @@ class BadReply(SubmissionCrashed):
     """The student process sent something that is not an answer: not data, or too much of it."""
 
 
-def is_out_of_memory(raised: Raised) -> bool:
-    """Whether an exception says that Python or torch got no more memory."""
-    return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
-
-
-def out_of_memory(raised: Raised) -> OutOfMemory:
-    """The crash that such an exception comes to."""
+def out_of_memory(raised: Raised) -> OutOfMemory | None:
+    """The crash that an exception comes to which says that Python or torch got no more memory; None for another one."""
+    if raised.kind != "MemoryError" and "can't allocate memory" not in raised.message:
+        return None
     asked = _ASKED.search(raised.message[:MAX_MESSAGE])
     return OutOfMemory(asked=int(asked[1]) if asked else 0, frames=source_lines(raised.frames))
 
@@ -126,9 +123,9 @@ def exception_of(raised: Raised, *, simulates: bool = False) -> BaseException:
     """
     if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
         return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
-    if is_out_of_memory(raised):
-        return out_of_memory(raised)
-    return raised_error(raised, NotSimulatedHere if simulates and raised.kind == "NotSimulated" else None)
+    return out_of_memory(raised) or raised_error(
+        raised, NotSimulatedHere if simulates and raised.kind == "NotSimulated" else None
+    )
 
 
 def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> SubmissionRaised:

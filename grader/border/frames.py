@@ -111,17 +111,11 @@ def receive_with_descriptors(sock: socket.socket) -> tuple[bytes | None, list[in
     return receive(read), descriptors
 
 
-def send(sock: socket.socket, payload: bytes) -> None:
-    """Sends one frame, blocking."""
-    sock.sendall(frame(payload))
-
-
-def send_with_descriptors(sock: socket.socket, payload: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Sends one frame, blocking, with descriptors sent along with its first bytes."""
+def send(sock: socket.socket, payload: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Sends one frame, blocking; descriptors are sent along with its first bytes."""
     data = frame(payload)
-    sent = socket.send_fds(sock, [data], list(descriptors)) if descriptors else sock.send(data)
-    if sent < len(data):
-        sock.sendall(data[sent:])
+    sent = socket.send_fds(sock, [data], list(descriptors)) if descriptors else 0
+    sock.sendall(data[sent:])
 
 
 def write(stream: IO[bytes], payload: bytes) -> None:

@@ -147,29 +147,30 @@ class Start(_Message, frozen=True, tag="start"):
     definitions: Definitions | None = None
 
 
-class Keep(_Message, frozen=True, tag="keep"):
-    """`Tidy` does not remove the files that are in the work folder now. No answer."""
+class HowEnded(_Message, frozen=True, tag="how-ended"):
+    """Asks how a student process has ended; the leader waits for its end, at most so long (s). Answer: `Ended`."""
+
+    number: int
+    seconds: float
 
 
 class Tidy(_Message, frozen=True, tag="tidy"):
     """Removes the files that calls have left in the work folder. Answer: `Tidied`."""
 
 
-Order: TypeAlias = Start | Keep | Tidy
+Order: TypeAlias = Start | HowEnded | Tidy
 
 
 class Forked(_Message, frozen=True, tag="forked"):
     """A student process has been forked; ``process`` is its id in the sandbox."""
 
-    number: int
     process: int
 
 
 class Ended(_Message, frozen=True, tag="ended"):
-    """A student process has ended: its exit code, or minus the signal that ended it."""
+    """The exit code of a student process, or minus the signal that ended it; None if it has not ended."""
 
-    number: int
-    code: int
+    code: int | None
 
 
 class Tidied(_Message, frozen=True, tag="tidied"):

@@ -32,16 +32,6 @@ from grader.border.tensor_facts import name_of_class
 from grader.border.wire import Tree
 from grader.package import FOLDER
 
-_OPERATIONS: Final[dict[str, Callable[..., object]]] = {
-    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
-    "getattr": getattr,
-    "setattr": setattr,
-    "getitem": operator.getitem,
-    "len": len,
-    "iter": iter,
-    "next": next,
-}
-
 MAX_LINES: Final = 12
 """Lines of a traceback that are sent."""
 WRONG_ANSWERS: Final = "_misconceptions"
@@ -60,6 +50,16 @@ _SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
     random.seed,
     *((importlib.import_module("numpy.random").seed,) if "numpy" in sys.modules else ()),
 )
+
+
+def _call(function: Callable[..., object], *args: object, **kwargs: object) -> object:
+    return function(*args, **kwargs)
+
+
+_OPERATIONS: Final[dict[str, Callable[..., object]]] = {
+    "call": _call,
+    **{operation.__name__: operation for operation in (getattr, setattr, operator.getitem, len, iter, next)},
+}
 
 
 class MissingError(Exception):
@@ -123,7 +123,7 @@ class Service:
             return wire.pack(Missing(str(error)))
         try:
             try:
-                with surroundings.around_call():
+                with surroundings.enter():
                     result = function(*values, **named)
             finally:
                 if self._placing is not None:

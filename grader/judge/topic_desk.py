@@ -213,7 +213,6 @@ class TopicDesk(Desk):
         self._running = _ImportedProcess(process)
         failure = process.finish_import(self._leader.deadline(seconds))
         if failure is None:
-            self._leader.keep_files()
             self._running.threads = process_tree.count_threads(process.pid)
         return failure, process.take_prints()
 

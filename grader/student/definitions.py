@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import contextlib
+import copy
 import dis
 import importlib.util
 import signal
@@ -101,12 +102,11 @@ def _statements(source: str, filename: str) -> Iterator[tuple[ast.stmt, int]]:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
             features = (getattr(__future__, alias.name, None) for alias in node.names)
             flags |= sum(feature.compiler_flag for feature in features if feature is not None)
-        elif isinstance(node, ast.Import):
+        elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                yield ast.copy_location(ast.Import(names=[alias]), node), flags
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                yield ast.copy_location(ast.ImportFrom(node.module, [alias], node.level), node), flags
+                one = copy.copy(node)
+                one.names = [alias]
+                yield one, flags
         else:
             yield node, flags
 

@@ -10,16 +10,15 @@ import os
 import select
 import signal
 import socket
-import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import MEMORY_SHORT, KilledBySystem, SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Tidied, Tidy
+from grader.border.messages import Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
 from grader.errors import UserError
 from grader.machine import memory_kills
 from grader.sandbox import process_tree
@@ -29,8 +28,6 @@ from grader.student import audit, student_process
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, Answer, Prepare, Ready, Refused, Spawn
 from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
-
-T = TypeVar("T", bound=FromLeader)
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
@@ -43,33 +40,39 @@ class LeaderGone(Exception):
 
 
 class _Line:
-    """A socket to a trusted process.
+    """A socket to a trusted process, which answers in time.
 
     Args:
         kind: the structs that it may send.
         gone: raised when it does not answer.
+        seconds: how long it may take; None: as long as it likes.
     """
 
-    def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException]) -> None:
+    def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException], seconds: float | None = None) -> None:
+        sock.settimeout(seconds)
         self._sock = sock
         self._kind = kind
         self._gone = gone
 
-    def send(self, message: Any, descriptors: Sequence[int] = (), seconds: float | None = None) -> None:
+    def send(self, message: Any, descriptors: Sequence[int] = ()) -> None:
         """Sends a message, with descriptors."""
         try:
-            self._sock.settimeout(seconds)
-            frames.send_with_descriptors(self._sock, wire.pack(message), descriptors)
+            frames.send(self._sock, wire.pack(message), descriptors)
         except OSError as error:
             raise self._gone(str(error)) from error
 
-    def receive(self, seconds: float | None = None) -> Any:
-        """The next message, which must come within some time."""
+    def receive(self) -> Any:
+        """The answer to a message that was sent."""
         try:
-            self._sock.settimeout(seconds)
             return wire.unpack(frames.receive(self._sock.recv) or b"", self._kind)
         except (OSError, WireError, BrokenFrame) as error:
+            self.close()  # a late answer must not be taken for that to another message
             raise self._gone(str(error)) from error
+
+    def ask(self, message: Any, descriptors: Sequence[int] = ()) -> Any:
+        """The answer to a message."""
+        self.send(message, descriptors)
+        return self.receive()
 
     def close(self) -> None:
         """Hangs up."""
@@ -110,8 +113,7 @@ class HostClient(Host):
         Raises:
             HostGone: no process could be started.
         """
-        self._line.send(Spawn(), [control.fileno()])
-        match self._line.receive():
+        match self._line.ask(Spawn(), [control.fileno()]):
             case Ready(process=process):
                 return process
             case answer:
@@ -136,19 +138,18 @@ class LeaderClient(TopicProcesses):
 
     def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
-        self._endings: dict[int, int] = {}
         self._started: set[int] = set()
         self._open()
 
     def _open(self) -> None:
         ours, theirs = socket.socketpair()
-        self._line = _Line(ours, FromLeader, LeaderGone)
+        self._line = _Line(ours, FromLeader, LeaderGone, START_SECONDS)
         with theirs:
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
         self._held_too_much = 0
         self._host.topics.add(self)
-        self._send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
+        self._line.send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
 
     def start_afresh(self) -> StudentProcess:
         if "pid-namespace" not in self.layers:
@@ -185,23 +186,18 @@ class LeaderClient(TopicProcesses):
             bindings = None if self.bindings is None else list(self.bindings)
             with theirs:
                 descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
-                self._send(Start(self._count, imports, afresh, bindings, self.definitions), descriptors)
+                order = Start(self._count, imports, afresh, bindings, self.definitions)
+                forked: Forked = self._line.ask(order, descriptors)
             for output in outputs:
                 output.close_writer()
-            inner = self._receive(Forked).process
             on_failure.pop_all()
         below = process_tree.descendants(self.process)
-        pid = process_tree.find_by_inner_id(below, inner) or -1
+        pid = process_tree.find_by_inner_id(below, forked.process) or -1
         self._started.add(pid)
         return StudentProcess(self, self._count, pid, ours, outputs, arena)
 
-    def keep_files(self) -> None:
-        with contextlib.suppress(LeaderGone):
-            self._send(Keep())
-
     def tidy(self) -> None:
-        self._send(Tidy())
-        self._receive(Tidied)
+        self._line.ask(Tidy())
 
     def effort(self) -> Effort:
         return process_tree.effort(process_tree.descendants(self.process))
@@ -223,11 +219,10 @@ class LeaderClient(TopicProcesses):
                 os.kill(process.pid, number)
 
     def exit_code(self, number: int) -> int | None:
-        until = time.monotonic() + student_process.END_SECONDS
         with contextlib.suppress(LeaderGone):
-            while number not in self._endings:
-                self._take(until)
-        return self._endings.get(number)
+            ended: Ended = self._line.ask(HowEnded(number, student_process.END_SECONDS))
+            return ended.code
+        return None
 
     def watch(self) -> None:
         for _ in range(MOST_ROUNDS):
@@ -239,21 +234,6 @@ class LeaderClient(TopicProcesses):
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
         self._kill()
-
-    def _send(self, message: Any, descriptors: Sequence[int] = ()) -> None:
-        self._line.send(message, descriptors, START_SECONDS)
-
-    def _receive(self, kind: type[T]) -> T:
-        until = time.monotonic() + START_SECONDS
-        while not isinstance(message := self._take(until), kind):
-            pass
-        return message
-
-    def _take(self, until: float) -> FromLeader:
-        message: FromLeader = self._line.receive(max(until - time.monotonic(), 0.001))
-        if isinstance(message, Ended):
-            self._endings[message.number] = message.code
-        return message
 
     def close(self) -> None:
         self._host.topics.discard(self)

@@ -8,10 +8,10 @@ the judge measures and ends the processes. If the judge is gone, the host ends t
 import contextlib
 import gc
 import os
-import select
 import signal
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -146,6 +146,7 @@ class Leader:
         self._kit = kit
         self._folder = WorkFolder(Path.cwd())
         self._numbers: dict[int, int] = {}
+        self._codes: dict[int, int] = {}
         self._hidden: Mapping[str, ModuleType] = {}
 
     def run(self) -> None:
@@ -154,34 +155,24 @@ class Leader:
             return
         self._setup: SetUp = wire.unpack(payload, SetUp)
         sys.dont_write_bytecode = True
-        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # `_how_ended` waits for it
         while True:
-            sources: list[socket.socket | int] = [self._control, woken]
-            ready = select.select(sources, [], [])[0]
-            if woken in ready:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(woken, 4096)
-                self._reap(os.WNOHANG)
-            if self._control in ready:
-                payload, descriptors = frames.receive_with_descriptors(self._control)
-                if payload is None:
-                    return
-                self._obey(wire.unpack(payload, messages.Order), descriptors)
+            payload, descriptors = frames.receive_with_descriptors(self._control)
+            if payload is None:
+                return
+            self._reap(os.WNOHANG)
+            match wire.unpack(payload, messages.Order):
+                case Start() as order:
+                    answer: FromLeader = self._start(order, descriptors)
+                case messages.HowEnded(number, seconds):
+                    answer = self._how_ended(number, seconds)
+                case messages.Tidy():
+                    self._folder.tidy()
+                    self._empty_shared_memory()
+                    answer = messages.Tidied()
+            frames.send(self._control, wire.pack(answer))
 
-    def _obey(self, order: messages.Order, descriptors: list[int]) -> None:
-        match order:
-            case Start():
-                self._start(order, descriptors)
-            case messages.Keep():
-                self._folder.keep()
-            case messages.Tidy():
-                self._folder.tidy()
-                self._empty_shared_memory()
-                self._send(messages.Tidied())
-
-    def _start(self, order: Start, descriptors: list[int]) -> None:
+    def _start(self, order: Start, descriptors: list[int]) -> messages.Forked:
         if order.afresh:
             self._end_all()
             self._empty_shared_memory()
@@ -190,14 +181,20 @@ class Leader:
             self._hidden = process.hide_grader(self._kit)  # here for all: it writes to memory that each would copy
         pid = os.fork()
         if not pid:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
             task = process.StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._hidden)
             process.live(task, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         self._numbers[pid] = order.number
-        self._send(messages.Forked(order.number, pid))
+        return messages.Forked(pid)
+
+    def _how_ended(self, number: int, seconds: float) -> messages.Ended:
+        until = time.monotonic() + seconds
+        while number not in self._codes and (left := until - time.monotonic()) > 0:
+            signal.sigtimedwait({signal.SIGCHLD}, left)
+            self._reap(os.WNOHANG)
+        return messages.Ended(self._codes.get(number))
 
     def _end_all(self) -> None:
         """Ends every process of the sandbox but this one."""
@@ -214,12 +211,9 @@ class Leader:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, options))[0]:
                 if (number := self._numbers.pop(ended[0], None)) is not None:
-                    self._send(messages.Ended(number, os.waitstatus_to_exitcode(ended[1])))
+                    self._codes[number] = os.waitstatus_to_exitcode(ended[1])
 
     def _empty_shared_memory(self) -> None:
         """The next exercise finds shared memory as the first did."""
         if self._setup.own_shared_memory:
             remove_all(_SHARED_MEMORY, set())
-
-    def _send(self, message: FromLeader) -> None:
-        frames.send(self._control, wire.pack(message))

@@ -65,16 +65,18 @@ class SpawnedPython:
     """A new Python: starts at once, and takes a while until it is ready.
 
     Attributes:
+        listener: where it connects to the judge.
         calls: the socket for its calls, once it is ready.
         pid: the process that runs submitted code, once it is ready.
         baseline: the memory that it held when it was ready (bytes).
         before: the work that it had done then.
         outputs: the files that it writes to.
+        threads: how many it had when it was given a task after which it may get another one; else 0.
     """
 
     def __init__(self, order: Prepare | None = None) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._listener.settimeout(_LOOK_SECONDS)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(_LOOK_SECONDS)
         self._token = secrets.token_bytes(32)
         environment = {
             name: value
@@ -99,11 +101,12 @@ class SpawnedPython:
         self.baseline = 0
         self.before = Effort()
         self.outputs: list[FilePrints] = []
+        self.threads = 0
 
     def prepare(self, order: Prepare) -> None:
         """Sends the list of modules that it must load, and where the judge waits; needed once."""
         with contextlib.suppress(OSError):  # `finish_start` says how it ended
-            frames.write(self._questions, wire.pack(Connect(self._listener.getsockname()[1], self._token, order)))
+            frames.write(self._questions, wire.pack(Connect(self.listener.getsockname()[1], self._token, order)))
 
     def finish_start(self) -> None:
         """Waits until it is ready.
@@ -119,7 +122,7 @@ class SpawnedPython:
             if time.monotonic() > until:
                 raise _NotStarted(f"it was not ready within {START_SECONDS:g} s")
             with contextlib.suppress(TimeoutError):
-                self._take(self._listener.accept()[0])
+                self._take(self.listener.accept()[0])
 
     def _take(self, sock: socket.socket) -> None:
         """Takes a connection, if it is that of the new process."""
@@ -140,18 +143,6 @@ class SpawnedPython:
         self.calls, self.pid = sock, answer.process
         self.baseline = process_tree.memory_of([self.pid], 0)
         self.before = process_tree.effort([self.pid])
-
-    def accept_no_more(self) -> None:
-        """Lets nobody connect any more: from now on it may run submitted code."""
-        self._listener.close()
-
-    def start_again(self) -> bool:
-        """Waits until it is ready once more, after its last connection has been closed; whether it is."""
-        self.calls = None
-        with contextlib.suppress(_NotStarted, UserError):
-            self.finish_start()
-            return True
-        return False
 
     def tree(self) -> list[int]:
         """The process that runs submitted code, and all below it."""
@@ -181,7 +172,7 @@ class SpawnedPython:
             for process in below:
                 process_tree.kill(process)
             self._popen.wait()
-        self._listener.close()
+        self.listener.close()
         if self.calls is not None:
             self.calls.close()
         with contextlib.suppress(OSError):
@@ -261,7 +252,6 @@ class PortableTopic(TopicProcesses):
         self._folder = WorkFolder(self._workspace.work)
         self._processes: dict[int, SpawnedPython] = {}
         self._looks = 0
-        self._reusable: dict[int, int] = {}
         self._idle: list[SpawnedPython] = []
         self._stopwatch = None if process_tree.HAS_PROC else Stopwatch()
         self._opened = time.monotonic()
@@ -287,7 +277,7 @@ class PortableTopic(TopicProcesses):
         began = time.monotonic()
         spawned = (self._idle_process() if afresh else None) or self._host.take()
         if self.bindings is None:
-            spawned.accept_no_more()
+            spawned.listener.close()  # from now on it may run submitted code
         self.starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
@@ -306,7 +296,7 @@ class PortableTopic(TopicProcesses):
         spawned.calls.settimeout(_SEND_SECONDS)
         frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), files)))
         if afresh and self.bindings is not None:
-            self._reusable[self._count] = process_tree.count_threads(spawned.pid)
+            spawned.threads = process_tree.count_threads(spawned.pid)
         return StudentProcess(self, self._count, spawned.pid, spawned.calls, [*spawned.outputs], arena)
 
     def _place(self, name: str) -> Path:
@@ -317,17 +307,20 @@ class PortableTopic(TopicProcesses):
 
     def stop(self, process: StudentProcess) -> None:
         """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
-        threads = self._reusable.pop(process.number, None)
-        if threads is not None and not self.has_left_something(process, threads):
+        spawned = self._processes.get(process.number)
+        if spawned is not None and spawned.threads and not self.has_left_something(process, spawned.threads):
             self._idle.append(self._processes.pop(process.number))
         self._end(process.number)
 
     def _idle_process(self) -> SpawnedPython | None:
         while self._idle:
             one = self._idle.pop()
-            if one.start_again():
+            one.calls = None
+            try:
+                one.finish_start()
                 return one
-            one.end()
+            except (_NotStarted, UserError):
+                one.end()
         return None
 
     def ask_where(self, process: StudentProcess) -> None:
@@ -355,11 +348,6 @@ class PortableTopic(TopicProcesses):
         for file in self._workspace.root.glob(f"{number}-*"):
             with contextlib.suppress(OSError):
                 file.unlink()
-
-    # ---------------------------------------------------------------- the work folder
-
-    def keep_files(self) -> None:
-        self._folder.keep()
 
     def tidy(self) -> None:
         self._folder.tidy()

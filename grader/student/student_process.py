@@ -181,12 +181,8 @@ class TopicProcesses(abc.ABC):
         return SubmissionCrashed(_how_it_ended(code))
 
     @abc.abstractmethod
-    def keep_files(self) -> None:
-        """The files that are in the work folder now stay when it is tidied."""
-
-    @abc.abstractmethod
     def tidy(self) -> None:
-        """Removes the files that calls have left in the work folder.
+        """Removes all files from the work folder but the submission's.
 
         Raises:
             LeaderGone: the process that does so does not answer.
@@ -342,7 +338,7 @@ class StudentProcess(SocketProcess):
             self.imported = reply
             return
         self.alive = False
-        raise failures.out_of_memory(reply) if failures.is_out_of_memory(reply) else failures.raised_error(reply)
+        raise failures.out_of_memory(reply) or failures.raised_error(reply)
 
     # ---------------------------------------------------------------- one call after the other
 

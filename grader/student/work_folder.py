@@ -21,17 +21,14 @@ class WorkFolder:
         self.path = path
         self._kept: set[str] = set()
 
-    def keep(self) -> None:
-        """The files that are there now are not removed by `tidy`."""
-        self._kept = set(os.listdir(self.path))
-
     def tidy(self) -> None:
-        """Removes the files that have come since `keep`."""
+        """Removes all files but the submission's; those that its import has made are made again in a fresh process."""
         remove_all(self.path, self._kept)
 
     def renew(self, files: Mapping[str, bytes]) -> None:
         """Removes everything, then writes the submission's files."""
         remove_all(self.path, set())
+        self._kept = {name.partition("/")[0] for name in files}
         for name, content in files.items():
             path = self.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
