@@ -50,7 +50,7 @@ class Channel:
         record: every exchange since `restart`, in order.
         last: the call to show when a check fails; None before the first.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
-        arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
+        arguments: the tensors that were passed to submitted code; they are seen if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
         before_call: is called before each call that messages may show.
         answered: how many such calls were answered since `restart`.
@@ -60,16 +60,14 @@ class Channel:
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
         self.transport = transport
         self.kit = kit
-        self.arguments = None if arena is None else WatchedArguments(arena)
+        self.arguments = WatchedArguments(arena)
         self.before_call: Callable[[], object] | None = None
         self._asked_again: deque[tuple[bytes, bytes]] = deque()
         self._begin()
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
-        reply = self.transport.call(_FORGET)
-        if self.arguments is not None:
-            self.arguments.restart(reply)
+        self.arguments.restart(self.transport.call(_FORGET))
         self._asked_again.clear()
         self._begin()
 
@@ -88,12 +86,7 @@ class Channel:
         return 2 * self._asked_at > self._began + time.monotonic()
 
     def request(
-        self,
-        operation: str,
-        args: Sequence[object],
-        kwargs: dict[str, object],
-        shown: Call | None,
-        outside: bool = False,
+        self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
     ) -> Any:
         """Performs one operation in the process that runs submitted code.
 
@@ -136,7 +129,7 @@ class Channel:
 
     def _exchange(self, payload: bytes, request: Request, shown: Call | None, outside: bool) -> bytes:
         """Sends a request; its reply."""
-        passed = self.arguments.pass_on(request, shown) if self.arguments is not None and not outside else ()
+        passed = () if outside else self.arguments.pass_on(request, shown)
         self._asked_at = time.monotonic()
         reply = self.transport.call_outside(payload) if outside else self.transport.call(payload)
         kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
@@ -144,8 +137,7 @@ class Channel:
         if shown is not None:
             self.answered += 1
             self.longest = max(self.longest, time.monotonic() - self._asked_at)
-        if self.arguments is not None:
-            self.arguments.look_at(passed)
+        self.arguments.look_at(passed)
         self._received += len(reply)
         if self._received > MAX_RECEIVED_BYTES:
             raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
@@ -198,8 +190,7 @@ class Channel:
 
     def begin_example(self, may_change: bool) -> None:
         """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
-        if self.arguments is not None:
-            self.arguments.begin_example(may_change)
+        self.arguments.begin_example(may_change)
 
     def check_arguments(self) -> None:
         """Looks again at all that was passed since the example began.
@@ -207,7 +198,7 @@ class Channel:
         Raises:
             ArgumentChanged: submitted code changed a tensor that it was given.
         """
-        if self.arguments is not None and (changed := self.arguments.first_change()) is not None:
+        if (changed := self.arguments.first_change()) is not None:
             self.last = changed.call or self.last
             raise ArgumentChanged(changed.words)
 
@@ -234,9 +225,9 @@ class ChangedArgument(NamedTuple):
 
 
 class WatchedArguments:
-    """The tensors that the calls of one check pass to submitted code."""
+    """The tensors that the calls of one check pass to submitted code; none are seen without memory to see them in."""
 
-    def __init__(self, arena: Arena) -> None:
+    def __init__(self, arena: Arena | None) -> None:
         self._arena = arena
         self._slots = Slots()
         self._is_refused = False
@@ -252,9 +243,7 @@ class WatchedArguments:
         """
         start: object = None
         with contextlib.suppress(WireError):
-            match wire.unpack(reply, Reply):
-                case Returned(start):
-                    pass
+            start = wire.unpack(reply, Returned).value
         last = min(self._slots.next, ARENA_BYTES // 2)
         self._is_refused = type(start) is not int or not 0 <= start <= last or start % ALIGNMENT != 0
         self._slots.next = start if type(start) is int and not self._is_refused else 0
@@ -268,7 +257,7 @@ class WatchedArguments:
 
     def pass_on(self, call: Request, shown: Call | None) -> list[tuple[Sent, Call | None]]:
         """The tensors of a request that is about to be sent."""
-        return [(sent, shown) for sent in tensors_of(call, self._slots)]
+        return [] if self._arena is None else [(sent, shown) for sent in tensors_of(call, self._slots)]
 
     def look_at(self, passed: Sequence[tuple[Sent, Call | None]]) -> None:
         """Notes the first change of these tensors, now that the reply to their request has come."""
@@ -276,6 +265,7 @@ class WatchedArguments:
             return
         self._passed += passed
         for sent, call in passed:
+            assert self._arena is not None
             words = f"changed the place of {sent.name} in memory" if self._is_refused else _change(sent, self._arena)
             if words:
                 self._change = ChangedArgument(words, call)

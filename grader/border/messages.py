@@ -4,6 +4,7 @@ A message is decoded by its type, strictly: a student process sends data of exac
 refused. Must never hold an expected answer. `Raised` and `SentLine` repeat the submission, and are not to be believed.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -143,7 +144,7 @@ class Start(_Message, frozen=True, tag="start"):
     number: int
     imports: bool = True
     afresh: bool = False
-    bindings: list[tuple[str, str]] | None = None
+    bindings: Sequence[tuple[str, str]] | None = None
     definitions: Definitions | None = None
 
 

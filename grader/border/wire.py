@@ -11,7 +11,6 @@ import ctypes
 import functools
 import itertools
 import math
-import re
 import sys
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -42,7 +41,6 @@ _DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
 _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
     str(value).removeprefix("torch."): value for value in [*vars(torch).values()] if isinstance(value, torch.dtype)
 }
-_CUDA: Final = re.compile(r"cuda(:(0|[1-9][0-9]{0,2}))?")
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
 _SCALARS: Final = _SELF_ENCODED | {int, str, bytes}
 _KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
@@ -246,7 +244,7 @@ def _decode_tensor(tree: list[Any], reading: Reading) -> torch.Tensor:
         case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
             name in DTYPES
             and len(shape) <= 32
-            and (device is None or (type(device) is str and _CUDA.fullmatch(device)))
+            and (device is None or (type(device) is str and device.startswith("cuda:")))
         ):
             dtype, memory = DTYPES[name], reading.memory
         case _:

@@ -31,7 +31,6 @@ from grader.results import Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
-from grader.student.forked import LeaderGone
 from grader.student.student_process import Host, StudentProcess
 
 FIRST_TRY: Final = 0.4
@@ -242,11 +241,9 @@ class TopicDesk(Desk):
         """Ends an exercise: removes its files from the work folder, and ends its process unless all was right."""
         running = self._running
         if is_right and running is not None and running.process.alive:
-            with contextlib.suppress(LeaderGone):
-                self._leader.tidy()
-                if not self._leader.has_left_something(running.process, running.threads):
-                    running.is_shared = True
-                    return
+            running.is_shared = self._leader.tidy(running.process, running.threads)
+            if running.is_shared:
+                return
         self.end_process()
 
     # ---------------------------------------------------------------- a check

@@ -183,10 +183,9 @@ class LeaderClient(TopicProcesses):
             ours, theirs = socket.socketpair()
             for close in (*(output.close for output in outputs), arena.close, ours.close):
                 on_failure.callback(close)
-            bindings = None if self.bindings is None else list(self.bindings)
             with theirs:
                 descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
-                order = Start(self._count, imports, afresh, bindings, self.definitions)
+                order = Start(self._count, imports, afresh, self.bindings, self.definitions)
                 forked: Forked = self._line.ask(order, descriptors)
             for output in outputs:
                 output.close_writer()
@@ -196,15 +195,16 @@ class LeaderClient(TopicProcesses):
         self._started.add(pid)
         return StudentProcess(self, self._count, pid, ours, outputs, arena)
 
-    def tidy(self) -> None:
-        self._line.ask(Tidy())
-
     def effort(self) -> Effort:
         return process_tree.effort(process_tree.descendants(self.process))
 
-    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        below = [pid for pid in process_tree.descendants(self.process) if pid not in self._started]
-        return any(map(process_tree.is_alive, below)) or process_tree.count_threads(main.pid) > threads
+    def tidy(self, main: StudentProcess, threads: int) -> bool:
+        try:
+            self._line.ask(Tidy())
+        except LeaderGone:
+            return False
+        left = [pid for pid in process_tree.descendants(self.process) if pid not in self._started]
+        return not any(map(process_tree.is_alive, left)) and process_tree.count_threads(main.pid) <= threads
 
     def ask_where(self, process: StudentProcess) -> None:
         assert DUMP_SIGNAL is not None

@@ -288,8 +288,7 @@ class PortableTopic(TopicProcesses):
         spawned.outputs = [prints, errors, dumps, events]
         memory = self._place("arena")
         arena = Arena.create(memory)
-        bindings = None if self.bindings is None else list(self.bindings)
-        start = Start(self._count, imports, afresh, bindings, self.definitions)
+        start = Start(self._count, imports, afresh, self.bindings, self.definitions)
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
         files = [str(path) for path in (*(output.path for output in spawned.outputs), memory)]
         assert spawned.calls is not None
@@ -308,7 +307,7 @@ class PortableTopic(TopicProcesses):
     def stop(self, process: StudentProcess) -> None:
         """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
         spawned = self._processes.get(process.number)
-        if spawned is not None and spawned.threads and not self.has_left_something(process, spawned.threads):
+        if spawned is not None and spawned.threads and self.tidy(process, spawned.threads):
             self._idle.append(self._processes.pop(process.number))
         self._end(process.number)
 
@@ -349,12 +348,10 @@ class PortableTopic(TopicProcesses):
             with contextlib.suppress(OSError):
                 file.unlink()
 
-    def tidy(self) -> None:
+    def tidy(self, main: StudentProcess, threads: int) -> bool:
         self._folder.tidy()
-
-    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        has_children = any(map(process_tree.is_alive, process_tree.descendants(main.pid)))
-        return has_children or process_tree.count_threads(main.pid) > threads
+        left = process_tree.descendants(main.pid)
+        return not any(map(process_tree.is_alive, left)) and process_tree.count_threads(main.pid) <= threads
 
     # ---------------------------------------------------------------- limits
 

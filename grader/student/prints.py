@@ -1,5 +1,6 @@
 """The prints of a submission: reading them never blocks."""
 
+import contextlib
 import os
 import select
 import threading
@@ -11,16 +12,14 @@ class Prints:
     """The prints of a submission: read as they come, kept up to a limit; the rest is dropped.
 
     Attributes:
-        reader: the end of the pipe that the judge reads.
+        reader: the end of the pipe that the judge reads; -1 once no process may write any more.
         writer: the other end, for the student process; -1 once it is closed here.
-        is_open: whether a process may still write.
     """
 
     def __init__(self, limit: int) -> None:
         self._begin(limit)
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
-        self.is_open = True
 
     def _begin(self, limit: int) -> None:
         self._limit = limit
@@ -35,17 +34,12 @@ class Prints:
 
     def drain(self) -> None:
         """Takes the prints that are there now; bounded, so that endless prints cannot keep the judge here."""
-        if self.reader < 0:
-            return
-        for _ in range(64):
-            try:
+        with contextlib.suppress(OSError):  # nothing is there now, or the pipe is closed
+            for _ in range(64):
                 data = os.read(self.reader, 1 << 16)
-            except OSError:
-                return
-            if not data:
-                self.is_open = False
-                return
-            self._keep(data, len(data))
+                self._keep(data, len(data))
+                if not data:
+                    self._close_reader()
 
     def seen(self) -> str:
         """All prints since the last `take`; the next one gives them again."""
@@ -68,15 +62,18 @@ class Prints:
     def close(self) -> None:
         """Closes both ends; does nothing the second time."""
         self.close_writer()
+        self._close_reader()
+
+    def _close_reader(self) -> None:
         if self.reader >= 0:
             os.close(self.reader)
-            self.reader, self.is_open = -1, False
+            self.reader = -1
 
     def wait(self, seconds: float) -> bool:
         """Waits until there may be more, at most so long; whether a process may still write."""
-        if self.is_open:
+        if self.reader >= 0:
             select.select([self.reader], [], [], seconds)
-        return self.is_open
+        return self.reader >= 0
 
 
 class FilePrints(Prints):
@@ -84,9 +81,6 @@ class FilePrints(Prints):
 
     Args:
         path: the file, which does not exist yet.
-
-    Attributes:
-        is_open: always false: there is nothing to wait for.
     """
 
     POLL_SECONDS = 0.01
@@ -98,7 +92,6 @@ class FilePrints(Prints):
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self.reader = self.writer = -1
-        self.is_open = False
         self._at = 0
         self._lock = threading.RLock()
 

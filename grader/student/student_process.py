@@ -171,26 +171,28 @@ class TopicProcesses(abc.ABC):
         """The exit code of a process that is about to end, or minus the signal; None if that is not known soon."""
 
     def why_it_ended(self, number: int) -> SubmissionCrashed:
-        """The crash that the end of a process comes to."""
+        """The crash that the end of a process comes to; its words complete "your code …"."""
         if self._held_too_much:
             held, self._held_too_much = self._held_too_much, 0
             return failures.OutOfMemory(held=held)
         code = self.exit_code(number)
+        if code is None:
+            return SubmissionCrashed("ended the process")
         if code == -9 and memory_kills() > self._memory_kills:
             return failures.KilledBySystem(failures.MEMORY_SHORT)
-        return SubmissionCrashed(_how_it_ended(code))
+        if code >= 0:
+            shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for
+            return SubmissionCrashed(f"ended the process with exit code {shown}")
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
+        return SubmissionCrashed(f"was ended by signal {-code} ({name})")
 
     @abc.abstractmethod
-    def tidy(self) -> None:
-        """Removes all files from the work folder but the submission's.
+    def tidy(self, main: StudentProcess, threads: int) -> bool:
+        """Removes all files from the work folder but the submission's, so that the main process can be used again.
 
-        Raises:
-            LeaderGone: the process that does so does not answer.
+        Returns:
+            Whether that is so, and no more is running than the judge started: no other process, nor more threads.
         """
-
-    @abc.abstractmethod
-    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more is running than the judge started: another process, or more threads in the main one."""
 
     @abc.abstractmethod
     def watch(self) -> None:
@@ -199,17 +201,6 @@ class TopicProcesses(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """Ends all processes."""
-
-
-def _how_it_ended(code: int | None) -> str:
-    """How a process ended, in words that complete "your code …"."""
-    if code is None:
-        return "ended the process"
-    if code >= 0:
-        shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for
-        return f"ended the process with exit code {shown}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
-    return f"was ended by signal {-code} ({name})"
 
 
 class SocketProcess(abc.ABC):
@@ -230,7 +221,7 @@ class SocketProcess(abc.ABC):
         sock.setblocking(False)
 
     def sources(self) -> list[int]:
-        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.is_open)]
+        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.reader >= 0)]
 
     def post(self, request: bytes) -> None:
         self._unsent += frame(request)
@@ -383,7 +374,9 @@ class StudentProcess(SocketProcess):
         """Sends and reads as much as is possible now, and otherwise sleeps until one of the two is."""
         left = self.deadline.left()
         self._send()
-        sources: list[socket.socket | int] = [self._sock, self._prints.reader] if self._prints.is_open else [self._sock]
+        sources: list[socket.socket | int] = (
+            [self._sock] if self._prints.reader < 0 else [self._sock, self._prints.reader]
+        )
         readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], min(left, 1.0))
         if self._prints.reader in readable:
             self._prints.drain()
