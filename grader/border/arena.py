@@ -29,6 +29,8 @@ ARENA_BYTES: Final = 32 << 20
 ALIGNMENT: Final = 64
 SAME, SHAPE, REQUIRES_GRAD, UNREADABLE = range(4)
 """The byte behind a tensor: a change that its memory cannot show. The student process writes it after the call."""
+WORDS: Final = ("", "its shape, strides or dtype", "its `requires_grad`", "it can no longer be read")
+"""These changes in words."""
 _CROWDED: Final = ARENA_BYTES // 4
 """Beyond this place, garbage is collected before it is decided which tensors are still in use."""
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from grader.border import arena as arenas
 from grader.border import wire
-from grader.border.arena import ALIGNMENT, ARENA_BYTES, Arena, Sent, Slots, tensors_of
+from grader.border.arena import ALIGNMENT, ARENA_BYTES, WORDS, Arena, Sent, Slots, tensors_of
 from grader.border.bounds import Budget, WireError
 from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, one_line
 from grader.border.frames import MAX_PAYLOAD
@@ -33,12 +32,6 @@ MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
 _FORGET: Final = wire.pack(FORGET)
 
-_WORDS: Final = {
-    arenas.SHAPE: "its shape, strides or dtype",
-    arenas.REQUIRES_GRAD: "its `requires_grad`",
-    arenas.UNREADABLE: "it can no longer be read",
-}
-"""A change that the memory of a tensor cannot show, by its mark."""
 _SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 """torch cannot compare all of the unsigned dtypes; their bits tell."""
 
@@ -290,8 +283,8 @@ def _change(sent: Sent, arena: Arena) -> str:
     said = f"changed {sent.name} in place"
     if len(now) != len(data) + 1:
         return said
-    if now[-1] != arenas.SAME:
-        return f"{said}: {_WORDS.get(now[-1], 'more than its values')}"
+    if mark := now[-1]:
+        return f"{said}: {WORDS[mark] if mark < len(WORDS) else 'more than its values'}"
     if now.startswith(data):
         return ""
     head = sent.tree[:4]

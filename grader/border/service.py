@@ -136,17 +136,15 @@ class Service:
 
     def describe(self, error: BaseException) -> Raised:
         """An exception as it is sent. Of the exception's own code only ``__str__`` runs."""
-        kind = type(error)
-        name = name_of_class(kind)
-        built_in = getattr(builtins, name, None) is kind
+        name = name_of_class(type(error))
+        is_built_in = getattr(builtins, name, None) is type(error)
         try:
             message = str(error)[:MAX_MESSAGE]
         except BaseException:
             message = "(its message cannot be read)"
-        name = name[:100]
         if name == NOT_SIMULATED and self._is_raised_outside(error):
             name = "Exception"  # a submission cannot skip a check by an exception of that name
-        return Raised(name, built_in, _encodable(message), self._frames(error))
+        return Raised(name[:100], is_built_in, _encodable(message), self._frames(error))
 
     def _frames(self, error: BaseException) -> tuple[SentLine, ...]:
         """The student's own frames, outermost first."""

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from importlib.abc import Loader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
@@ -111,23 +112,22 @@ def _statements(source: str, filename: str) -> Iterator[tuple[ast.stmt, int]]:
             yield node, flags
 
 
+@dataclass
 class _Loading:
     """Runs statements in a namespace.
 
     Attributes:
+        left: of the budget (s).
         failed: the statements that were left out for reasons of their own.
         lost: names that have no value because a statement was left out, and the number of that.
     """
 
-    def __init__(
-        self, namespace: dict[str, object], order: Definitions, describe: Callable[[BaseException], Raised]
-    ) -> None:
-        self._namespace = namespace
-        self._order = order
-        self._describe = describe
-        self._left = BUDGET_SECONDS
-        self.failed: list[FailedStatement] = []
-        self.lost: dict[str, int] = {}
+    namespace: dict[str, object]
+    order: Definitions
+    describe: Callable[[BaseException], Raised]
+    left: float = BUDGET_SECONDS
+    failed: list[FailedStatement] = field(default_factory=list)
+    lost: dict[str, int] = field(default_factory=dict)
 
     def run(self, node: ast.stmt, filename: str, flags: int) -> None:
         """Runs a statement, or leaves it out."""
@@ -141,34 +141,34 @@ class _Loading:
             self._run(node, code)
         except BaseException as error:  # sys.exit too
             if isinstance(node, ast.Import):  # `import torch.nothing` takes no `torch` away
-                names -= self._namespace.keys()
+                names -= self.namespace.keys()
             self._leave_out(node, names, error)
         else:
-            for name in names & self._namespace.keys():
+            for name in names & self.namespace.keys():
                 self.lost.pop(name, None)
 
     def _run(self, node: ast.stmt, code: CodeType) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            exec(code, self._namespace)
-        elif node.lineno in self._order.without or (self._order.skips_rest and not _is_constant(node)):
+            exec(code, self.namespace)
+        elif node.lineno in self.order.without or (self.order.skips_rest and not _is_constant(node)):
             raise _Overran
         else:
             worked, began = time.process_time(), time.monotonic()
             try:
-                with _at_most(self._left / 2):
-                    exec(code, self._namespace)
+                with _at_most(self.left / 2):
+                    exec(code, self.namespace)
             finally:
-                self._left -= _spent(worked, began)
+                self.left -= _spent(worked, began)
 
     def _leave_out(self, node: ast.stmt, names: set[str], error: BaseException) -> None:
         number = self.lost.get(error.name or "") if isinstance(error, NameError) else None
         if number is None:
             number = len(self.failed)
-            raised = None if isinstance(error, _Overran) else self._describe(error)
+            raised = None if isinstance(error, _Overran) else self.describe(error)
             first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
             self.failed.append(FailedStatement(first, node.end_lineno or node.lineno, raised))
         for name in names:
-            self._namespace.pop(name, None)
+            self.namespace.pop(name, None)
             self.lost[name] = number
 
 

@@ -152,17 +152,15 @@ class LeaderClient(TopicProcesses):
         self._line.send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
 
     def start_afresh(self) -> StudentProcess:
-        if "pid-namespace" not in self.layers:
-            process_tree.kill_tree_below(self.process)
-        try:
-            return self._start(imports=True, afresh=True)
-        except LeaderGone:
-            self.close()
-            self._open()
-        try:
-            return self._start(imports=True, afresh=True)
-        except LeaderGone as error:
-            raise HostGone("no student process can be started") from error
+        for _ in range(2):
+            if "pid-namespace" not in self.layers:
+                process_tree.kill_tree_below(self.process)
+            try:
+                return self._start(imports=True, afresh=True)
+            except LeaderGone:
+                self.close()
+                self._open()
+        raise HostGone("no student process can be started")
 
     def start(self, *, imports: bool = True) -> StudentProcess:
         try:

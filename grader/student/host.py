@@ -147,7 +147,6 @@ class Leader:
         self._folder = WorkFolder(Path.cwd())
         self._numbers: dict[int, int] = {}
         self._codes: dict[int, int] = {}
-        self._hidden: Mapping[str, ModuleType] = {}
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket."""
@@ -177,12 +176,10 @@ class Leader:
             self._end_all()
             self._empty_shared_memory()
             self._folder.renew(self._setup.files)
-        if order.imports and not self._hidden and order.bindings is None:
-            self._hidden = process.hide_grader(self._kit)  # here for all: it writes to memory that each would copy
         pid = os.fork()
         if not pid:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-            task = process.StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._hidden)
+            task = process.StudentTask(order, self._setup, self._folder.path, self._modules, self._kit)
             process.live(task, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -57,10 +57,6 @@ _NEEDED_PREFIXES: Final = ("PYTHON", "DYLD_", "CUDA_", "NVIDIA_")
 """Environment variables that a Python needs until it has loaded everything."""
 
 
-class _NotStarted(Exception):
-    """A new process has ended, or did not get ready in time."""
-
-
 class SpawnedPython:
     """A new Python: starts at once, and takes a while until it is ready.
 
@@ -113,14 +109,14 @@ class SpawnedPython:
 
         Raises:
             UserError: a module of the course cannot be loaded.
-            _NotStarted: it has ended, or takes too long.
+            HostGone: it has ended, or takes too long.
         """
         until = time.monotonic() + START_SECONDS
         while self.calls is None:
             if self._popen.poll() is not None:
-                raise _NotStarted(f"it ended with code {self._popen.returncode}")
+                raise HostGone(f"a student process ended at its start with code {self._popen.returncode}")
             if time.monotonic() > until:
-                raise _NotStarted(f"it was not ready within {START_SECONDS:g} s")
+                raise HostGone(f"a student process was not ready within {START_SECONDS:g} s")
             with contextlib.suppress(TimeoutError):
                 self._take(self.listener.accept()[0])
 
@@ -198,17 +194,15 @@ class PortableHost(Host):
 
     def finish_preparing(self) -> None:
         """Waits until the first of those that wait is ready."""
-        reason = ""
-        for _ in range(3):
-            if not self._spares:
-                self._start_spare()
+        for tries_left in (2, 1, 0):
             try:
                 self._spares[0].finish_start()
                 return
-            except _NotStarted as error:
-                reason = str(error)
+            except HostGone:
                 self._spares.popleft().end()
-        raise HostGone(f"no student process can be started: {reason}")
+                self._start_spare()
+                if not tries_left:
+                    raise
 
     def _start_spare(self) -> None:
         try:
@@ -318,7 +312,7 @@ class PortableTopic(TopicProcesses):
             try:
                 one.finish_start()
                 return one
-            except (_NotStarted, UserError):
+            except (HostGone, UserError):
                 one.end()
         return None
 

@@ -187,14 +187,11 @@ def _is_graders(name: str) -> bool:
     return name == "grader" or name.startswith("grader.")
 
 
-def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
+def _hide_grader(kit: Mapping[str, ModuleType]) -> None:
     """Takes the grader and the course's kit out of ``sys.modules``: patches there have no effect on them.
 
     Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
     So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
-
-    Returns:
-        the modules that it has taken out, by name.
     """
     count, names = _noted
     newer = [*itertools.islice(reversed(sys.modules), max(len(sys.modules) - count, 0))]
@@ -207,7 +204,6 @@ def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
         vars(sys.modules[name]).update({key: value for key, value in own.items() if isinstance(value, type)})
     if "grader.testkit" in hidden:
         vars(sys.modules["grader.testkit"])["misconception"] = misconception
-    return hidden
 
 
 # ---------------------------------------------------------------- with submitted code
@@ -220,7 +216,6 @@ class StudentTask(NamedTuple):
         folder: the work folder, with the submission's files.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
-        hidden: the modules that `hide_grader` took out of ``sys.modules`` before the fork; none if it did not run.
     """
 
     order: Start
@@ -228,7 +223,6 @@ class StudentTask(NamedTuple):
     folder: Path
     modules: Mapping[str, ModuleType]
     kit: Mapping[str, ModuleType]
-    hidden: Mapping[str, ModuleType]
 
 
 def live(task: StudentTask, descriptors: Sequence[int]) -> NoReturn:
@@ -238,8 +232,6 @@ def live(task: StudentTask, descriptors: Sequence[int]) -> NoReturn:
         descriptors: for calls, prints, errors, its stack, notes on the actions of submitted code, and the arena.
     """
     try:
-        if not task.order.imports:
-            sys.modules.update(task.hidden)
         kernel.die_with_parent()
         kernel.close_all_but({0, 1, 2, *descriptors})
         calls, prints, errors, dumps, events, arena = descriptors
@@ -297,12 +289,12 @@ def serve(calls: socket.socket, service: Service) -> None:
 
 def _import(task: StudentTask, reporter: Service) -> tuple[ModuleType, Imported, dict[str, object]]:
     """Imports the submission: its module, the parts left out, and what takes the place of its own names."""
-    order, setup, folder, _, kit, hidden = task
+    order, setup, folder, _, kit = task
     # Here only: a process that never imports the submission must not find its files by a late import of its own either.
     sys.path.insert(0, str(folder))
     sys.argv = [f"{setup.topic}.py"]
-    if order.bindings is None and not hidden:
-        hide_grader(kit)
+    if order.bindings is None:
+        _hide_grader(kit)
     # Where a student's own file has the kit's name, their `import` finds their file.
     taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in setup.files}
     for name in list(sys.modules) if taken else ():
@@ -317,5 +309,5 @@ def _import(task: StudentTask, reporter: Service) -> tuple[ModuleType, Imported,
     if order.bindings is not None:
         wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
         overlay = {name: getattr(wrong, other) for name, other in order.bindings}
-        hide_grader(kit)
+        _hide_grader(kit)
     return module, imported, overlay

@@ -7,6 +7,7 @@ needed. No layer of a sandbox is around it. From the import on nothing that it s
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -53,10 +54,7 @@ def _live() -> None:
     from grader.border.arena import Arena
     from grader.student import process
 
-    def read(size: int) -> bytes:
-        return os.read(questions, size)
-
-    if (payload := frames.receive(read)) is None:
+    if (payload := frames.receive(functools.partial(os.read, questions))) is None:
         return
     connect: process.Connect = wire.unpack(payload, process.Connect)
     answer: process.Answer = process.Ready(process=os.getpid(), token=connect.token)
@@ -68,8 +66,7 @@ def _live() -> None:
     gc.enable()
     dumps = [-1]
     threading.Thread(target=_listener(questions, dumps), daemon=True).start()
-    is_to_go_on = True
-    while is_to_go_on:
+    while True:
         with socket.create_connection(("127.0.0.1", connect.port)) as calls:
             calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             frames.send(calls, wire.pack(answer))
@@ -80,12 +77,13 @@ def _live() -> None:
             prints, errors, dumps[0], events = (_append_to(path) for path in outputs)
             use_output(prints, errors)
             _enter(begin.folder, machine.gpu_environment(connect.order.devices))
-            task = process.StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit, {})
+            task = process.StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit)
             try:
                 process.import_and_serve(task, calls, Arena.attach(Path(arena)), events)
             except BaseException:  # the prints are the submission's: nothing is added to them
                 os._exit(70)
-        is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other
+        if begin.start.bindings is None:  # only the course's own answers come one after the other
+            return
 
 
 def _append_to(path: str) -> int:
