@@ -64,15 +64,11 @@ class Arena:
         if path is not None:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         elif hasattr(os, "memfd_create"):
-            descriptor = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            descriptor = os.memfd_create("arguments")
         else:
             descriptor, name = tempfile.mkstemp()
             os.unlink(name)
         os.ftruncate(descriptor, ARENA_BYTES)
-        with contextlib.suppress(ImportError, AttributeError, OSError):
-            import fcntl
-
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return cls(None, descriptor)
 
     @classmethod
@@ -189,11 +185,10 @@ def _inside(place: str, tree: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 class _Placed(NamedTuple):
-    """A tensor, the same memory as a tensor of the first shape, its address, the place of its mark, and its form."""
+    """A tensor, its memory as a tensor of the first shape, the place of its mark, and its form."""
 
     tensor: torch.Tensor
     view: torch.Tensor
-    start: int
     mark: int
     form: tuple[object, ...]
 
@@ -225,8 +220,7 @@ class Placing:
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
         """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""
         if self._last_mark is not None:
-            start, form = tensor_facts.start(view), tensor_facts.form(tensor)
-            self._placed.append(_Placed(tensor, view, start, self._last_mark, form))
+            self._placed.append(_Placed(tensor, view, self._last_mark, tensor_facts.form(tensor)))
 
     def finish_call(self) -> None:
         """Makes the memory show how the call changed the tensors that were passed to it."""
@@ -260,6 +254,6 @@ def _looked_at(one: _Placed) -> int:
         return SHAPE
     if requires_grad != one.form[0]:
         return REQUIRES_GRAD
-    if tensor_facts.start(one.tensor) != one.start:
+    if tensor_facts.start(one.tensor) != tensor_facts.start(one.view):
         tensor_facts.copy(one.view, tensor_facts.plain(one.tensor))
     return SAME

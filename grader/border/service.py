@@ -5,7 +5,6 @@ answer and decides nothing: it calls, and sends the result. Must never import ch
 """
 
 import builtins
-import contextlib
 import dis
 import heapq
 import importlib
@@ -116,9 +115,9 @@ class Service:
             if call.operation == FORGET.operation:
                 return wire.pack(Returned(self.forget()))
             function = _OPERATIONS[call.operation]
-            reading = wire.Reading(self._resolve, Budget(), self._placing if is_watched(call) else None)
-            values = [wire.read(item, reading) for item in call.args]
-            named = {name: wire.read(item, reading) for name, item in call.kwargs}
+            budget, memory = Budget(), self._placing if is_watched(call) else None
+            values = [wire.decode(item, self._resolve, budget, memory) for item in call.args]
+            named = {name: wire.decode(item, self._resolve, budget, memory) for name, item in call.kwargs}
         except MissingError as error:
             return wire.pack(Missing(str(error)))
         try:
@@ -152,7 +151,7 @@ class Service:
             text = error.text if type(error.text) is str else ""
             return (_sent_line(error.filename, error.lineno if type(error.lineno) is int else 0, "", text),)
         lines = [
-            _sent_line(code.co_filename, line, code.co_name, _line_of(code.co_filename, line))
+            _sent_line(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line))
             for code, line in ((frame.f_code, line) for frame, line in traceback.walk_tb(_traceback(error)))
             if code.co_filename in self._files
         ]
@@ -200,15 +199,6 @@ def _restart_generators() -> None:
 
 _traceback: Final[Callable[[BaseException], TracebackType | None]] = vars(BaseException)["__traceback__"].__get__
 """The traceback itself, not an attribute of that name which submitted code has defined."""
-
-
-def _line_of(filename: str, line: int) -> str:
-    """A line of a file; also of one with bytes that are no UTF-8, which Python allows in comments."""
-    text = linecache.getline(filename, line)
-    if not text:
-        with contextlib.suppress(OSError), open(filename, encoding="utf-8", errors="replace") as file:
-            text = next(itertools.islice(file, line - 1, None), "")
-    return text
 
 
 def _sent_line(filename: str, line: int, function: str, text: str) -> SentLine:

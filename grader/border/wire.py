@@ -13,7 +13,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import torch
@@ -159,38 +159,18 @@ def _elements(shape: list[int], strides: list[int] | None) -> int:
     return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
 
 
-class Reading(NamedTuple):
-    """The state while the trees of one message are decoded.
-
-    Attributes:
-        other: gives the object for a tag that this module does not know (handles, references).
-        budget: counts the contents of the decoded values.
-        memory: for the tensors, if not memory of their own.
-    """
-
-    other: Other
-    budget: Budget
-    memory: Placing | None = None
-
-
-def decode(tree: Tree, other: Other, budget: Budget | None = None) -> object:
+def decode(
+    tree: Tree, other: Other, budget: Budget | None = None, memory: Placing | None = None, depth: int = 0
+) -> object:
     """The value of a tree; the inverse of `encode`.
 
     Args:
         other: gives the object for a tag that this module does not know (handles, references).
         budget: of which the value takes its part; one of its own when left out.
+        memory: for the tensors, if not memory of their own.
 
     Raises:
         WireError: if the tree is malformed, or goes over the budget.
-    """
-    return read(tree, Reading(other, budget or Budget()))
-
-
-def read(tree: Tree, reading: Reading, depth: int = 0) -> object:
-    """Like `decode`, for several trees of one message.
-
-    Raises:
-        WireError: as in `decode`.
     """
     if type(tree) in _SCALARS:
         return tree
@@ -199,16 +179,17 @@ def read(tree: Tree, reading: Reading, depth: int = 0) -> object:
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
     tag, *parts = tree
+    budget = budget or Budget()
     if tag == "T":
-        return _decode_tensor(tree, reading)
+        return _decode_tensor(tree, budget, memory)
     if tag in ("i", "c", "y", "v"):
         return _decode_scalar(tree)
     if tag not in ("l", "t", "d"):
-        return reading.other(tree)
+        return other(tree)
     if tag == "d" and len(parts) > 2 * MAX_KEYS:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    reading.budget.take(len(tree))
-    items = [part if type(part) in _SCALARS else read(part, reading, depth + 1) for part in parts]
+    budget.take(len(tree))
+    items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth + 1) for part in parts]
     if tag == "d":
         if len(items) % 2 or not all(map(_is_key, items[::2])):
             raise WireError("a malformed dict")
@@ -234,7 +215,7 @@ def _decode_scalar(tree: list[Tree]) -> object:
     raise WireError("a malformed number, or an unknown dtype or device")
 
 
-def _decode_tensor(tree: list[Any], reading: Reading) -> torch.Tensor:
+def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> torch.Tensor:
     """The inverse of `_encode_tensor`; a copy.
 
     Raises:
@@ -246,7 +227,7 @@ def _decode_tensor(tree: list[Any], reading: Reading) -> torch.Tensor:
             and len(shape) <= 32
             and (device is None or (type(device) is str and device.startswith("cuda:")))
         ):
-            dtype, memory = DTYPES[name], reading.memory
+            dtype = DTYPES[name]
         case _:
             raise WireError("a malformed tensor")
     if any(type(size) is not int or not 0 <= size < 1 << 40 for size in (*shape, *(strides or ()))):
@@ -262,7 +243,7 @@ def _decode_tensor(tree: list[Any], reading: Reading) -> torch.Tensor:
         raise WireError("a bool tensor with other bytes than 0 and 1")
     if grad and not (dtype.is_floating_point or dtype.is_complex):
         raise WireError("an integer tensor that requires grad")
-    reading.budget.take(1, max(len(data), numbers * dtype.itemsize), numbers)
+    budget.take(1, max(len(data), numbers * dtype.itemsize), numbers)
     flat = memory.put(data, dtype) if memory is not None else None
     if not numbers:
         tensor = torch.empty(shape, dtype=dtype)

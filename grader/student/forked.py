@@ -31,8 +31,6 @@ from grader.student.student_process import Bindings, Host, HostGone, StudentProc
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
-MOST_ROUNDS: Final = 20
-"""How often what takes too much memory is ended and measured again, before all that there is ends."""
 
 
 class LeaderGone(Exception):
@@ -223,15 +221,12 @@ class LeaderClient(TopicProcesses):
         return None
 
     def watch(self) -> None:
-        for _ in range(MOST_ROUNDS):
-            below = process_tree.descendants(self.process)
-            held = process_tree.memory_of([self.process, *below], self._host.baseline)
-            if held <= self._host.most_bytes:
-                return
+        below = process_tree.descendants(self.process)
+        held = process_tree.memory_of([self.process, *below], self._host.baseline)
+        if held > self._host.most_bytes:
             self._held_too_much = held
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
-        self._kill()
 
     def close(self) -> None:
         self._host.topics.discard(self)

@@ -62,6 +62,8 @@ class SpawnedPython:
 
     Attributes:
         listener: where it connects to the judge.
+        popen: the process that was started; on Windows, `pid` is another one.
+        questions: makes it write where it is, for each byte.
         calls: the socket for its calls, once it is ready.
         pid: the process that runs submitted code, once it is ready.
         baseline: the memory that it held when it was ready (bytes).
@@ -79,7 +81,7 @@ class SpawnedPython:
             for name, value in os.environ.items()
             if name.upper() in _NEEDED_VARIABLES or name.startswith(_NEEDED_PREFIXES)
         }
-        self._popen = subprocess.Popen(
+        self.popen = subprocess.Popen(
             new_python.command("from grader.student.spawned import main; main()"),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -88,12 +90,12 @@ class SpawnedPython:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Ctrl-C is for the main process
         )
-        assert self._popen.stdin is not None
-        self._questions = self._popen.stdin
+        assert self.popen.stdin is not None
+        self.questions = self.popen.stdin
         if order is not None:
             self.prepare(order)
         self.calls: socket.socket | None = None
-        self.pid = self._popen.pid
+        self.pid = self.popen.pid
         self.baseline = 0
         self.before = Effort()
         self.outputs: list[FilePrints] = []
@@ -102,7 +104,7 @@ class SpawnedPython:
     def prepare(self, order: Prepare) -> None:
         """Sends the list of modules that it must load, and where the judge waits; needed once."""
         with contextlib.suppress(OSError):  # `finish_start` says how it ended
-            frames.write(self._questions, wire.pack(Connect(self.listener.getsockname()[1], self._token, order)))
+            frames.write(self.questions, wire.pack(Connect(self.listener.getsockname()[1], self._token, order)))
 
     def finish_start(self) -> None:
         """Waits until it is ready.
@@ -113,8 +115,8 @@ class SpawnedPython:
         """
         until = time.monotonic() + START_SECONDS
         while self.calls is None:
-            if self._popen.poll() is not None:
-                raise HostGone(f"a student process ended at its start with code {self._popen.returncode}")
+            if self.popen.poll() is not None:
+                raise HostGone(f"a student process ended at its start with code {self.popen.returncode}")
             if time.monotonic() > until:
                 raise HostGone(f"a student process was not ready within {START_SECONDS:g} s")
             with contextlib.suppress(TimeoutError):
@@ -144,35 +146,23 @@ class SpawnedPython:
         """The process that runs submitted code, and all below it."""
         return [self.pid, *process_tree.descendants(self.pid)]
 
-    def ask_where(self) -> None:
-        """Makes it write where it is."""
-        with contextlib.suppress(OSError, ValueError):
-            self._questions.write(b"?")
-
-    def exit_code(self, seconds: float) -> int | None:
-        """Its exit code, or minus the signal that ended it; None if it has not ended after so many seconds."""
-        try:
-            return self._popen.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-
     def end(self) -> None:
         """Ends it, and the processes that it has started as far as they can be found."""
-        if self._popen.returncode is None:
-            below = process_tree.descendants(self._popen.pid)
+        if self.popen.returncode is None:
+            below = process_tree.descendants(self.popen.pid)
             if hasattr(os, "killpg"):
                 with contextlib.suppress(OSError):
-                    os.killpg(self._popen.pid, signal.SIGKILL)
+                    os.killpg(self.popen.pid, signal.SIGKILL)
             with contextlib.suppress(OSError):
-                self._popen.kill()
+                self.popen.kill()
             for process in below:
                 process_tree.kill(process)
-            self._popen.wait()
+            self.popen.wait()
         self.listener.close()
         if self.calls is not None:
             self.calls.close()
         with contextlib.suppress(OSError):
-            self._questions.close()
+            self.questions.close()
 
 
 class PortableHost(Host):
@@ -317,11 +307,14 @@ class PortableTopic(TopicProcesses):
         return None
 
     def ask_where(self, process: StudentProcess) -> None:
-        self._processes[process.number].ask_where()
+        with contextlib.suppress(OSError, ValueError):
+            self._processes[process.number].questions.write(b"?")
 
     def exit_code(self, number: int) -> int | None:
-        spawned = self._processes.get(number)
-        return None if spawned is None else spawned.exit_code(student_process.END_SECONDS)
+        if (spawned := self._processes.get(number)) is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return spawned.popen.wait(student_process.END_SECONDS)
+        return None
 
     def close(self) -> None:
         self._host.topics.discard(self)
