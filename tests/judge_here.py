@@ -104,14 +104,9 @@ class TopicHere:
         folder = Path(self._folder.name).resolve()
         return ProcessHere(folder, self._topic, self.bindings, self.definitions, self._host.modules)
 
-    def keep_files(self) -> None:
+    def tidy(self, main: ProcessHere, threads: int) -> bool:
         """Nothing is removed before the end."""
-
-    def tidy(self) -> None:
-        """Nothing is removed before the end."""
-
-    def has_left_something(self, main: ProcessHere, threads: int) -> bool:
-        return False
+        return True
 
     def close(self) -> None:
         self._folder.cleanup()

@@ -9,11 +9,10 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.border import tensors as wire_tensors
 from grader.border import wire
 from grader.border.bounds import WireError
 
-DTYPES = tuple(wire_tensors.DTYPES.values())
+DTYPES = tuple(wire.DTYPES.values())
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]
 
 

@@ -2,30 +2,42 @@
 
 When a call has returned, the judge reads the memory itself and sees whether the arguments changed. The bytes are
 data of a student process: they are compared with the tensors that were sent, and never used for anything else. No
-message says which place a tensor has: both sides count it from the request alone.
+message says which place a tensor has: both sides count it from the request alone. The student process (`Placing`) only
+does the rest: a tensor that is no longer in its place is copied back, and a changed shape is marked. A tensor that
+cannot be read any more counts as changed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import mmap
 import os
 import tempfile
+import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import torch
+
+from grader.border import tensor_facts
 from grader.border.messages import Request
 
 ARENA_BYTES: Final = 32 << 20
 """Tensors beyond are in plain memory, and are not watched. Only memory that has held a tensor is really used."""
 ALIGNMENT: Final = 64
-_PASSING: Final = frozenset(
-    {
-        ("grader.testkit.watching", "watch"),
-        ("grader.testkit.watching", "backpropagate"),
-        ("grader.testkit.probes", "forward_modes"),
-    }
+SAME, SHAPE, REQUIRES_GRAD, UNREADABLE = range(4)
+"""The byte behind a tensor: a change that its memory cannot show. The student process writes it after the call."""
+WORDS: Final = ("", "its shape, strides or dtype", "its `requires_grad`", "it can no longer be read")
+"""These changes in words."""
+_CROWDED: Final = ARENA_BYTES // 4
+"""Beyond this place, garbage is collected before it is decided which tensors are still in use."""
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
+_PASSING: Final = (
+    ("grader.testkit.watching", "watch"),
+    ("grader.testkit.watching", "backpropagate"),
+    ("grader.testkit.probes", "forward_modes"),
 )
 """Functions of the test kit that pass their arguments on to the submission."""
 
@@ -52,15 +64,11 @@ class Arena:
         if path is not None:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         elif hasattr(os, "memfd_create"):
-            descriptor = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            descriptor = os.memfd_create("arguments")
         else:
             descriptor, name = tempfile.mkstemp()
             os.unlink(name)
         os.ftruncate(descriptor, ARENA_BYTES)
-        with suppress(ImportError, AttributeError, OSError):
-            import fcntl
-
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return cls(None, descriptor)
 
     @classmethod
@@ -81,14 +89,12 @@ class Arena:
         """The bytes that are there now; fewer if there is no such memory."""
         if self.memory is not None:
             return bytes(self.memory[offset : offset + size])
-        read = b""
-        with suppress(OSError):
+        with contextlib.suppress(OSError):
             if hasattr(os, "pread"):
-                read = os.pread(self.descriptor, size, offset)
-            else:
-                os.lseek(self.descriptor, offset, os.SEEK_SET)
-                read = os.read(self.descriptor, size)
-        return read
+                return os.pread(self.descriptor, size, offset)
+            os.lseek(self.descriptor, offset, os.SEEK_SET)
+            return os.read(self.descriptor, size)
+        return b""
 
     def close(self) -> None:
         """Gives the judge's side back."""
@@ -107,52 +113,22 @@ class Slots:
     def __init__(self) -> None:
         self.next = 0
 
-    def take(self, size: int) -> int:
-        """The offset of the next tensor, which may lie beyond the arena. One byte more is for `Marks`."""
+    def take(self, size: int) -> int | None:
+        """The offset of the next tensor and its mark, one byte; None if it lies beyond the arena, in plain memory."""
         offset = self.next
         self.next += -(-(size + 1) // ALIGNMENT) * ALIGNMENT
-        return offset
-
-    @staticmethod
-    def fits(offset: int, size: int) -> bool:
-        """Whether a tensor lies in the arena; else it is in plain memory."""
-        return offset + size < ARENA_BYTES
+        return offset if offset + size < ARENA_BYTES else None
 
 
-class Marks:
-    """The byte behind a tensor: a change that its memory cannot show. The student process writes it after the call."""
-
-    SAME: Final = 0
-    SHAPE: Final = 1
-    REQUIRES_GRAD: Final = 2
-    UNREADABLE: Final = 3
-    WORDS: Final = {
-        SHAPE: "its shape, strides or dtype",
-        REQUIRES_GRAD: "its `requires_grad`",
-        UNREADABLE: "it can no longer be read",
-    }
+# ---------------------------------------------------------------- the tensors of a request
 
 
 class Sent(NamedTuple):
-    """One tensor that a check passed: its place, its name in messages, and the tree that it was sent as."""
+    """One tensor that a check passed: its place, if it has one, its name in messages, and its tree in the request."""
 
-    offset: int
+    offset: int | None
     name: str
     tree: list[Any]
-
-    @property
-    def data(self) -> bytes:
-        """The tensor's bytes."""
-        data: bytes = self.tree[4]
-        return data
-
-    def is_kept(self, arena: Arena, start: int = 0) -> bool:
-        """Whether the memory still holds the very bytes. Tensors that are not in the arena count as kept."""
-        offset, size = start + self.offset, len(self.data)
-        if not Slots.fits(offset, size):
-            return True
-        now = arena.read(offset, size + 1)
-        return len(now) == size + 1 and now.startswith(self.data) and now[-1] == Marks.SAME
 
 
 def is_watched(call: Request) -> bool:
@@ -168,45 +144,116 @@ def is_watched(call: Request) -> bool:
 
 
 def tensors_of(call: Request, slots: Slots) -> list[Sent]:
-    """The tensors of a watched request, in the order in which they are decoded."""
+    """The tensors of a request in the order in which they are decoded; none if it is not a watched one."""
     return [
         Sent(slots.take(len(tensor[4])), f"the tensor at {place} of {name}" if place else name, tensor)
-        for name, tree in _arguments(call)
+        for name, tree in (_arguments(call) if is_watched(call) else ())
         for place, tensor in _inside("", tree)
     ]
 
 
 def _arguments(call: Request) -> Iterator[tuple[str, Any]]:
-    """The trees of a watched call's arguments, each with its name in messages; none for other calls."""
-    if not is_watched(call):
-        return
-    positional: list[Any] = call.args[1:]
-    named: list[tuple[str, Any]] = list(call.kwargs)
-    if call.args[0][0] == "r":
-        positional = call.args[2:]
-        if call.args[0][1].endswith(".watching"):  # (function, [arguments], {named arguments}, ...)
-            positional = call.args[2][1:]
-            flat = call.args[3][1:]
-            named = list(zip(flat[::2], flat[1::2], strict=True))
+    """The trees of a watched call's arguments, each with its name in messages."""
+    function, *positional = call.args
+    named = list(call.kwargs)
+    if function[0] == "r":
+        positional = positional[1:]
+        if function[1].endswith(".watching"):  # (function, [arguments], {named arguments}, ...)
+            flat = positional[1][1:]
+            positional, named = positional[0][1:], list(zip(flat[::2], flat[1::2], strict=True))
     for number, tree in enumerate(positional):
         yield f"its {_ORDINALS[number]} argument" if number < len(_ORDINALS) else f"its argument {number + 1}", tree
     for name, tree in named:
         yield f"its argument `{name}`", tree
 
 
-_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
-
-
 def _inside(place: str, tree: Any) -> Iterator[tuple[str, list[Any]]]:
     """The tensors of a tree, each with its place in it."""
-    if type(tree) is not list or not tree:
-        return
-    if tree[0] == "T":
-        yield place, tree
-    elif tree[0] == "d":
-        for key, item in zip(tree[1::2], tree[2::2], strict=True):
-            yield from _inside(place, key)
-            yield from _inside(f"{place}[{key!r}]", item)
-    elif tree[0] in ("l", "t"):
-        for number, item in enumerate(tree[1:]):
-            yield from _inside(f"{place}[{number}]", item)
+    match tree:
+        case ["T", *_]:
+            yield place, tree
+        case ["d", *parts]:
+            for key, item in zip(parts[::2], parts[1::2], strict=True):
+                yield from _inside(place, key)
+                yield from _inside(f"{place}[{key!r}]", item)
+        case ["l" | "t", *items]:
+            for number, item in enumerate(items):
+                yield from _inside(f"{place}[{number}]", item)
+
+
+# ---------------------------------------------------------------- the student process's side
+
+
+class _Placed(NamedTuple):
+    """A tensor, its memory as a tensor of the first shape, the place of its mark, and its form."""
+
+    tensor: torch.Tensor
+    view: torch.Tensor
+    mark: int
+    form: tuple[object, ...]
+
+
+class Placing:
+    """Puts the tensors of a service's calls into an arena, which must have been attached, or be local."""
+
+    def __init__(self, arena: Arena) -> None:
+        assert arena.memory is not None
+        self._memory = arena.memory
+        self._slots = Slots()
+        self._last_mark: int | None = None
+        self._placed: list[_Placed] = []
+        self._alive: list[tuple[weakref.ref[memoryview], int]] = []
+
+    def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
+        """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
+        self._last_mark = None
+        if (offset := self._slots.take(len(data))) is None:
+            return None
+        self._last_mark = end = offset + len(data)
+        self._memory[offset : end + 1] = data + bytes([SAME])
+        if not data:
+            return None
+        piece = memoryview(self._memory)[offset:end]
+        self._alive.append((weakref.ref(piece), self._slots.next))
+        return torch.frombuffer(piece, dtype=dtype)
+
+    def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
+        """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""
+        if self._last_mark is not None:
+            self._placed.append(_Placed(tensor, view, self._last_mark, tensor_facts.form(tensor)))
+
+    def finish_call(self) -> None:
+        """Makes the memory show how the call changed the tensors that were passed to it."""
+        placed, self._placed = self._placed, []
+        for one in placed:  # before a look runs code of a subclass, which may raise anything, or end the loop
+            self._memory[one.mark] = UNREADABLE
+        for one in placed:
+            with contextlib.suppress(Exception):
+                self._memory[one.mark] = _looked_at(one)
+
+    def restart(self) -> int:
+        """The place of the next tensor, once nothing of the last check is needed any more.
+
+        Memory is used again only if no tensor is left in it: submitted code may keep its arguments.
+        """
+        self._placed.clear()
+        if self._end() > _CROWDED:
+            gc.collect()
+        self._slots.next = self._end()
+        return self._slots.next
+
+    def _end(self) -> int:
+        self._alive = [(piece, end) for piece, end in self._alive if piece() is not None]
+        return max((end for _, end in self._alive), default=0)
+
+
+def _looked_at(one: _Placed) -> int:
+    """The mark of a tensor; copies it back if it is no longer in its place."""
+    requires_grad, *form = tensor_facts.form(one.tensor)
+    if form != list(one.form[1:]):
+        return SHAPE
+    if requires_grad != one.form[0]:
+        return REQUIRES_GRAD
+    if tensor_facts.start(one.tensor) != tensor_facts.start(one.view):
+        tensor_facts.copy(one.view, tensor_facts.plain(one.tensor))
+    return SAME

@@ -3,17 +3,19 @@
 Nothing here runs submitted code, and of a reply only its plain data is used.
 """
 
+import contextlib
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import torch
+
 from grader.border import wire
-from grader.border.arena import Arena
-from grader.border.arguments import WatchedArguments
+from grader.border.arena import ALIGNMENT, ARENA_BYTES, WORDS, Arena, Sent, Slots, tensors_of
 from grader.border.bounds import Budget, WireError
-from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, not_simulated, one_line
+from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, one_line
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
 from grader.border.proxies import Call, Remote, RemoteFunction
@@ -29,11 +31,9 @@ MAX_RECEIVED_BYTES: Final = CHECK_BUDGET * MAX_PAYLOAD
 MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
 _FORGET: Final = wire.pack(FORGET)
-_OK: Final = wire.pack(Returned(None))[:-1]
 
-
-class _Value(NamedTuple):
-    value: Any
+_SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+"""torch cannot compare all of the unsigned dtypes; their bits tell."""
 
 
 class Channel:
@@ -43,7 +43,7 @@ class Channel:
         record: every exchange since `restart`, in order.
         last: the call to show when a check fails; None before the first.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
-        arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
+        arguments: the tensors that were passed to submitted code; they are seen if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
         before_call: is called before each call that messages may show.
         answered: how many such calls were answered since `restart`.
@@ -53,29 +53,23 @@ class Channel:
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
         self.transport = transport
         self.kit = kit
-        self.arguments = None if arena is None else WatchedArguments(arena)
-        self.simulates = False
+        self.arguments = WatchedArguments(arena)
         self.before_call: Callable[[], object] | None = None
-        self.record: list[Exchange] = []
-        self.last: Call | None = None
-        self._received = 0
-        self._budget = Budget(CHECK_BUDGET)
         self._asked_again: deque[tuple[bytes, bytes]] = deque()
-        self._began = self._asked_at = 0.0
-        self.answered = 0
-        self.longest = 0.0
+        self._begin()
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
-        reply = self.transport.call(_FORGET)
-        if self.arguments is not None:
-            self.arguments.restart(reply)
-        self.record = []
-        self.last = None
+        self.arguments.restart(self.transport.call(_FORGET))
+        self._asked_again.clear()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.record: list[Exchange] = []
+        self.last: Call | None = None
         self.simulates = False
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
-        self._asked_again.clear()
         self._began = self._asked_at = time.monotonic()
         self.answered, self.longest = 0, 0.0
 
@@ -85,12 +79,7 @@ class Channel:
         return 2 * self._asked_at > self._began + time.monotonic()
 
     def request(
-        self,
-        operation: str,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        shown: Call | None,
-        outside: bool = False,
+        self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
     ) -> Any:
         """Performs one operation in the process that runs submitted code.
 
@@ -120,20 +109,20 @@ class Channel:
         else:
             reply = self._exchange(request, call, shown, outside)
         try:
-            answer = self._answer(wire.unpack(reply, Reply))
-        except WireError as error:
-            raise BadReply(f"sent an answer that is not data ({error})") from None
-        except Exception as error:  # whatever the bytes are, they cost this call and nothing more
-            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
-        if isinstance(answer, _Value):
-            if shown is not None:
-                shown.result, shown.answered = answer.value, True
-            return answer.value
-        raise answer
+            value, error = self._answer(wire.unpack(reply, Reply))
+        except WireError as bad:
+            raise BadReply(f"sent an answer that is not data ({bad})") from None
+        except Exception as bad:  # whatever the bytes are, they cost this call and nothing more
+            raise BadReply(f"sent an answer that cannot be read ({type(bad).__name__})") from bad
+        if error is not None:
+            raise error
+        if shown is not None:
+            shown.result, shown.answered = value, True
+        return value
 
     def _exchange(self, payload: bytes, request: Request, shown: Call | None, outside: bool) -> bytes:
         """Sends a request; its reply."""
-        passed = self.arguments.pass_on(request, shown) if self.arguments is not None and not outside else ()
+        passed = () if outside else self.arguments.pass_on(request, shown)
         self._asked_at = time.monotonic()
         reply = self.transport.call_outside(payload) if outside else self.transport.call(payload)
         kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
@@ -141,8 +130,7 @@ class Channel:
         if shown is not None:
             self.answered += 1
             self.longest = max(self.longest, time.monotonic() - self._asked_at)
-        if self.arguments is not None:
-            self.arguments.look_at(passed)
+        self.arguments.look_at(passed)
         self._received += len(reply)
         if self._received > MAX_RECEIVED_BYTES:
             raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
@@ -158,22 +146,17 @@ class Channel:
         """No request of the check will ask for these replies."""
         self._asked_again.clear()
 
-    def _answer(self, reply: Reply) -> _Value | BaseException:
+    def _answer(self, reply: Reply) -> tuple[Any, BaseException | None]:
         """The value of a reply, or the exception that it comes to."""
         match reply:
             case Returned(tree):
-                return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)))
-            case Raised(kind):
-                error = exception_of(reply)
-                if kind == "NotSimulated" and self.simulates:
-                    return not_simulated(error)
-                return error
+                return wire.decode(tree, self._object, Budget(whole=self._budget)), None
+            case Raised():
+                return None, exception_of(reply, simulates=self.simulates)
             case Missing(name):
-                missing = MissingName(one_line(name))
-                missing.kind, missing.message = "missing", one_line(name)
-                return missing
+                return None, MissingName(one_line(name))
             case TooLarge(reason):
-                return BadReply(f"returned something too big to look at ({one_line(reason)})")
+                return None, BadReply(f"returned something too big to look at ({one_line(reason)})")
 
     def _reference(self, value: object) -> Tree:
         if isinstance(value, Remote):
@@ -181,17 +164,16 @@ class Channel:
         if isinstance(value, RemoteFunction):
             return ["f", value._name]
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-        if callable(value) and isinstance(module, str):
-            home = module.partition(".")[0]
-            if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
-                if name is None or "." in name:
-                    raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
-                self.simulates = self.simulates or module == _SIMULATING
-                return ["r", module, name]
-        raise TypeError(
-            f"a check cannot pass {with_article(type(value).__name__)} to a submission: "
-            "use a value, a handle or a recipe"
-        )
+        if not callable(value) or not isinstance(module, str) or not self._runs_there(module):
+            kind = with_article(type(value).__name__)
+            raise TypeError(f"a check cannot pass {kind} to a submission: use a value, a handle or a recipe")
+        if name is None or "." in name:
+            raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
+        self.simulates = self.simulates or module == _SIMULATING
+        return ["r", module, name]
+
+    def _runs_there(self, module: str) -> bool:
+        return module.startswith("grader.testkit.") or (self.kit != "" and module.partition(".")[0] == self.kit)
 
     def _object(self, tree: list[Tree]) -> object:
         match tree:
@@ -201,8 +183,7 @@ class Channel:
 
     def begin_example(self, may_change: bool) -> None:
         """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
-        if self.arguments is not None:
-            self.arguments.begin_example(may_change)
+        self.arguments.begin_example(may_change)
 
     def check_arguments(self) -> None:
         """Looks again at all that was passed since the example began.
@@ -210,8 +191,7 @@ class Channel:
         Raises:
             ArgumentChanged: submitted code changed a tensor that it was given.
         """
-        changed = self.arguments.first_change() if self.arguments is not None else None
-        if changed is not None:
+        if (changed := self.arguments.first_change()) is not None:
             self.last = changed.call or self.last
             raise ArgumentChanged(changed.words)
 
@@ -225,3 +205,112 @@ def channel_of(function: RemoteFunction | Remote) -> Channel:
 def packed_values(channel: Channel, *values: object) -> list[Tree]:
     """Trees of values and functions for a request to any process of the submission: so no handles are among them."""
     return [wire.encode(value, channel._reference) for value in values]
+
+
+# ---------------------------------------------------------------- arguments that are changed in place
+
+
+class ChangedArgument(NamedTuple):
+    """An argument that was changed: in words, and the call that was given it."""
+
+    words: str
+    call: Call | None
+
+
+class WatchedArguments:
+    """The tensors that the calls of one check pass to submitted code; none are seen without memory to see them in."""
+
+    def __init__(self, arena: Arena | None) -> None:
+        self._arena = arena
+        self._slots = Slots()
+        self._is_refused = False
+        self._may_change = False
+        self._passed: list[tuple[Sent, Call | None]] = []
+        self._change: ChangedArgument | None = None
+
+    def restart(self, reply: bytes) -> None:
+        """Begins a new check; `reply` is the student process's to `FORGET`, with the place of its first tensor.
+
+        A tensor lies behind those that the submission may have kept, so not beyond the last one that was sent; and
+        there must be room. Any other start is refused: the arguments count as changed.
+        """
+        start: object = None
+        with contextlib.suppress(WireError):
+            start = wire.unpack(reply, Returned).value
+        last = min(self._slots.next, ARENA_BYTES // 2)
+        self._is_refused = type(start) is not int or not 0 <= start <= last or start % ALIGNMENT != 0
+        self._slots.next = start if type(start) is int and not self._is_refused else 0
+        self.begin_example(self._may_change)
+
+    def begin_example(self, may_change: bool) -> None:
+        """From now on changes count for a new example."""
+        self._may_change = may_change
+        self._passed.clear()
+        self._change = None
+
+    def pass_on(self, call: Request, shown: Call | None) -> list[tuple[Sent, Call | None]]:
+        """The tensors of a request that is about to be sent."""
+        return [] if self._arena is None else [(sent, shown) for sent in tensors_of(call, self._slots)]
+
+    def look_at(self, passed: Sequence[tuple[Sent, Call | None]]) -> None:
+        """Notes the first change of these tensors, now that the reply to their request has come."""
+        if self._may_change or self._change is not None:
+            return
+        self._passed += passed
+        for sent, call in passed:
+            assert self._arena is not None
+            words = f"changed the place of {sent.name} in memory" if self._is_refused else _change(sent, self._arena)
+            if words:
+                self._change = ChangedArgument(words, call)
+                return
+
+    def first_change(self) -> ChangedArgument | None:
+        """The first change since the example began, whether noted after its call or come later."""
+        passed, self._passed = self._passed, []
+        self.look_at(passed)
+        return self._change
+
+
+def _change(sent: Sent, arena: Arena) -> str:
+    """The change, in words; empty if the values are still equal: 0.0 and -0.0, one NaN and another.
+
+    Tensors that are not in the arena count as equal.
+    """
+    data: bytes = sent.tree[4]
+    if sent.offset is None:
+        return ""
+    now = arena.read(sent.offset, len(data) + 1)
+    said = f"changed {sent.name} in place"
+    if len(now) != len(data) + 1:
+        return said
+    if mark := now[-1]:
+        return f"{said}: {WORDS[mark] if mark < len(WORDS) else 'more than its values'}"
+    if now.startswith(data):
+        return ""
+    head = sent.tree[:4]
+    try:
+        before, after = (wire.decode([*head, part, False, 0, None], _no_other) for part in (data, now[:-1]))
+    except WireError:  # a bool that is neither 0 nor 1
+        return said
+    assert isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
+    differs = _differs(before, after)
+    if not bool(differs.any()):
+        return ""
+    place = tuple(int(index) for index in differs.nonzero()[0])
+    element = f"element {list(place)}" if place else "its value"
+    old, new = before[place].item(), after[place].item()
+    shown = [f"{value:.6g}" if isinstance(value, float) else repr(value) for value in (old, new)]
+    if shown[0] == shown[1]:  # they differ in later digits
+        shown = [repr(old), repr(new)]
+    return f"{said}: {element} was {shown[0]} and is {shown[1]}"
+
+
+def _no_other(tree: object) -> object:
+    raise WireError("not a tensor")
+
+
+def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """A mask of the elements in which two tensors of one dtype differ."""
+    if before.dtype in _SIGNED:
+        before, after = before.view(_SIGNED[before.dtype]), after.view(_SIGNED[after.dtype])
+    return (before != after) & ~((before != before) & (after != after))

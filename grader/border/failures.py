@@ -4,6 +4,8 @@ Makes them from the message about an exception, of which only plain data is used
 """
 
 import builtins
+import contextlib
+import functools
 import re
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -40,6 +42,12 @@ class SubmissionRaised(Exception):
 
 class MissingName(SubmissionRaised):
     """The submission does not define the name."""
+
+    kind = "missing"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.message = name
 
 
 class NotSimulatedHere(SubmissionRaised):
@@ -94,13 +102,10 @@ class BadReply(SubmissionCrashed):
     """The student process sent something that is not an answer: not data, or too much of it."""
 
 
-def is_out_of_memory(raised: Raised) -> bool:
-    """Whether an exception says that Python or torch got no more memory."""
-    return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
-
-
-def out_of_memory(raised: Raised) -> OutOfMemory:
-    """The crash that such an exception comes to."""
+def out_of_memory(raised: Raised) -> OutOfMemory | None:
+    """The crash that an exception comes to which says that Python or torch got no more memory; None for another one."""
+    if raised.kind != "MemoryError" and "can't allocate memory" not in raised.message:
+        return None
     asked = _ASKED.search(raised.message[:MAX_MESSAGE])
     return OutOfMemory(asked=int(asked[1]) if asked else 0, frames=source_lines(raised.frames))
 
@@ -109,22 +114,27 @@ ImportFailure: TypeAlias = SubmissionRaised | NoAnswer
 """Why a topic cannot be imported: the exception that a call would raise. The words of a crash complete "importing
 tensor_ops.py …"."""
 
-_kinds: dict[str, type[SubmissionRaised]] = {}
 
+def exception_of(raised: Raised, *, simulates: bool = False) -> BaseException:
+    """The exception that the judge raises for one of submitted code: a `SubmissionRaised`, or a crash.
 
-def exception_of(raised: Raised) -> BaseException:
-    """The exception that the judge raises for one of submitted code: a `SubmissionRaised`, or a crash."""
+    Args:
+        simulates: whether the check has used simulated devices.
+    """
     if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
         return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
-    if is_out_of_memory(raised):
-        return out_of_memory(raised)
-    return raised_error(raised)
+    return out_of_memory(raised) or raised_error(
+        raised, NotSimulatedHere if simulates and raised.kind == "NotSimulated" else None
+    )
 
 
-def raised_error(raised: Raised) -> SubmissionRaised:
-    """The exception of submitted code itself, whatever it is."""
+def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> SubmissionRaised:
+    """The exception of submitted code itself, whatever it is; of the class that fits it unless one is given."""
     message = raised.message[:MAX_MESSAGE]
-    error = _kind_of(raised.kind if raised.is_built_in else "")(message)
+    base = getattr(builtins, raised.kind, None) if raised.is_built_in else None
+    if kind is None and isinstance(base, type) and issubclass(base, Exception):
+        kind = _kind_of(raised.kind)
+    error = (kind or SubmissionRaised)(message)
     error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
     error.frames = source_lines(raised.frames)
     return error
@@ -148,22 +158,11 @@ def one_line(text: str, limit: int = 100) -> str:
     return "".join(c if c.isprintable() else "�" for c in text[:limit])
 
 
+@functools.cache
 def _kind_of(name: str) -> type[SubmissionRaised]:
     """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
-    base = getattr(builtins, name, None) if name else None
-    if not (isinstance(base, type) and issubclass(base, Exception)):
-        return SubmissionRaised
-    if name not in _kinds:
-        try:
-            _kinds[name] = type(f"Submission{name}", (SubmissionRaised, base), {})
-            _kinds[name]("x")
-        except TypeError:  # its memory layout does not mix, or its constructor needs more than a message
-            _kinds[name] = SubmissionRaised
-    return _kinds[name]
-
-
-def not_simulated(error: BaseException) -> NotSimulatedHere:
-    """The same exception, as one that says so."""
-    unassessed = NotSimulatedHere(*error.args)
-    unassessed.__dict__.update(vars(error))
-    return unassessed
+    with contextlib.suppress(TypeError):  # its memory layout does not mix, or it needs more than a message
+        kind = type(f"Submission{name}", (SubmissionRaised, getattr(builtins, name)), {})
+        kind("x")
+        return kind
+    return SubmissionRaised

@@ -12,6 +12,8 @@ from typing import IO, Final
 MAX_PAYLOAD: Final = 16 << 20
 """Bytes of one payload at most, unless a reader is made for more."""
 
+MAX_DESCRIPTORS: Final = 8
+"""Descriptors that are taken with one frame."""
 _HEADER: Final = struct.Struct("<I")
 _MAX_READ_BYTES: Final = 1 << 20
 
@@ -93,7 +95,7 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
     return payload
 
 
-def receive_with_descriptors(sock: socket.socket, max_descriptors: int = 3) -> tuple[bytes | None, list[int]]:
+def receive_with_descriptors(sock: socket.socket) -> tuple[bytes | None, list[int]]:
     """One payload and the descriptors sent with it; ``(None, [])`` at the end of the stream.
 
     Raises:
@@ -102,24 +104,18 @@ def receive_with_descriptors(sock: socket.socket, max_descriptors: int = 3) -> t
     descriptors: list[int] = []
 
     def read(size: int) -> bytes:
-        data, more, _, _ = socket.recv_fds(sock, size, max_descriptors)
+        data, more, _, _ = socket.recv_fds(sock, size, MAX_DESCRIPTORS)
         descriptors.extend(more)
         return data
 
     return receive(read), descriptors
 
 
-def send(sock: socket.socket, payload: bytes) -> None:
-    """Sends one frame, blocking."""
-    sock.sendall(frame(payload))
-
-
-def send_with_descriptors(sock: socket.socket, payload: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Sends one frame, blocking, with descriptors sent along with its first bytes."""
+def send(sock: socket.socket, payload: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Sends one frame, blocking; descriptors are sent along with its first bytes."""
     data = frame(payload)
-    sent = socket.send_fds(sock, [data], list(descriptors)) if descriptors else sock.send(data)
-    if sent < len(data):
-        sock.sendall(data[sent:])
+    sent = socket.send_fds(sock, [data], list(descriptors)) if descriptors else 0
+    sock.sendall(data[sent:])
 
 
 def write(stream: IO[bytes], payload: bytes) -> None:

@@ -23,7 +23,7 @@ class Surroundings:
     """How calls of submitted code run in this process; set by `grader.testkit.devices`.
 
     Attributes:
-        enter: gives the context manager for one call, None for plain calls.
+        enter: gives the context manager for one call.
         real: whether a device name that arrives means the real device.
         translate: gives the exception to report for one that a call raised.
         close: is called when plain calls begin again.
@@ -37,13 +37,9 @@ class Surroundings:
         """Plain calls from now on."""
         self.close()
         self.close = lambda: None
-        self.enter: Callable[[], AbstractContextManager[object]] | None = None
+        self.enter: Callable[[], AbstractContextManager[object]] = nullcontext
         self.real = False
         self.translate: Callable[[BaseException], BaseException] = lambda error: error
-
-    def around_call(self) -> AbstractContextManager[object]:
-        """The context manager for one call."""
-        return nullcontext() if self.enter is None else self.enter()
 
 
 surroundings: Final = Surroundings()

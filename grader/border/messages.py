@@ -4,6 +4,7 @@ A message is decoded by its type, strictly: a student process sends data of exac
 refused. Must never hold an expected answer. `Raised` and `SentLine` repeat the submission, and are not to be believed.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -130,10 +131,9 @@ class Definitions(_Message, frozen=True):
 
 
 class Start(_Message, frozen=True, tag="start"):
-    """Asks for a student process under a number that the judge chose. Answer: `Forked`.
+    """Asks for a student process under a number that the judge chose; its descriptors come along. Answer: `Forked`.
 
     Attributes:
-        roles: the use of each descriptor that comes along, in order.
         imports: whether it imports the topic, or never does.
         afresh: whether all other processes are ended before, and the work folder is made new.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
@@ -142,42 +142,36 @@ class Start(_Message, frozen=True, tag="start"):
     """
 
     number: int
-    roles: list[str]
     imports: bool = True
     afresh: bool = False
-    bindings: list[tuple[str, str]] | None = None
+    bindings: Sequence[tuple[str, str]] | None = None
     definitions: Definitions | None = None
 
 
-class Stop(_Message, frozen=True, tag="stop"):
-    """Ends one student process. No answer but its `Ended`."""
+class HowEnded(_Message, frozen=True, tag="how-ended"):
+    """Asks how a student process has ended; the leader waits for its end, at most so long (s). Answer: `Ended`."""
 
     number: int
-
-
-class Keep(_Message, frozen=True, tag="keep"):
-    """`Tidy` does not remove the files that are in the work folder now. No answer."""
+    seconds: float
 
 
 class Tidy(_Message, frozen=True, tag="tidy"):
     """Removes the files that calls have left in the work folder. Answer: `Tidied`."""
 
 
-Order: TypeAlias = Start | Stop | Keep | Tidy
+Order: TypeAlias = Start | HowEnded | Tidy
 
 
 class Forked(_Message, frozen=True, tag="forked"):
     """A student process has been forked; ``process`` is its id in the sandbox."""
 
-    number: int
     process: int
 
 
 class Ended(_Message, frozen=True, tag="ended"):
-    """A student process has ended: its exit code, or minus the signal that ended it."""
+    """The exit code of a student process, or minus the signal that ended it; None if it has not ended."""
 
-    number: int
-    code: int
+    code: int | None
 
 
 class Tidied(_Message, frozen=True, tag="tidied"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grader.border.failures import BadReply, SubmissionRaised
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from grader.border.channel import Channel
 
 
+@dataclass(eq=False, slots=True)
 class Call:
     """One use of the submission, for messages: the function, its arguments and its result.
 
@@ -26,23 +28,13 @@ class Call:
         is_read: whether it reads an attribute, and calls nothing.
     """
 
-    __slots__ = ("answered", "args", "is_read", "kwargs", "name", "owner", "result")
-
-    def __init__(
-        self,
-        name: str,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        owner: Remote | RemoteFunction | None = None,
-        is_read: bool = False,
-    ) -> None:
-        self.name = name
-        self.args = args
-        self.kwargs = kwargs
-        self.owner = owner
-        self.is_read = is_read
-        self.result: object = None
-        self.answered = False
+    name: str
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    owner: Remote | RemoteFunction | None = None
+    is_read: bool = False
+    result: object = None
+    answered: bool = False
 
 
 class RemoteFunction:
@@ -53,12 +45,10 @@ class RemoteFunction:
         self._name = name
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return _made_by(Call(self._name, args, kwargs), self._channel, "call", (self, *args), kwargs)
+        return _made_by(call_of(self, args, kwargs), self._channel, "call", self, *args)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _made_by(Call(name, (), {}, self, is_read=True), self._channel, "getattr", (self, name))
+        return _attribute(self, name)
 
     def __repr__(self) -> str:
         return self._name
@@ -70,24 +60,21 @@ class Remote:
     __slots__ = ("_channel", "_kind", "_made", "_number")
 
     def __init__(self, channel: Channel, number: int, kind: str) -> None:
-        object.__setattr__(self, "_channel", channel)
-        object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_made", None)
+        fields = {"_channel": channel, "_number": number, "_kind": kind, "_made": None}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return _made_by(Call("", args, kwargs, self), self._channel, "call", (self, *args), kwargs)
+        return _made_by(call_of(self, args, kwargs), self._channel, "call", self, *args)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _made_by(Call(name, (), {}, self, is_read=True), self._channel, "getattr", (self, name))
+        return _attribute(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._channel.request("setattr", (self, name, value), {}, None)
 
     def __getitem__(self, key: object) -> Any:
-        return _made_by(Call("[]", (key,), {}, self), self._channel, "getitem", (self, key))
+        return _made_by(Call("[]", (key,), {}, self), self._channel, "getitem", self, key)
 
     def __len__(self) -> int:
         length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
@@ -143,7 +130,7 @@ class SubmissionProxy:
         """
         made = Call(f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}", args, kwargs)
         is_shown = any(isinstance(arg, RemoteFunction) for arg in args)
-        return _made_by(made, self._channel, "call", (function, *args), kwargs, is_shown=is_shown)
+        return _made_by(made, self._channel, "call", function, *args, is_shown=is_shown)
 
     def outside(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Runs a recipe or a probe beside the submission, in a process that never imports it.
@@ -155,6 +142,12 @@ class SubmissionProxy:
             args: plain values only; no handle or function of the submission is known over there.
         """
         return self._channel.request("call", (function, *args), kwargs, None, outside=True)
+
+
+def _attribute(owner: RemoteFunction | Remote, name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _made_by(Call(name, (), {}, owner, is_read=True), owner._channel, "getattr", owner, name)
 
 
 def class_name_of(handle: Remote) -> str:
@@ -169,17 +162,9 @@ def maker_of(handle: Remote) -> Call | None:
     return made
 
 
-def _made_by(
-    made: Call,
-    channel: Channel,
-    operation: str,
-    args: tuple[object, ...],
-    kwargs: dict[str, object] | None = None,
-    *,
-    is_shown: bool = True,
-) -> Any:
+def _made_by(made: Call, channel: Channel, operation: str, *args: object, is_shown: bool = True) -> Any:
     """The result of a request; an object keeps what made it, so that messages can show a line that makes it again."""
-    result = channel.request(operation, args, kwargs or {}, made if is_shown else None)
+    result = channel.request(operation, args, made.kwargs, made if is_shown else None)
     if isinstance(result, Remote) and result._made is None:
         object.__setattr__(result, "_made", made)
     return result

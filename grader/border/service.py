@@ -5,7 +5,6 @@ answer and decides nothing: it calls, and sends the result. Must never import ch
 """
 
 import builtins
-import contextlib
 import dis
 import heapq
 import importlib
@@ -24,24 +23,13 @@ from typing import Any, Final
 import torch
 
 from grader.border import wire
-from grader.border.arena import Arena, is_watched
-from grader.border.bounds import WireError
+from grader.border.arena import Arena, Placing, is_watched
+from grader.border.bounds import Budget, WireError
 from grader.border.labels import surroundings
 from grader.border.messages import FORGET, MAX_MESSAGE, Missing, Raised, Request, Returned, SentLine, TooLarge
-from grader.border.placing import Placing
 from grader.border.tensor_facts import name_of_class
 from grader.border.wire import Tree
 from grader.package import FOLDER
-
-_OPERATIONS: Final[dict[str, Callable[..., object]]] = {
-    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
-    "getattr": getattr,
-    "setattr": setattr,
-    "getitem": operator.getitem,
-    "len": len,
-    "iter": iter,
-    "next": next,
-}
 
 MAX_LINES: Final = 12
 """Lines of a traceback that are sent."""
@@ -61,6 +49,16 @@ _SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
     random.seed,
     *((importlib.import_module("numpy.random").seed,) if "numpy" in sys.modules else ()),
 )
+
+
+def _call(function: Callable[..., object], *args: object, **kwargs: object) -> object:
+    return function(*args, **kwargs)
+
+
+_OPERATIONS: Final[dict[str, Callable[..., object]]] = {
+    "call": _call,
+    **{operation.__name__: operation for operation in (getattr, setattr, operator.getitem, len, iter, next)},
+}
 
 
 class MissingError(Exception):
@@ -117,14 +115,14 @@ class Service:
             if call.operation == FORGET.operation:
                 return wire.pack(Returned(self.forget()))
             function = _OPERATIONS[call.operation]
-            reading = wire.Reading(self._resolve, memory=self._placing if is_watched(call) else None)
-            values = [wire.read(item, reading) for item in call.args]
-            named = {name: wire.read(item, reading) for name, item in call.kwargs}
+            budget, memory = Budget(), self._placing if is_watched(call) else None
+            values = [wire.decode(item, self._resolve, budget, memory) for item in call.args]
+            named = {name: wire.decode(item, self._resolve, budget, memory) for name, item in call.kwargs}
         except MissingError as error:
             return wire.pack(Missing(str(error)))
         try:
             try:
-                with surroundings.around_call():
+                with surroundings.enter():
                     result = function(*values, **named)
             finally:
                 if self._placing is not None:
@@ -137,31 +135,27 @@ class Service:
 
     def describe(self, error: BaseException) -> Raised:
         """An exception as it is sent. Of the exception's own code only ``__str__`` runs."""
-        kind = type(error)
-        name = name_of_class(kind)
-        built_in = getattr(builtins, name, None) is kind
+        name = name_of_class(type(error))
+        is_built_in = getattr(builtins, name, None) is type(error)
         try:
             message = str(error)[:MAX_MESSAGE]
         except BaseException:
             message = "(its message cannot be read)"
-        name = name[:100]
         if name == NOT_SIMULATED and self._is_raised_outside(error):
             name = "Exception"  # a submission cannot skip a check by an exception of that name
-        return Raised(name, built_in, _encodable(message), self._frames(error))
+        return Raised(name[:100], is_built_in, _encodable(message), self._frames(error))
 
     def _frames(self, error: BaseException) -> tuple[SentLine, ...]:
         """The student's own frames, outermost first."""
-        frames: list[SentLine] = []
         if isinstance(error, SyntaxError) and type(error.filename) is str and error.filename in self._files:
             text = error.text if type(error.text) is str else ""
-            line = error.lineno if type(error.lineno) is int else 0
-            return (SentLine(_file_name(error.filename), line, "", _encodable(text.strip()[:200])),)
-        for frame, line in traceback.walk_tb(_traceback(error)):
-            filename = frame.f_code.co_filename
-            if filename in self._files:
-                text = _encodable(_line_of(filename, line))
-                frames.append(SentLine(_file_name(filename), line, frame.f_code.co_name[:100], text))
-        return tuple(frames if len(frames) <= MAX_LINES else frames[: MAX_LINES // 2] + frames[-MAX_LINES // 2 :])
+            return (_sent_line(error.filename, error.lineno if type(error.lineno) is int else 0, "", text),)
+        lines = [
+            _sent_line(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line))
+            for code, line in ((frame.f_code, line) for frame, line in traceback.walk_tb(_traceback(error)))
+            if code.co_filename in self._files
+        ]
+        return tuple(lines if len(lines) <= MAX_LINES else lines[: MAX_LINES // 2] + lines[-MAX_LINES // 2 :])
 
     def _resolve(self, tree: list[Tree]) -> object:
         match tree:
@@ -192,10 +186,8 @@ class Service:
         return dis.opname[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(self._trusted)
 
     def _keep(self, value: object) -> Tree:
-        number = self._ids.get(id(value))
-        if number is None:
-            number = self._ids[id(value)] = len(self._ids)
-            self._objects[number] = value
+        number = self._ids.setdefault(id(value), len(self._ids))
+        self._objects[number] = value
         return ["h", number, name_of_class(type(value))[:100]]
 
 
@@ -205,26 +197,12 @@ def _restart_generators() -> None:
         seed(_GENERATORS_SEED)
 
 
-def _traceback(error: BaseException) -> TracebackType | None:
-    """The traceback itself, not an attribute of that name which submitted code has defined."""
-    found: TracebackType | None = _get_traceback(error)
-    return found
+_traceback: Final[Callable[[BaseException], TracebackType | None]] = vars(BaseException)["__traceback__"].__get__
+"""The traceback itself, not an attribute of that name which submitted code has defined."""
 
 
-_get_traceback: Final[Any] = vars(BaseException)["__traceback__"].__get__
-
-
-def _line_of(filename: str, line: int) -> str:
-    """A line of a file; also of one with bytes that are no UTF-8, which Python allows in comments."""
-    text = linecache.getline(filename, line)
-    if not text:
-        with contextlib.suppress(OSError), open(filename, encoding="utf-8", errors="replace") as file:
-            text = next(itertools.islice(file, line - 1, None), "")
-    return text.strip()[:200]
-
-
-def _file_name(filename: str) -> str:
-    return filename.rsplit("/", 1)[-1][:100]
+def _sent_line(filename: str, line: int, function: str, text: str) -> SentLine:
+    return SentLine(filename.rsplit("/", 1)[-1][:100], line, function[:100], _encodable(text.strip()[:200]))
 
 
 def _encodable(text: str) -> str:

@@ -5,24 +5,43 @@ method's place. Here the methods of torch's base classes are called, as they wer
 subclass with ``__torch_dispatch__`` still runs its own code: then a function may raise anything.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+R = TypeVar("R")
 _BASE: Final[Any] = torch._C.TensorBase
-_detach, _copy, _stride, _data_ptr = _BASE.detach, _BASE.copy_, _BASE.stride, _BASE.data_ptr
-_clone, _storage = Tensor.clone, _BASE.untyped_storage
-_get_grad: Final[Any] = _BASE.grad.__get__
-_get_shape, _get_dtype, _get_device = (getattr(_BASE, name).__get__ for name in ("shape", "dtype", "device"))
-_get_requires_grad, _get_is_leaf, _get_layout = (
-    getattr(_BASE, name).__get__ for name in ("requires_grad", "is_leaf", "layout")
-)
-_storage_start: Final = torch.UntypedStorage.data_ptr
 _without_overrides: Final[Any] = torch._C.DisableTorchFunctionSubclass
+_storage_start: Final = torch.UntypedStorage.data_ptr
+_clone, _detach, _stride, _storage = Tensor.clone, _BASE.detach, _BASE.stride, _BASE.untyped_storage
+_get_shape, _get_dtype, _get_device, _get_requires_grad, _get_layout = (
+    getattr(_BASE, name).__get__ for name in ("shape", "dtype", "device", "requires_grad", "layout")
+)
 _fields: Final[Any] = vars(nn.Module)["__dict__"].__get__
 _name: Final[Any] = vars(type)["__name__"].__get__
+
+
+def _own(method: Callable[..., R]) -> Callable[..., R]:
+    """A method of torch's, which no subclass of its arguments can override."""
+
+    def ask(*tensors: Tensor) -> R:
+        with _without_overrides():
+            return method(*tensors)
+
+    return ask
+
+
+grad_of: Final[Callable[[Tensor], Tensor | None]] = _own(_BASE.grad.__get__)
+requires_grad: Final[Callable[[Tensor], bool]] = _own(_get_requires_grad)
+is_leaf: Final[Callable[[Tensor], bool]] = _own(_BASE.is_leaf.__get__)
+start: Final[Callable[[Tensor], int]] = _own(_BASE.data_ptr)
+"""The address of a tensor's first element."""
+storage: Final[Callable[[Tensor], Any]] = _own(_storage)
+"""The one object that all views of the same memory share."""
+copy: Final[Callable[[Tensor, Tensor], object]] = _own(_BASE.copy_)
+"""Writes the numbers of the second tensor into the first."""
 
 
 def is_a(value: object, kind: type) -> bool:
@@ -54,48 +73,11 @@ def copy_of(tensor: Tensor) -> Tensor:
     return _clone(plain(tensor))
 
 
-def grad_of(tensor: Tensor) -> Tensor | None:
-    """Its ``grad``."""
-    with _without_overrides():
-        grad: Tensor | None = _get_grad(tensor)
-    return grad
-
-
-def requires_grad(tensor: Tensor) -> bool:
-    """Its ``requires_grad``."""
-    with _without_overrides():
-        return bool(_get_requires_grad(tensor))
-
-
-def is_leaf(tensor: Tensor) -> bool:
-    """Its ``is_leaf``."""
-    with _without_overrides():
-        return bool(_get_is_leaf(tensor))
-
-
 def form(tensor: Tensor) -> tuple[object, ...]:
     """Whether it requires grad, and the meaning of its bytes: dtype, shape, strides, device."""
     with _without_overrides():
         meaning = _get_dtype(tensor), _get_shape(tensor), _stride(tensor), _get_device(tensor)
         return bool(_get_requires_grad(tensor)), *meaning
-
-
-def start(tensor: Tensor) -> int:
-    """The address of its first element."""
-    with _without_overrides():
-        return int(_data_ptr(tensor))
-
-
-def copy(target: Tensor, source: Tensor) -> None:
-    """Writes the numbers of one tensor into the other."""
-    with _without_overrides():
-        _copy(target, source)
-
-
-def storage(tensor: Tensor) -> Any:
-    """Its storage, the one object that all views of the same memory share."""
-    with _without_overrides():
-        return _storage(tensor)
 
 
 def share_memory(one: Tensor, other: Tensor) -> bool:

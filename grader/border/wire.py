@@ -6,32 +6,52 @@ the plain type; everything else is a *handle*. Must never pickle, evaluate or ca
 value, and must never trust a length, a shape or a tag that it reads.
 """
 
+import contextlib
+import ctypes
 import functools
+import itertools
+import math
 import sys
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import torch
 
+from grader.border import labels, tensor_facts
+from grader.border.arena import Placing
 from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError, has_more_nodes
 from grader.border.frames import MAX_PAYLOAD
-from grader.border.placing import Placing
-from grader.border.tensors import decode_tensor, encode_tensor
 
 T = TypeVar("T")
 Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
-
-_ALL_DTYPES: Final[dict[str, torch.dtype]] = {
-    str(value).removeprefix("torch."): value for value in [*vars(torch).values()] if isinstance(value, torch.dtype)
-}
-
 Other: TypeAlias = Callable[[Any], Any]
 """For `encode`: gives the tree of an object that is not a value. For `decode`: the object of a tag unknown here."""
 
+DTYPES: Final[dict[str, torch.dtype]] = {
+    name: getattr(torch, name)
+    for name in (
+        "float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64",
+        "bool", "complex64", "complex128", "uint16", "uint32", "uint64",
+    )
+}  # fmt: skip
+"""The dtypes of tensors that cross as values."""
+_DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
+_ALL_DTYPES: Final[dict[str, torch.dtype]] = {
+    str(value).removeprefix("torch."): value for value in [*vars(torch).values()] if isinstance(value, torch.dtype)
+}
+_SELF_ENCODED: Final = frozenset({type(None), bool, float})
+_SCALARS: Final = _SELF_ENCODED | {int, str, bytes}
+_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
+_CONTENT: Final[dict[type, Callable[[Any], Any]]] = {dict: dict.items, list: list.__iter__, tuple: tuple.__iter__}
+"""What is in a container, by methods that a subclass cannot replace."""
+_TAGS: Final[dict[type, str]] = {dict: "d", list: "l", tuple: "t"}
+_LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
+_NOT_DATA: Final = (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError)
 
-def encode(value: object, other: Other, budget: Budget | None = None, depth: int = 0) -> Tree:
+
+def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 0) -> Tree:
     """The tree of a value.
 
     Args:
@@ -44,29 +64,39 @@ def encode(value: object, other: Other, budget: Budget | None = None, depth: int
     kind = type(value)
     if kind in _SELF_ENCODED:
         return value
-    encoder = _ENCODERS.get(kind)
-    if encoder is None and (same := plain(value)) is not value:
-        value, encoder = same, _ENCODERS[type(same)]
-    if depth > MAX_DEPTH and kind is not int:
+    if kind is int:
+        if -(1 << 63) <= value < 1 << 63:
+            return value
+        if value.bit_length() > MAX_INTEGER_BITS:
+            raise WireError(f"an integer of more than {MAX_INTEGER_BITS} bits")
+        return ["i", hex(value)]
+    if depth > MAX_DEPTH:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
-    return other(value) if encoder is None else encoder(value, other, budget or Budget(), depth)
-
-
-class Reading:
-    """The state while a tree is decoded.
-
-    Args:
-        other: gives the object for a tag that this module does not know (handles, references).
-        budget: counts the contents of the decoded values; one for all values of a message.
-        memory: for the tensors, if not memory of their own.
-    """
-
-    __slots__ = ("budget", "memory", "other")
-
-    def __init__(self, other: Other, budget: Budget | None = None, memory: Placing | None = None) -> None:
-        self.other = other
-        self.budget = budget or Budget()
-        self.memory = memory
+    budget = budget or Budget()
+    if kind is str or kind is bytes:
+        budget.take(1, len(value))
+        if kind is bytes or value.isascii():
+            return value
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if kind is complex:
+        return ["c", value.real, value.imag]
+    if kind is torch.dtype:
+        return ["y", str(value).removeprefix("torch.")]
+    if kind is torch.device:
+        return ["v", str(value)]
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        return _encode_tensor(value, budget) or other(value)
+    value = plain(value)
+    kind = type(value)
+    if kind not in _TAGS:
+        return other(value)
+    if kind is dict and len(value) > MAX_KEYS:
+        raise WireError(f"a dict of more than {MAX_KEYS} entries")
+    budget.take((2 if kind is dict else 1) * len(value) + 1)
+    if kind is dict and not all(map(_is_key, value)):
+        return other(value)
+    parts = itertools.chain.from_iterable(value.items()) if kind is dict else value
+    return [_TAGS[kind], *[encode(part, other, budget, depth + 1) for part in parts]]
 
 
 def plain(value: object) -> object:
@@ -76,56 +106,163 @@ def plain(value: object) -> object:
     data: a dict or list with attributes or public methods of a submission's own. Runs no method of the object's class.
     """
     kind = type(value)
-    if kind in _ENCODERS or not issubclass(kind, (dict, list, tuple)):
+    base = next((one for one in _CONTENT if issubclass(kind, one)), kind)
+    if kind is base:
         return value
     module = getattr(kind, "__module__", None)
     is_library = type(module) is str and module.partition(".")[0] in _LIBRARIES
-    if not is_library and not issubclass(kind, tuple) and _is_more_than_data(value, kind):
-        return value
-    if isinstance(value, dict):
-        return dict(dict.items(value))
-    if isinstance(value, list):
-        return list.__getitem__(value, _ALL)
-    return tuple.__getitem__(cast("tuple[object, ...]", value), _ALL)
+    if base is not tuple and not is_library:
+        own = itertools.takewhile(lambda one: one is not base, kind.__mro__)
+        if getattr(value, "__dict__", None) or any(not name.startswith("_") for one in own for name in vars(one)):
+            return value
+    return base(_CONTENT[base](value))
 
 
-def _is_more_than_data(value: object, kind: type) -> bool:
-    """Whether a dict or list has attributes of its own, or its class adds methods to the type that it comes from."""
-    if getattr(value, "__dict__", None):
-        return True
-    own = kind.__mro__[: next(n for n, one in enumerate(kind.__mro__) if one in (dict, list))]
-    return any(not name.startswith("_") for one in own for name in vars(one))
+def _is_key(value: object) -> bool:
+    """Whether a value can be a key on the other side: it is hashed and compared there."""
+    kind = type(value)
+    return all(map(_is_key, value)) if kind is tuple else kind in _KEYS  # type: ignore[call-overload]
 
 
-def decode(tree: Tree, other: Other, budget: Budget | None = None) -> object:
+def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
+    """``["T", dtype, shape, strides or None, bytes, requires grad, whether a parameter, device or None]``.
+
+    None for a tensor that cannot cross as a value: sparse, of a dtype or on a device that the format does not have.
+
+    Raises:
+        WireError: if it goes over the budget.
+    """
+    is_known = tensor.dtype in _DTYPE_NAMES and tensor.device.type in ("cpu", "cuda")
+    if tensor.layout is not torch.strided or not is_known:
+        return None
+    requires_grad = tensor_facts.requires_grad(tensor)
+    name = labels.name_of(tensor)
+    plain_tensor = tensor_facts.plain(tensor)
+    if plain_tensor.device.type != "cpu":
+        plain_tensor = plain_tensor.cpu()
+    if plain_tensor.is_conj() or plain_tensor.is_neg():
+        plain_tensor = plain_tensor.resolve_conj().resolve_neg()
+    shape, numbers, bytes_each = list(plain_tensor.shape), plain_tensor.numel(), plain_tensor.element_size()
+    strides = None if plain_tensor.is_contiguous() else list(plain_tensor.stride())
+    size = _elements(shape, strides) * bytes_each
+    budget.take(1, max(size, numbers * bytes_each), numbers)
+    data = ctypes.string_at(plain_tensor.data_ptr(), size) if size else b""
+    kind, device = 1 if type(tensor) is torch.nn.Parameter else 0, None if name == "cpu" else name
+    return ["T", _DTYPE_NAMES[plain_tensor.dtype], shape, strides, data, requires_grad, kind, device]
+
+
+def _elements(shape: list[int], strides: list[int] | None) -> int:
+    """How many elements a tensor has in memory: an expanded one fewer than it shows."""
+    elements = math.prod(shape)
+    if strides is None or not elements:
+        return elements
+    return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+def decode(
+    tree: Tree, other: Other, budget: Budget | None = None, memory: Placing | None = None, depth: int = 0
+) -> object:
     """The value of a tree; the inverse of `encode`.
 
     Args:
         other: gives the object for a tag that this module does not know (handles, references).
         budget: of which the value takes its part; one of its own when left out.
+        memory: for the tensors, if not memory of their own.
 
     Raises:
         WireError: if the tree is malformed, or goes over the budget.
     """
-    return read(tree, Reading(other, budget))
-
-
-def read(tree: Tree, reading: Reading, depth: int = 0) -> object:
-    """Like `decode`, for several trees of one message.
-
-    Raises:
-        WireError: as in `decode`.
-    """
-    if type(tree) is not list:
-        if type(tree) not in _SCALARS:
-            raise WireError("a type that the format does not have")
+    if type(tree) in _SCALARS:
         return tree
-    if not tree or type(tree[0]) is not str:
-        raise WireError("an array without a tag")
+    if type(tree) is not list or not tree or type(tree[0]) is not str:
+        raise WireError("neither a scalar nor an array with a tag")
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
-    decoder = _DECODERS.get(tree[0])
-    return reading.other(tree) if decoder is None else decoder(tree, reading, depth)
+    tag, *parts = tree
+    budget = budget or Budget()
+    if tag == "T":
+        return _decode_tensor(tree, budget, memory)
+    if tag in ("i", "c", "y", "v"):
+        return _decode_scalar(tree)
+    if tag not in ("l", "t", "d"):
+        return other(tree)
+    if tag == "d" and len(parts) > 2 * MAX_KEYS:
+        raise WireError(f"a dict of more than {MAX_KEYS} entries")
+    budget.take(len(tree))
+    items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth + 1) for part in parts]
+    if tag == "d":
+        if len(items) % 2 or not all(map(_is_key, items[::2])):
+            raise WireError("a malformed dict")
+        found = dict(zip(items[::2], items[1::2], strict=True))
+        if 2 * len(found) != len(items):
+            raise WireError("a dict with a key twice")
+        return found
+    return tuple(items) if tag == "t" else items
+
+
+def _decode_scalar(tree: list[Tree]) -> object:
+    match tree:
+        case ["i", str(digits)] if len(digits) < 1100:
+            with contextlib.suppress(ValueError):
+                return int(digits, 16)
+        case ["c", float(real), float(imaginary)]:
+            return complex(real, imaginary)
+        case ["y", str(name)] if name in _ALL_DTYPES:
+            return _ALL_DTYPES[name]
+        case ["v", str(name)] if len(name) < 32:
+            with contextlib.suppress(Exception):  # torch raises any exception for a name that it does not know
+                return torch.device(name)
+    raise WireError("a malformed number, or an unknown dtype or device")
+
+
+def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> torch.Tensor:
+    """The inverse of `_encode_tensor`; a copy.
+
+    Raises:
+        WireError: if the tree is malformed, or the tensor goes over the budget.
+    """
+    match tree:
+        case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
+            name in DTYPES
+            and len(shape) <= 32
+            and (device is None or (type(device) is str and device.startswith("cuda:")))
+        ):
+            dtype = DTYPES[name]
+        case _:
+            raise WireError("a malformed tensor")
+    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in (*shape, *(strides or ()))):
+        raise WireError("a malformed tensor shape")
+    if strides is not None and len(strides) != len(shape):
+        raise WireError("malformed tensor strides")
+    numbers = math.prod(shape)
+    if numbers * dtype.itemsize > MAX_PAYLOAD or math.prod(size or 1 for size in shape) >= 1 << 40:
+        raise WireError("a tensor that is larger than a message may be")
+    if _elements(shape, strides) * dtype.itemsize != len(data):
+        raise WireError("a tensor whose bytes do not match its shape")
+    if dtype is torch.bool and data.strip(b"\0\1"):
+        raise WireError("a bool tensor with other bytes than 0 and 1")
+    if grad and not (dtype.is_floating_point or dtype.is_complex):
+        raise WireError("an integer tensor that requires grad")
+    budget.take(1, max(len(data), numbers * dtype.itemsize), numbers)
+    flat = memory.put(data, dtype) if memory is not None else None
+    if not numbers:
+        tensor = torch.empty(shape, dtype=dtype)
+    else:
+        flat = torch.frombuffer(bytearray(data), dtype=dtype).clone() if flat is None else flat
+        tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
+    view = tensor_facts.plain(tensor) if memory is not None else None
+    if device is not None:
+        try:
+            tensor = labels.place(tensor, device)
+        except ValueError as error:
+            raise WireError(f"a tensor on {device!r}, which is not here") from error
+    if grad:
+        tensor.requires_grad_(True)
+    if kind == 1:
+        tensor = torch.nn.Parameter(tensor, requires_grad=grad)
+    if memory is not None and view is not None:
+        memory.keep(tensor, view)
+    return tensor
 
 
 def pack(tree: Tree) -> bytes:
@@ -147,13 +284,13 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
     Raises:
         WireError: if they are not one message of that kind, or one of more than `MAX_NODES` parts.
     """
+    if has_more_nodes(data, MAX_NODES):
+        raise WireError(f"more than {MAX_NODES} parts")
     try:
-        if has_more_nodes(data, MAX_NODES):
-            raise WireError(f"more than {MAX_NODES} parts")
         return _decoder(kind).decode(data)
     except WireError:
         raise
-    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
+    except _NOT_DATA as error:
         raise WireError("not a message") from error
 
 
@@ -165,7 +302,7 @@ def convert(tree: Tree, kind: type[T]) -> T:
     """
     try:
         return msgspec.convert(tree, kind)
-    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
+    except _NOT_DATA as error:
         raise WireError("not the data that was asked for") from error
 
 
@@ -173,159 +310,5 @@ def _refuse(code: int, data: memoryview) -> object:
     raise WireError("a type that the format does not have")
 
 
-_packer = msgspec.msgpack.Encoder()
-_decoder = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))
-_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
-_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
-
-
-def _encode_int(value: int, other: Other, budget: Budget, depth: int) -> Tree:
-    if -(1 << 63) <= value < 1 << 63:
-        return value
-    if value.bit_length() > MAX_INTEGER_BITS:
-        raise WireError(f"an integer of more than {MAX_INTEGER_BITS} bits")
-    return ["i", hex(value)]
-
-
-def _encode_str(value: str, other: Other, budget: Budget, depth: int) -> Tree:
-    budget.take(1, len(value))
-    return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
-def _encode_bytes(value: bytes, other: Other, budget: Budget, depth: int) -> Tree:
-    budget.take(1, len(value))
-    return value
-
-
-def _encode_sequence(value: list[Any] | tuple[Any, ...], other: Other, budget: Budget, depth: int) -> Tree:
-    budget.take(len(value) + 1)
-    return [_SEQUENCE_TAGS[type(value)], *[encode(item, other, budget, depth + 1) for item in value]]
-
-
-def _encode_dict(value: dict[Any, Any], other: Other, budget: Budget, depth: int) -> Tree:
-    if len(value) > MAX_KEYS:
-        raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    budget.take(2 * len(value) + 1)
-    if not all(map(_is_key, value)):
-        return other(value)
-    tree: list[Tree] = ["d"]
-    for key, item in value.items():
-        tree.append(encode(key, other, budget, depth + 1))
-        tree.append(encode(item, other, budget, depth + 1))
-    return tree
-
-
-def _is_key(value: object) -> bool:
-    """Whether a value can be a key on the other side: it is hashed and compared there."""
-    kind = type(value)
-    return all(map(_is_key, value)) if kind is tuple else kind in _KEYS  # type: ignore[call-overload]
-
-
-def _encode_complex(value: complex, other: Other, budget: Budget, depth: int) -> Tree:
-    return ["c", value.real, value.imag]
-
-
-def _encode_dtype(value: torch.dtype, other: Other, budget: Budget, depth: int) -> Tree:
-    return ["y", str(value).removeprefix("torch.")]
-
-
-def _encode_device(value: torch.device, other: Other, budget: Budget, depth: int) -> Tree:
-    return ["v", str(value)]
-
-
-def _encode_tensor(value: torch.Tensor, other: Other, budget: Budget, depth: int) -> Tree:
-    tree = encode_tensor(value, budget)
-    return other(value) if tree is None else tree
-
-
-_SELF_ENCODED: Final = frozenset({type(None), bool, float})
-_SEQUENCE_TAGS: Final[dict[type, str]] = {list: "l", tuple: "t"}
-_ALL: Final = slice(None)
-_LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
-_ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
-    int: _encode_int,
-    str: _encode_str,
-    bytes: _encode_bytes,
-    torch.Tensor: _encode_tensor,
-    torch.nn.Parameter: _encode_tensor,
-    list: _encode_sequence,
-    tuple: _encode_sequence,
-    dict: _encode_dict,
-    complex: _encode_complex,
-    torch.dtype: _encode_dtype,
-    torch.device: _encode_device,
-}
-"""By exact type: a subclass is not a value, unless `plain` makes one of it."""
-
-
-def _decode_list(tree: list[Tree], reading: Reading, depth: int) -> list[object]:
-    depth += 1
-    reading.budget.take(len(tree))
-    return [item if type(item) in _SCALARS else read(item, reading, depth) for item in tree[1:]]
-
-
-def _decode_tuple(tree: list[Tree], reading: Reading, depth: int) -> tuple[object, ...]:
-    return tuple(_decode_list(tree, reading, depth))
-
-
-def _decode_dict(tree: list[Tree], reading: Reading, depth: int) -> dict[object, object]:
-    if len(tree) > 2 * MAX_KEYS + 1:
-        raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    items = _decode_list(tree, reading, depth)
-    if len(items) % 2 or not all(map(_is_key, items[::2])):
-        raise WireError("a malformed dict")
-    found = dict(zip(items[::2], items[1::2], strict=True))
-    if 2 * len(found) != len(items):
-        raise WireError("a dict with a key twice")
-    return found
-
-
-def _decode_int(tree: list[Tree], reading: Reading, depth: int) -> int:
-    match tree:
-        case [_, str(digits)] if len(digits) < 1100:
-            try:
-                return int(digits, 16)
-            except ValueError as error:
-                raise WireError("a malformed integer") from error
-    raise WireError("a malformed integer")
-
-
-def _decode_complex(tree: list[Tree], reading: Reading, depth: int) -> complex:
-    match tree:
-        case [_, float(real), float(imaginary)]:
-            return complex(real, imaginary)
-    raise WireError("a malformed complex number")
-
-
-def _decode_dtype(tree: list[Tree], reading: Reading, depth: int) -> torch.dtype:
-    match tree:
-        case [_, str(name)] if name in _ALL_DTYPES:
-            return _ALL_DTYPES[name]
-    raise WireError("an unknown dtype")
-
-
-def _decode_device(tree: list[Tree], reading: Reading, depth: int) -> torch.device:
-    match tree:
-        case [_, str(name)] if len(name) < 32:
-            try:
-                return torch.device(name)
-            except Exception as error:  # torch raises any exception for a name that it does not know
-                raise WireError("an unknown device") from error
-    raise WireError("an unknown device")
-
-
-def _decode_tensor(tree: list[Tree], reading: Reading, depth: int) -> torch.Tensor:
-    return decode_tensor(tree, reading.budget, reading.memory)
-
-
-_DECODERS: Final[dict[str, Callable[[list[Tree], Reading, int], object]]] = {
-    "T": _decode_tensor,
-    "l": _decode_list,
-    "t": _decode_tuple,
-    "d": _decode_dict,
-    "i": _decode_int,
-    "c": _decode_complex,
-    "y": _decode_dtype,
-    "v": _decode_device,
-}
-"""By tag; a tag that is not here is for `Reading.other`."""
+_packer: Final = msgspec.msgpack.Encoder()
+_decoder: Final = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))

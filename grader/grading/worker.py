@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.machine import Devices
     from grader.results import ExerciseResult
-    from grader.student.interfaces import Host
+    from grader.student.student_process import Host
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
@@ -76,7 +76,7 @@ def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptio
     preload = course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
     host.prepare(hidden_paths(course), preload, options.devices, course.kit)
     from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
-    from grader.student.endings import HostGone
+    from grader.student.student_process import HostGone
 
     # The reference solution runs in this process: on the same devices, with the same modules.
     if options.devices != "simulated":

@@ -33,9 +33,8 @@ from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
-from grader.student.definitions import NothingLoaded, load_definitions
-from grader.student.one_at_a_time import one_at_a_time
-from grader.student.process import import_file
+from grader.student.definitions import NothingLoaded, import_file, load_definitions
+from grader.student.student_process import one_at_a_time
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 

@@ -30,7 +30,7 @@ from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
 from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult
 from grader.student import late_dynamo
-from grader.student.interfaces import Host
+from grader.student.student_process import Host
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")

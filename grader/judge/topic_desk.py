@@ -31,9 +31,7 @@ from grader.results import Cause, Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
-from grader.student.forked import LeaderGone
-from grader.student.interfaces import Host
-from grader.student.student_process import StudentProcess
+from grader.student.student_process import Host, StudentProcess
 
 FIRST_TRY: Final = 0.4
 """The part of its time that a check gets in a process that earlier exercises have used."""
@@ -161,7 +159,6 @@ class TopicDesk(Desk):
         self._process = process = self._leader.start_afresh()
         failure = process.finish_import(self._deadline(seconds))
         if failure is None:
-            self._leader.keep_files()
             self._threads = process_tree.count_threads(process.pid)
         self._import_prints = process.take_prints()
         return failure
@@ -194,11 +191,9 @@ class TopicDesk(Desk):
     def finish(self, *, is_right: bool) -> None:
         """Ends an exercise: removes its files from the work folder, and ends its process unless all was right."""
         if is_right and self._process is not None and self._process.alive:
-            with contextlib.suppress(LeaderGone):
-                self._leader.tidy()
-                if not self._leader.has_left_something(self._process, self._threads):
-                    self._is_shared = True
-                    return
+            self._is_shared = self._leader.tidy(self._process, self._threads)
+            if self._is_shared:
+                return
         self.end_process()
 
     # ---------------------------------------------------------------- a check

@@ -57,45 +57,39 @@ def watch(descriptor: int, files: Collection[str]) -> None:
     write, getframe = os.write, sys._getframe
     standard = os.path.dirname(os.__file__) + os.sep
     passed_through = ("<", *(standard + name for name in _PASSED_THROUGH))
-    events, is_memory = dict(_EVENTS), re.compile(MEMORY_FILES).match
+    events = dict(_EVENTS)
+    wanted = {"import": re.compile(r"grader(\.|\Z)").match, "open": re.compile(MEMORY_FILES).match}
     seen: set[tuple[str, str, int]] = set()
     busy: list[bool] = []
 
     def students_frame(frame: Any) -> Any:
         """The student's frame that raised an event itself, or by text that it ran; None if a library raised it."""
         for _ in range(_MOST_UP):
-            if frame is None:
-                return None
-            name = frame.f_code.co_filename
-            if name in own:
+            if frame is None or frame.f_code.co_filename in own:
                 return frame
-            if not name.startswith(passed_through):
+            if not frame.f_code.co_filename.startswith(passed_through):
                 return None
             frame = frame.f_back
         return None
+
+    def note(text: str, frame: Any) -> None:
+        key = (text, frame.f_code.co_filename, frame.f_lineno)
+        if key not in seen and len(seen) < MOST_EVENTS:
+            seen.add(key)
+            line = f"{text}\t{key[1].rpartition('/')[2][:80]}\t{key[2]}\n"
+            with contextlib.suppress(OSError):  # the submission has closed it, or nobody reads
+                write(descriptor, line.encode("utf-8", "replace"))
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         text = events.get(event) or (_CTYPES if event.startswith("ctypes.") else "")
         if not text or busy:
             return
+        if event in wanted and not (type(args[0]) is str and wanted[event](args[0])):
+            return
         busy.append(True)
         try:
-            if event in ("import", "open"):
-                name = args[0]
-                if type(name) is not str:
-                    return
-                if not (name.partition(".")[0] == "grader" if event == "import" else is_memory(name)):
-                    return
-            frame = students_frame(getframe(1))
-            if frame is None:
-                return
-            key = (text, frame.f_code.co_filename, frame.f_lineno)
-            if key in seen or len(seen) >= MOST_EVENTS:
-                return
-            seen.add(key)
-            line = f"{text}\t{key[1].rpartition('/')[2][:80]}\t{key[2]}\n"
-            with contextlib.suppress(OSError):  # the submission has closed it, or nobody reads
-                write(descriptor, line.encode("utf-8", "replace"))
+            if (frame := students_frame(getframe(1))) is not None:
+                note(text, frame)
         finally:
             busy.clear()
 
@@ -108,10 +102,8 @@ def read(data: bytes) -> list[Flag]:
     from grader.results import Flag
 
     flags: dict[Flag, None] = {}
-    for line in data[:MOST_BYTES].decode("utf-8", "replace").split("\n")[: 2 * MOST_EVENTS]:
+    for line in filter(None, data[:MOST_BYTES].decode("utf-8", "replace").split("\n")[: 2 * MOST_EVENTS]):
         match line.split("\t"):
-            case [""]:
-                pass
             case [text, file, number] if number.isascii() and number.isdecimal():
                 flags.setdefault(Flag("event", one_line(text), one_line(file), min(int(number[:8]), 10_000_000)))
             case _:

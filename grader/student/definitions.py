@@ -1,4 +1,4 @@
-"""Loads a module that cannot be imported as it is, statement by statement, in the order of its file.
+"""Imports a file of a submission; one that cannot be imported as it is, statement by statement, in its order.
 
 A statement that raises is left out: the names that it would have given a value stand for nothing, so that a function
 that uses one raises a NameError. Imports and definitions may take as long as an import may; all other statements share
@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import contextlib
+import copy
 import dis
 import importlib.util
 import signal
@@ -17,12 +18,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.abc import Loader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Final
 
 from grader.border.messages import Definitions, FailedStatement, Imported, Raised
-from grader.student.work_folder import forget_listing
 
 BUDGET_SECONDS: Final = 3.0
 """Processor time of all statements that are neither imports nor definitions; each may use half of what is left."""
@@ -43,6 +45,35 @@ class _Overran(BaseException):
     """A statement has used its part of the budget."""
 
 
+def import_file(name: str, path: Path) -> ModuleType:
+    """Imports a file under a name."""
+    module, _, loader = _new_module(name, path)
+    loader.exec_module(module)
+    return module
+
+
+def _new_module(name: str, path: Path) -> tuple[ModuleType, str, Loader]:
+    """A module that can be imported by its name but is still empty, the source of its file, and its loader.
+
+    Raises:
+        SyntaxError, UnicodeDecodeError: an import alone would accept bytes in comments that no script may have.
+    """
+    forget_listing(path.parent)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    return module, importlib.util.decode_source(path.read_bytes()), spec.loader
+
+
+def forget_listing(folder: Path) -> None:
+    """Makes an ``import`` list a folder again.
+
+    ``importlib.invalidate_caches`` does so for all folders, which a fork pays for: it writes to the memory of each.
+    """
+    for known in [path for path in sys.path_importer_cache if path.startswith(str(folder))]:
+        del sys.path_importer_cache[known]
+
+
 def load_definitions(
     name: str, path: Path, order: Definitions, describe: Callable[[BaseException], Raised]
 ) -> tuple[ModuleType, Imported]:
@@ -55,13 +86,9 @@ def load_definitions(
         NothingLoaded: none of the exercises is in it.
         SyntaxError, UnicodeDecodeError: it cannot be parsed.
     """
-    forget_listing(path.parent)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    module, source, _ = _new_module(name, path)
     loading = _Loading(vars(module), order, describe)
-    for node, flags in _statements(importlib.util.decode_source(path.read_bytes()), str(path)):
+    for node, flags in _statements(source, str(path)):
         loading.run(node, str(path), flags)
     if not any(one in vars(module) for one in order.exercises):
         raise NothingLoaded
@@ -76,33 +103,31 @@ def _statements(source: str, filename: str) -> Iterator[tuple[ast.stmt, int]]:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
             features = (getattr(__future__, alias.name, None) for alias in node.names)
             flags |= sum(feature.compiler_flag for feature in features if feature is not None)
-        elif isinstance(node, ast.Import):
+        elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                yield ast.copy_location(ast.Import(names=[alias]), node), flags
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                yield ast.copy_location(ast.ImportFrom(node.module, [alias], node.level), node), flags
+                one = copy.copy(node)
+                one.names = [alias]
+                yield one, flags
         else:
             yield node, flags
 
 
+@dataclass
 class _Loading:
     """Runs statements in a namespace.
 
     Attributes:
+        left: of the budget (s).
         failed: the statements that were left out for reasons of their own.
         lost: names that have no value because a statement was left out, and the number of that.
     """
 
-    def __init__(
-        self, namespace: dict[str, object], order: Definitions, describe: Callable[[BaseException], Raised]
-    ) -> None:
-        self._namespace = namespace
-        self._order = order
-        self._describe = describe
-        self._left = BUDGET_SECONDS
-        self.failed: list[FailedStatement] = []
-        self.lost: dict[str, int] = {}
+    namespace: dict[str, object]
+    order: Definitions
+    describe: Callable[[BaseException], Raised]
+    left: float = BUDGET_SECONDS
+    failed: list[FailedStatement] = field(default_factory=list)
+    lost: dict[str, int] = field(default_factory=dict)
 
     def run(self, node: ast.stmt, filename: str, flags: int) -> None:
         """Runs a statement, or leaves it out."""
@@ -116,34 +141,34 @@ class _Loading:
             self._run(node, code)
         except BaseException as error:  # sys.exit too
             if isinstance(node, ast.Import):  # `import torch.nothing` takes no `torch` away
-                names -= self._namespace.keys()
+                names -= self.namespace.keys()
             self._leave_out(node, names, error)
         else:
-            for name in names & self._namespace.keys():
+            for name in names & self.namespace.keys():
                 self.lost.pop(name, None)
 
     def _run(self, node: ast.stmt, code: CodeType) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            exec(code, self._namespace)
-        elif node.lineno in self._order.without or (self._order.skips_rest and not _is_constant(node)):
+            exec(code, self.namespace)
+        elif node.lineno in self.order.without or (self.order.skips_rest and not _is_constant(node)):
             raise _Overran
         else:
             worked, began = time.process_time(), time.monotonic()
             try:
-                with _at_most(self._left / 2):
-                    exec(code, self._namespace)
+                with _at_most(self.left / 2):
+                    exec(code, self.namespace)
             finally:
-                self._left -= _spent(worked, began)
+                self.left -= _spent(worked, began)
 
     def _leave_out(self, node: ast.stmt, names: set[str], error: BaseException) -> None:
         number = self.lost.get(error.name or "") if isinstance(error, NameError) else None
         if number is None:
             number = len(self.failed)
-            raised = None if isinstance(error, _Overran) else self._describe(error)
+            raised = None if isinstance(error, _Overran) else self.describe(error)
             first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
             self.failed.append(FailedStatement(first, node.end_lineno or node.lineno, raised))
         for name in names:
-            self._namespace.pop(name, None)
+            self.namespace.pop(name, None)
             self.lost[name] = number
 
 

@@ -11,7 +11,7 @@ from grader.sandbox.offered import why_not_forked
 
 if TYPE_CHECKING:
     from grader.sandbox.limits import Limits
-    from grader.student.interfaces import Host
+    from grader.student.student_process import Host
 
 Engine = Literal["forked", "portable"]
 
@@ -53,12 +53,10 @@ def start() -> Callable[[Limits], Host]:
         UserError: see `choose`.
     """
     if choose().engine == "portable":
-        from grader.student.spawning import Spares
+        from grader.student.portable import PortableHost, SpawnedPython
 
-        spares = Spares()
-        from grader.student.portable import PortableHost
-
-        return lambda limits: PortableHost(spares, limits)
+        first = SpawnedPython()
+        return lambda limits: PortableHost(first, limits)
     import torch
 
     torch.set_num_threads(1)

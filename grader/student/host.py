@@ -1,8 +1,8 @@
-"""The warm host: holds torch, and forks sandboxed student processes.
+"""The warm host, which holds torch and forks sandboxes, and the leader, the first process in each of them.
 
-It stays outside the sandbox and never runs submitted code, never imports checks or solutions, and starts no thread:
-a process with threads cannot fork safely. The judge asks, the host answers, one message at a time. The judge measures
-and ends the processes; if the judge is gone, the host ends it.
+Neither runs submitted code or imports a submission, so their messages can be believed; neither holds a check or an
+expected answer, and neither starts a thread: a process with threads cannot fork safely. The judge asks, they answer;
+the judge measures and ends the processes. If the judge is gone, the host ends them.
 """
 
 import contextlib
@@ -10,30 +10,58 @@ import gc
 import os
 import signal
 import socket
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
-from grader.border import frames, wire
+from grader.border import frames, messages, wire
+from grader.border.messages import FromLeader, SetUp, Start
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.sandbox import Sandbox
-from grader.student import orders
-from grader.student.leader import lead
-from grader.student.preparation import CannotLoad, load_modules
-from grader.student.process import note_modules
+from grader.student import process
+from grader.student.work_folder import WorkFolder, remove_all
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def start_host() -> tuple[socket.socket, int]:
+    """Forks the host off this process, which must be single-threaded and hold neither checks nor solutions.
+
+    Returns:
+        The socket to give orders on, and the host's process id.
+    """
+    torch.set_num_threads(1)
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return ours, pid
+    try:
+        ours.close()
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        kernel.close_all_but({0, 1, 2, theirs.fileno()})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.disable()  # while the host gets ready
+        WarmHost(theirs).run()
+    finally:
+        os._exit(0)
 
 
 class WarmHost:
-    """Serves one judge over a socket until the judge closes it."""
+    """Serves one judge over a socket until the judge closes it. It stays outside the sandbox."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._leaders: set[int] = set()
         self._sandbox: Sandbox | None = None
-        self._testkit: Mapping[str, ModuleType] = {}
-        self._kit: dict[str, ModuleType] = {}
+        self._modules: Mapping[str, ModuleType] = {}
+        self._kit: Mapping[str, ModuleType] = {}
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
@@ -42,10 +70,10 @@ class WarmHost:
                 payload, descriptors = frames.receive_with_descriptors(self._control)
                 if payload is None:
                     return
-                match wire.unpack(payload, orders.Order):
-                    case orders.Prepare() as order:
-                        answer: orders.Answer = self._prepare(order)
-                    case orders.Spawn():
+                match wire.unpack(payload, process.HostOrder):
+                    case process.Prepare() as order:
+                        answer: process.Answer = self._prepare(order)
+                    case process.Spawn():
                         answer = self._spawn(*descriptors)
                 frames.send(self._control, wire.pack(answer))
         except (BrokenPipeError, ConnectionResetError):
@@ -58,39 +86,39 @@ class WarmHost:
             if self._sandbox is not None:
                 self._sandbox.close()
 
-    def _prepare(self, order: orders.Prepare) -> orders.Ready | orders.Refused:
-        real = order.devices != "simulated"
-        before = _threads()
+    def _prepare(self, order: process.Prepare) -> process.Answer:
+        before = process_tree.count_threads(os.getpid())
 
         def check_threads(what: str) -> None:
-            if _threads() > before:
-                raise CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
+            if process_tree.count_threads(os.getpid()) > before:
+                raise process.CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
 
         try:
-            self._testkit, self._kit = load_modules(order, check_threads)
-        except CannotLoad as error:
-            return orders.Refused(str(error))
-        self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
-        note_modules()
+            self._modules, self._kit = process.load_modules(order, check_threads)
+        except process.CannotLoad as error:
+            return process.Refused(str(error))
+        hidden = [Path(path) for path in order.hidden]
+        self._sandbox = Sandbox(limits=order.limits, hidden=hidden, gpus=order.devices != "simulated")
+        process.note_modules()
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
-        return orders.Ready(self._sandbox.layers)
+        return process.Ready(layers=self._sandbox.layers)
 
-    def _spawn(self, descriptor: int) -> orders.Spawned | orders.Refused:
+    def _spawn(self, descriptor: int) -> process.Answer:
         assert self._sandbox is not None
         self._reap(os.WNOHANG)
 
-        def child() -> None:
-            lead(socket.socket(fileno=descriptor), self._testkit, self._kit)
+        def lead() -> None:
+            Leader(socket.socket(fileno=descriptor), self._modules, self._kit).run()
 
         try:
-            leader = self._sandbox.fork(child, [descriptor])
+            leader = self._sandbox.fork(lead, [descriptor])
         except OSError as error:
-            return orders.Refused(str(error))
+            return process.Refused(str(error))
         finally:
             os.close(descriptor)
         self._leaders.add(leader)
-        return orders.Spawned(leader)
+        return process.Ready(process=leader)
 
     def _reap(self, options: int) -> None:
         """Forgets the leaders that the judge has ended."""
@@ -99,37 +127,90 @@ class WarmHost:
                 self._leaders.discard(ended)
 
 
-def _threads() -> int:
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        return 0
+class Leader:
+    """Forks the student processes of a topic, reaps them, and tidies their work folder; its process is its own.
 
+    In a PID namespace it is the first process: when it ends, all below it ends.
 
-def start_host() -> tuple[socket.socket, int]:
-    """Forks the host off this process, which must be single-threaded and hold neither checks nor solutions.
-
-    Returns:
-        The socket to give orders on, and the host's process id.
+    Args:
+        control: the judge's orders come here; the first one is `SetUp`.
+        modules: those whose functions a check may run, by name.
+        kit: those of them that are the course's own.
     """
-    torch.set_num_threads(1)
-    ours, theirs = socket.socketpair()
-    process = os.fork()
-    if process:
-        theirs.close()
-        return ours, process
-    try:
-        ours.close()
-        _close_inherited(theirs.fileno())
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        gc.disable()  # while the host gets ready
-        WarmHost(theirs).run()
-    finally:
-        os._exit(0)
 
+    def __init__(
+        self, control: socket.socket, modules: Mapping[str, ModuleType], kit: Mapping[str, ModuleType]
+    ) -> None:
+        self._control = control
+        self._modules = modules
+        self._kit = kit
+        self._folder = WorkFolder(Path.cwd())
+        self._numbers: dict[int, int] = {}
+        self._codes: dict[int, int] = {}
 
-def _close_inherited(keep: int) -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    kernel.close_all_but({0, 1, 2, keep})
+    def run(self) -> None:
+        """Obeys orders until the judge has closed the socket."""
+        if (payload := frames.receive(self._control.recv)) is None:
+            return
+        self._setup: SetUp = wire.unpack(payload, SetUp)
+        sys.dont_write_bytecode = True
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # `_how_ended` waits for it
+        while True:
+            payload, descriptors = frames.receive_with_descriptors(self._control)
+            if payload is None:
+                return
+            self._reap(os.WNOHANG)
+            match wire.unpack(payload, messages.Order):
+                case Start() as order:
+                    answer: FromLeader = self._start(order, descriptors)
+                case messages.HowEnded(number, seconds):
+                    answer = self._how_ended(number, seconds)
+                case messages.Tidy():
+                    self._folder.tidy()
+                    self._empty_shared_memory()
+                    answer = messages.Tidied()
+            frames.send(self._control, wire.pack(answer))
+
+    def _start(self, order: Start, descriptors: list[int]) -> messages.Forked:
+        if order.afresh:
+            self._end_all()
+            self._empty_shared_memory()
+            self._folder.renew(self._setup.files)
+        pid = os.fork()
+        if not pid:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+            task = process.StudentTask(order, self._setup, self._folder.path, self._modules, self._kit)
+            process.live(task, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._numbers[pid] = order.number
+        return messages.Forked(pid)
+
+    def _how_ended(self, number: int, seconds: float) -> messages.Ended:
+        until = time.monotonic() + seconds
+        while number not in self._codes and (left := until - time.monotonic()) > 0:
+            signal.sigtimedwait({signal.SIGCHLD}, left)
+            self._reap(os.WNOHANG)
+        return messages.Ended(self._codes.get(number))
+
+    def _end_all(self) -> None:
+        """Ends every process of the sandbox but this one."""
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpid() == 1:
+                os.kill(-1, signal.SIGKILL)
+        for pid in self._numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._reap(0)
+
+    def _reap(self, options: int) -> None:
+        """Takes the ends of processes, of those too whose parents have ended before them."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, options))[0]:
+                if (number := self._numbers.pop(ended[0], None)) is not None:
+                    self._codes[number] = os.waitstatus_to_exitcode(ended[1])
+
+    def _empty_shared_memory(self) -> None:
+        """The next exercise finds shared memory as the first did."""
+        if self._setup.own_shared_memory:
+            remove_all(_SHARED_MEMORY, set())

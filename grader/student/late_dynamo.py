@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -52,7 +52,7 @@ def _real() -> Any:
 class _Part:
     """A submodule of which some functions can be answered; for anything else the real one is loaded."""
 
-    def __init__(self, name: str, known: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, name: str, **known: Callable[..., Any]) -> None:
         vars(self).update(known, _name=name)
 
     def __getattr__(self, name: str) -> Any:
@@ -70,14 +70,12 @@ class _StandIn(ModuleType):
         self.__spec__ = importlib.util.find_spec(name)
         self.__file__ = self.__spec__.origin if self.__spec__ else None
         self.__path__ = []  # `_Submodules` finds what is in it
-        default: Mapping[str, Callable[..., Any]] = {"get_optimize_ddp_mode": lambda: "ddp_optimizer"}
-        old_name = {f"_{function}": answer for function, answer in default.items()}  # up to torch 2.6
         vars(self).update(
             graph_break=lambda msg="": None,
             disable=_disable,
-            utils=_Part("utils", default),
-            config=_Part("config", old_name),
-            trace_rules=_Part("trace_rules", {"clear_lru_cache": lambda: None}),
+            utils=_Part("utils", get_optimize_ddp_mode=lambda: "ddp_optimizer"),
+            config=_Part("config", _get_optimize_ddp_mode=lambda: "ddp_optimizer"),  # up to torch 2.6
+            trace_rules=_Part("trace_rules", clear_lru_cache=lambda: None),
         )
 
     def __getattr__(self, name: str) -> Any:

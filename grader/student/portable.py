@@ -1,101 +1,245 @@
 """Student processes where nothing can be forked: each is a new Python, and the judge's side does the work of a leader.
 
-There is no sandbox: limits are kept from here, by looking. Must never wait for a submission without a limit.
+There is no sandbox: limits are kept from here, by looking. Must never wait for a submission without a limit. New
+Pythons are loaded and waiting: one at least is always on its way, so that few are waited for. None that has run
+submitted code is used for another submission.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
+import os
+import secrets
+import signal
+import socket
+import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
+from grader import machine, new_python
 from grader.border import frames, wire
 from grader.border.arena import Arena
+from grader.border.bounds import WireError
 from grader.border.failures import SubmissionCrashed
+from grader.border.frames import BrokenFrame
 from grader.border.messages import SetUp, Start
+from grader.errors import UserError
 from grader.sandbox import process_tree
 from grader.sandbox.any_system import Stopwatch
-from grader.sandbox.clock import Deadline, Effort
+from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
 from grader.sandbox.workspace import Workspace
-from grader.student import audit
-from grader.student.endings import HostGone
-from grader.student.interfaces import Host
-from grader.student.orders import Begin, Prepare
+from grader.student import audit, student_process
 from grader.student.prints import FilePrints
-from grader.student.spawning import Spares, SpawnedPython
-from grader.student.student_process import DUMP_BYTES, StudentProcess, TopicProcesses
+from grader.student.process import Answer, Begin, Connect, Prepare, Refused
+from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
 from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8
 """Every so many looks, the processes below a student process are looked for too, which takes longer."""
-END_SECONDS: Final = 1.0
-"""How long a process whose socket has closed may take to end (s)."""
+START_SECONDS: Final = 120.0
+"""How long a new process may take until it is ready (s): on a slow disk, importing torch takes long."""
 _SEND_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.2
+_CONNECTING_SECONDS: Final = 5.0
+"""How long who has connected may take to say who it is (s)."""
+_MOST_ANSWER_BYTES: Final = 1 << 16
+_MOST_SPARES: Final = 2
+_NEEDED_VARIABLES: Final = (
+    "PATH", "HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA", "TMPDIR", "TEMP", "TMP", "LANG", "LC_ALL", "VIRTUAL_ENV",
+    "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "LD_LIBRARY_PATH",
+)  # fmt: skip
+_NEEDED_PREFIXES: Final = ("PYTHON", "DYLD_", "CUDA_", "NVIDIA_")
+"""Environment variables that a Python needs until it has loaded everything."""
+
+
+class SpawnedPython:
+    """A new Python: starts at once, and takes a while until it is ready.
+
+    Attributes:
+        listener: where it connects to the judge.
+        popen: the process that was started; on Windows, `pid` is another one.
+        questions: makes it write where it is, for each byte.
+        calls: the socket for its calls, once it is ready.
+        pid: the process that runs submitted code, once it is ready.
+        baseline: the memory that it held when it was ready (bytes).
+        before: the work that it had done then.
+        outputs: the files that it writes to.
+        threads: how many it had when it was given a task after which it may get another one; else 0.
+    """
+
+    def __init__(self, order: Prepare | None = None) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(_LOOK_SECONDS)
+        self._token = secrets.token_bytes(32)
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name.upper() in _NEEDED_VARIABLES or name.startswith(_NEEDED_PREFIXES)
+        }
+        self.popen = subprocess.Popen(
+            new_python.command("from grader.student.spawned import main; main()"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            bufsize=0,
+            env={**environment, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Ctrl-C is for the main process
+        )
+        assert self.popen.stdin is not None
+        self.questions = self.popen.stdin
+        if order is not None:
+            self.prepare(order)
+        self.calls: socket.socket | None = None
+        self.pid = self.popen.pid
+        self.baseline = 0
+        self.before = Effort()
+        self.outputs: list[FilePrints] = []
+        self.threads = 0
+
+    def prepare(self, order: Prepare) -> None:
+        """Sends the list of modules that it must load, and where the judge waits; needed once."""
+        with contextlib.suppress(OSError):  # `finish_start` says how it ended
+            frames.write(self.questions, wire.pack(Connect(self.listener.getsockname()[1], self._token, order)))
+
+    def finish_start(self) -> None:
+        """Waits until it is ready.
+
+        Raises:
+            UserError: a module of the course cannot be loaded.
+            HostGone: it has ended, or takes too long.
+        """
+        until = time.monotonic() + START_SECONDS
+        while self.calls is None:
+            if self.popen.poll() is not None:
+                raise HostGone(f"a student process ended at its start with code {self.popen.returncode}")
+            if time.monotonic() > until:
+                raise HostGone(f"a student process was not ready within {START_SECONDS:g} s")
+            with contextlib.suppress(TimeoutError):
+                self._take(self.listener.accept()[0])
+
+    def _take(self, sock: socket.socket) -> None:
+        """Takes a connection, if it is that of the new process."""
+        with contextlib.ExitStack() as unless_taken:
+            unless_taken.callback(sock.close)
+            sock.settimeout(_CONNECTING_SECONDS)
+            try:
+                payload = frames.receive(sock.recv, _MOST_ANSWER_BYTES) or b""
+                answer: Answer = wire.unpack(payload, Answer)
+            except (OSError, BrokenFrame, WireError):
+                return
+            if not hmac.compare_digest(answer.token, self._token):
+                return
+            if isinstance(answer, Refused):
+                raise UserError(f"course.toml: {answer.reason}")
+            unless_taken.pop_all()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.calls, self.pid = sock, answer.process
+        self.baseline = process_tree.memory_of([self.pid], 0)
+        self.before = process_tree.effort([self.pid])
+
+    def tree(self) -> list[int]:
+        """The process that runs submitted code, and all below it."""
+        return [self.pid, *process_tree.descendants(self.pid)]
+
+    def end(self) -> None:
+        """Ends it, and the processes that it has started as far as they can be found."""
+        if self.popen.returncode is None:
+            below = process_tree.descendants(self.popen.pid)
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(OSError):
+                    os.killpg(self.popen.pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                self.popen.kill()
+            for process in below:
+                process_tree.kill(process)
+            self.popen.wait()
+        self.listener.close()
+        if self.calls is not None:
+            self.calls.close()
+        with contextlib.suppress(OSError):
+            self.questions.close()
 
 
 class PortableHost(Host):
-    """A host of spawned processes. Nothing can be hidden from them, and there is no sandbox."""
+    """A host of spawned processes. Nothing can be hidden from them, and there is no sandbox.
 
-    def __init__(self, spares: Spares, limits: Limits) -> None:
+    Args:
+        first: a new process, which was started before the judge had any answers.
+    """
+
+    def __init__(self, first: SpawnedPython, limits: Limits) -> None:
         super().__init__(limits)
-        self._spares = spares
-        self._topics: list[PortableTopic] = []
+        self._order: Prepare | None = None
+        self._spares = deque([first])
 
     def _send_settings(self, order: Prepare) -> None:
-        self._spares.prepare(order)
+        self._order = order
+        for one in self._spares:
+            one.prepare(order)
 
     def finish_preparing(self) -> None:
-        self._spares.finish_preparing()
+        """Waits until the first of those that wait is ready."""
+        for tries_left in (2, 1, 0):
+            try:
+                self._spares[0].finish_start()
+                return
+            except HostGone:
+                self._spares.popleft().end()
+                self._start_spare()
+                if not tries_left:
+                    raise
 
-    def open_topic(
-        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
-    ) -> PortableTopic:
-        """A work folder for one topic of a submission, and its processes to come."""
-        opened = PortableTopic(self, topic, files, bindings)
-        self._topics.append(opened)
-        self.watch.add(opened)
-        return opened
+    def _start_spare(self) -> None:
+        try:
+            self._spares.append(SpawnedPython(self._order))
+        except OSError as error:
+            raise HostGone(f"no student process can be started: {error}") from error
 
     def take(self) -> SpawnedPython:
-        """A process that has run no submitted code.
+        """A process that is ready and has run no submitted code; another one starts in its place.
 
         Raises:
             HostGone: none can be started.
         """
-        return self._spares.take()
+        self.finish_preparing()
+        one = self._spares.popleft()
+        while len(self._spares) < min(_MOST_SPARES, machine.cores()):
+            self._start_spare()
+        return one
 
-    def drop(self, topic: PortableTopic) -> None:
-        """A topic that has been closed needs no watching."""
-        with contextlib.suppress(ValueError):
-            self._topics.remove(topic)
-        self.watch.remove(topic)
+    def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> PortableTopic:
+        """A work folder for one topic of a submission, and its processes to come."""
+        return PortableTopic(self, topic, files, bindings)
 
     def close(self) -> None:
         """Ends every process."""
-        self.watch.close()
-        for topic in list(self._topics):
+        super().close()
+        for topic in list(self.topics):
             topic.close()
-        self._spares.close()
+        while self._spares:
+            self._spares.pop().end()
 
 
 class PortableTopic(TopicProcesses):
     """One topic of one submission: a work folder and spawned processes."""
 
-    def __init__(
-        self, host: PortableHost, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
-    ) -> None:
-        super().__init__(topic, files, bindings)
-        self._host = host
+    _host: PortableHost
+
+    def __init__(self, host: PortableHost, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
+        super().__init__(host, topic, files, bindings)
         self._workspace = Workspace()
         self._folder = WorkFolder(self._workspace.work)
         self._processes: dict[int, SpawnedPython] = {}
-        self._outputs: dict[int, list[FilePrints]] = {}
         self._looks = 0
-        self._starting_seconds = 0.0
-        self._reusable: dict[int, int] = {}
         self._idle: list[SpawnedPython] = []
+        self._stopwatch = None if process_tree.HAS_PROC else Stopwatch()
+        self._opened = time.monotonic()
+        host.topics.add(self)
 
     # ---------------------------------------------------------------- processes
 
@@ -117,60 +261,63 @@ class PortableTopic(TopicProcesses):
         began = time.monotonic()
         spawned = (self._idle_process() if afresh else None) or self._host.take()
         if self.bindings is None:
-            spawned.accept_no_more()
-        self._starting_seconds += time.monotonic() - began
+            spawned.listener.close()  # from now on it may run submitted code
+        self.starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
-        base, limit = self._workspace.base / "root", self._host.limits.print_bytes
-        prints, dumps, events = (
-            FilePrints(base / f"{self._count}-{name}", bytes_kept)
-            for name, bytes_kept in (("prints", limit), ("dumps", DUMP_BYTES), ("events", audit.MOST_BYTES + 1))
-        )
-        errors = prints if afresh else FilePrints(base / f"{self._count}-errors", limit)
-        self._outputs[self._count] = [prints, errors, dumps, events]
-        place = base / f"{self._count}-arena"
-        arena = Arena.create(place) if afresh else None
-        bindings = None if self.bindings is None else list(self.bindings)
+        prints = self._new_file("prints", self._host.limits.print_bytes)
+        errors = prints if afresh else self._new_file("errors", self._host.limits.print_bytes)
+        dumps = self._new_file("dumps", student_process.DUMP_BYTES)
+        events = self._new_file("events", audit.MOST_BYTES + 1)
+        spawned.outputs = [prints, errors, dumps, events]
+        memory = self._place("arena")
+        arena = Arena.create(memory)
+        start = Start(self._count, imports, afresh, self.bindings, self.definitions)
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
-        begin = Begin(
-            setup,
-            Start(self._count, [], imports, afresh, bindings, self.definitions),
-            str(self._folder.path),
-            (str(prints.path), str(errors.path), str(dumps.path)),
-            str(place) if arena is not None else "",
-            str(events.path) if afresh and self.bindings is None else "",
-        )
+        files = [str(path) for path in (*(output.path for output in spawned.outputs), memory)]
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)
-        frames.send(spawned.calls, wire.pack(begin))
+        frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), files)))
         if afresh and self.bindings is not None:
-            self._reusable[self._count] = process_tree.count_threads(spawned.pid)
-        return StudentProcess(self, self._count, spawned.pid, spawned.calls, prints, errors, dumps, events, arena)
+            spawned.threads = process_tree.count_threads(spawned.pid)
+        return StudentProcess(self, self._count, spawned.pid, spawned.calls, [*spawned.outputs], arena)
+
+    def _place(self, name: str) -> Path:
+        return self._workspace.root / f"{self._count}-{name}"
+
+    def _new_file(self, name: str, limit: int) -> FilePrints:
+        return FilePrints(self._place(name), limit)
 
     def stop(self, process: StudentProcess) -> None:
         """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
-        threads = self._reusable.pop(process.number, None)
-        if threads is not None and not self.has_left_something(process, threads):
+        spawned = self._processes.get(process.number)
+        if spawned is not None and spawned.threads and self.tidy(process, spawned.threads):
             self._idle.append(self._processes.pop(process.number))
         self._end(process.number)
 
     def _idle_process(self) -> SpawnedPython | None:
         while self._idle:
             one = self._idle.pop()
-            if one.start_again():
+            one.calls = None
+            try:
+                one.finish_start()
                 return one
-            one.end()
+            except (HostGone, UserError):
+                one.end()
         return None
 
     def ask_where(self, process: StudentProcess) -> None:
-        self._processes[process.number].ask_where()
+        with contextlib.suppress(OSError, ValueError):
+            self._processes[process.number].questions.write(b"?")
 
     def exit_code(self, number: int) -> int | None:
-        spawned = self._processes.get(number)
-        return None if spawned is None else spawned.exit_code(END_SECONDS)
+        if (spawned := self._processes.get(number)) is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return spawned.popen.wait(student_process.END_SECONDS)
+        return None
 
     def close(self) -> None:
-        self._host.drop(self)
+        self._host.topics.discard(self)
         self._end_all()
         for spawned in self._idle:
             spawned.end()
@@ -184,71 +331,37 @@ class PortableTopic(TopicProcesses):
     def _end(self, number: int) -> None:
         if (spawned := self._processes.pop(number, None)) is not None:
             spawned.end()
-        self._outputs.pop(number, None)
-        for file in (self._workspace.base / "root").glob(f"{number}-*"):
+        for file in self._workspace.root.glob(f"{number}-*"):
             with contextlib.suppress(OSError):
                 file.unlink()
 
-    # ---------------------------------------------------------------- the work folder
-
-    def keep_files(self) -> None:
-        self._folder.keep()
-
-    def tidy(self) -> None:
+    def tidy(self, main: StudentProcess, threads: int) -> bool:
         self._folder.tidy()
-
-    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        return self._has_children(main) or process_tree.count_threads(main.pid) > threads
-
-    def _has_children(self, main: StudentProcess) -> bool:
-        return any(process_tree.is_alive(pid) for pid in process_tree.descendants(main.pid))
+        left = process_tree.descendants(main.pid)
+        return not any(map(process_tree.is_alive, left)) and process_tree.count_threads(main.pid) <= threads
 
     # ---------------------------------------------------------------- limits
 
-    def deadline(self, seconds: float) -> Deadline:
-        """So many seconds of the processes' own time, from now on; that new ones take to start is not theirs."""
-        return Deadline(seconds, self._effort(), lambda: self._starting_seconds)
-
-    def _effort(self) -> Callable[[], Effort]:
-        """Gives the work of the processes from now on; of the time that they waited, the most that it can be."""
-        if process_tree.HAS_PROC:
-            before = process_tree.effort(one.pid for one in self._running())
-
-            def since() -> Effort:
-                now = process_tree.effort(self._all_processes())
-                return Effort(now.worked - before.worked, max(0.0, now.waited - before.waited))
-
-            return since
-        stopwatch, begun, started = Stopwatch(), time.monotonic(), self._processor_time()
-
-        def at_most() -> Effort:
-            worked = self._processor_time() - started
-            return Effort(worked, max(0.0, min(stopwatch.all_busy(), time.monotonic() - begun - worked)))
-
-        return at_most
-
-    def _processor_time(self) -> float:
-        """Their processor time for the submission (s)."""
-        return sum(process_tree.processor_time([one.pid]) - one.worked_before for one in self._running())
-
-    def _running(self) -> list[SpawnedPython]:
-        return list(self._processes.values())
-
-    def _all_processes(self) -> list[int]:
-        return [pid for one in self._running() for pid in (one.pid, *process_tree.descendants(one.pid))]
+    def effort(self) -> Effort:
+        """The work of the processes for the submission; of the time that they waited, the most that it can be."""
+        running = list(self._processes.values())
+        now = process_tree.effort(pid for one in running for pid in one.tree())
+        worked = now.worked - sum(one.before.worked for one in running)
+        waited = now.waited - sum(one.before.waited for one in running)
+        if self._stopwatch is not None:
+            waited = min(self._stopwatch.all_busy(), time.monotonic() - self._opened - worked)
+        return Effort(worked, max(0.0, waited))
 
     def watch(self) -> None:
-        """Ends the processes if they hold too much memory; keeps their prints short. `MemoryWatch` calls it."""
+        """Ends the processes if they hold too much memory; keeps their prints short."""
         self._looks += 1
-        for outputs in list(self._outputs.values()):
-            for output in outputs:
-                output.cut()
-        running = self._running()
+        running = list(self._processes.values())
+        for output in (output for one in running for output in one.outputs):
+            output.cut()
         used = sum(process_tree.memory_of([one.pid], one.baseline) for one in running)
         if self._looks % TREE_EVERY == 0:
             used += sum(process_tree.memory_of(process_tree.descendants(one.pid), 0) for one in running)
         if used > self._host.most_bytes:
             self._held_too_much = used
-            for one in running:
-                for pid in (*process_tree.descendants(one.pid), one.pid):
-                    process_tree.kill(pid)
+            for process in [pid for one in running for pid in reversed(one.tree())]:
+                process_tree.kill(process)

@@ -1,5 +1,6 @@
 """The prints of a submission: reading them never blocks."""
 
+import contextlib
 import os
 import select
 import threading
@@ -11,35 +12,34 @@ class Prints:
     """The prints of a submission: read as they come, kept up to a limit; the rest is dropped.
 
     Attributes:
-        reader: the end of the pipe that the judge reads.
+        reader: the end of the pipe that the judge reads; -1 once no process may write any more.
         writer: the other end, for the student process; -1 once it is closed here.
-        is_open: whether a process may still write.
-        is_cut: whether something was dropped since the last `take`.
     """
 
     def __init__(self, limit: int) -> None:
+        self._begin(limit)
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
+
+    def _begin(self, limit: int) -> None:
         self._limit = limit
         self._kept = bytearray()
-        self.is_cut = False
-        self.is_open = True
+        self._is_cut = False
+
+    def _keep(self, data: bytes, size: int) -> None:
+        """Keeps what there is room for, of `size` bytes that have come."""
+        room = max(self._limit - len(self._kept), 0)
+        self._kept += data[:room]
+        self._is_cut = self._is_cut or size > room
 
     def drain(self) -> None:
         """Takes the prints that are there now; bounded, so that endless prints cannot keep the judge here."""
-        if self.reader < 0:
-            return
-        for _ in range(64):
-            try:
+        with contextlib.suppress(OSError):  # nothing is there now, or the pipe is closed
+            for _ in range(64):
                 data = os.read(self.reader, 1 << 16)
-            except OSError:
-                return
-            if not data:
-                self.is_open = False
-                return
-            room = self._limit - len(self._kept)
-            self._kept += data[: max(room, 0)]
-            self.is_cut = self.is_cut or len(data) > room
+                self._keep(data, len(data))
+                if not data:
+                    self._close_reader()
 
     def seen(self) -> str:
         """All prints since the last `take`; the next one gives them again."""
@@ -48,11 +48,10 @@ class Prints:
 
     def take(self) -> str:
         """All prints since the last `take`."""
-        self.drain()
-        text = self._kept.decode("utf-8", "replace")
+        text = self.seen() + ("\n(cut here: too much was printed)" if self._is_cut else "")
         self._kept.clear()
-        was_cut, self.is_cut = self.is_cut, False
-        return text + ("\n(cut here: too much was printed)" if was_cut else "")
+        self._is_cut = False
+        return text
 
     def close_writer(self) -> None:
         """Closes the writing end here, once the student process has it."""
@@ -63,15 +62,18 @@ class Prints:
     def close(self) -> None:
         """Closes both ends; does nothing the second time."""
         self.close_writer()
+        self._close_reader()
+
+    def _close_reader(self) -> None:
         if self.reader >= 0:
             os.close(self.reader)
-            self.reader, self.is_open = -1, False
+            self.reader = -1
 
     def wait(self, seconds: float) -> bool:
         """Waits until there may be more, at most so long; whether a process may still write."""
-        if self.is_open:
+        if self.reader >= 0:
             select.select([self.reader], [], [], seconds)
-        return self.is_open
+        return self.reader >= 0
 
 
 class FilePrints(Prints):
@@ -79,9 +81,6 @@ class FilePrints(Prints):
 
     Args:
         path: the file, which does not exist yet.
-
-    Attributes:
-        is_open: always false: there is nothing to wait for.
     """
 
     POLL_SECONDS = 0.01
@@ -89,40 +88,30 @@ class FilePrints(Prints):
     """A file that is longer than this is cut to nothing."""
 
     def __init__(self, path: Path, limit: int) -> None:
+        self._begin(limit)
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self.reader = self.writer = -1
-        self._limit = limit
-        self._kept = bytearray()
         self._at = 0
-        self._lock = threading.Lock()
-        self.is_cut = False
-        self.is_open = False
+        self._lock = threading.RLock()
 
     def drain(self) -> None:
         """Takes the prints that are there, up to the limit; cuts a file that is too long. Any thread may call this."""
         with self._lock:
-            self._drain()
-
-    def _drain(self) -> None:
-        if self._file < 0:
-            return
-        size = os.fstat(self._file).st_size
-        if size > self._at:
-            room = max(self._limit - len(self._kept), 0)
-            os.lseek(self._file, self._at, os.SEEK_SET)
-            self._kept += os.read(self._file, min(room, size - self._at))
-            self.is_cut = self.is_cut or size - self._at > room
-        self._at = size
-        if size > self.TOO_LONG_BYTES:
-            os.ftruncate(self._file, 0)
-            self._at = 0
+            size = os.fstat(self._file).st_size if self._file >= 0 else 0
+            if size > self._at:
+                os.lseek(self._file, self._at, os.SEEK_SET)
+                self._keep(os.read(self._file, min(self._limit, size - self._at)), size - self._at)
+                self._at = size
+            if size > self.TOO_LONG_BYTES:
+                os.ftruncate(self._file, 0)
+                self._at = 0
 
     def cut(self) -> None:
         """Keeps the file short, whether anybody reads it or not."""
         with self._lock:
             if self._file >= 0 and os.fstat(self._file).st_size > self.TOO_LONG_BYTES:
-                self._drain()
+                self.drain()
 
     def wait(self, seconds: float) -> bool:
         time.sleep(min(seconds, self.POLL_SECONDS))

@@ -1,149 +1,177 @@
 """A student process: imports the topic and answers the judge's calls. The only place where submitted code runs.
 
-From the import on nothing that it sends is trusted. It holds no check and no expected answer. A leader forks it; it
-can take part in an exercise, be one of several ranks, or stand beside the submission without importing it.
+From the import on nothing that it sends is trusted. It holds no check and no expected answer. A leader forks it, or it
+is a new Python; it can take part in an exercise, be one of several ranks, or stand beside the submission without
+importing it. Here is also the part of its life before that: it, or the warm host that it is forked from, is sent orders
+by the judge, and loads modules, so that no submission pays for it.
 """
 
+import contextlib
 import faulthandler
-import importlib.util
+import importlib
 import itertools
 import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import Final, NamedTuple, NoReturn
+from types import ModuleType
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
+import msgspec
+import torch
+
+from grader import machine
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.frames import FrameReader
 from grader.border.messages import Imported, SetUp, Start
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
+from grader.errors import CourseError
+from grader.kit import Kit, load
+from grader.machine import Devices
 from grader.sandbox import kernel
-from grader.student import audit
-from grader.student.definitions import load_definitions
-from grader.student.work_folder import forget_listing
+from grader.sandbox.limits import Limits
+from grader.student import audit, late_dynamo
+from grader.student.definitions import import_file, load_definitions
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a forked student process write where it is, to a descriptor of its own."""
 _noted: tuple[int, list[str]] = (0, [])
 """How many modules were loaded, and which of them are the grader's."""
-_TIMERS: Final = ("SIGALRM", "SIGVTALRM", "SIGPROF")
 
 
-class StudentTask(NamedTuple):
-    """All that a student process is given for its life.
+# ---------------------------------------------------------------- orders to the warm host, or to a spawned process
+
+
+class Prepare(msgspec.Struct, frozen=True, tag=True):
+    """The first order: the settings of all student processes. Answers: `Ready`, `Refused`.
 
     Attributes:
-        folder: the work folder, with the submission's files.
-        modules: the modules whose functions a check may run here, by name.
-        kit: those of them that are the course's own.
-        hidden: the modules that `hide_grader` took out of ``sys.modules`` before the fork; none if it did not run.
+        hidden: files and folders that no student process may see.
+        preload: modules to import before the first fork.
+        kit: name and folder of the course's own recipes and probes, loaded before the first fork too.
     """
 
-    order: Start
+    limits: Limits
+    hidden: list[str]
+    preload: list[str]
+    devices: Devices
+    kit: tuple[str, str] | None = None
+
+
+class Spawn(msgspec.Struct, frozen=True, tag=True):
+    """Starts a topic's leader, whose socket comes with the order. Answers: `Ready`, `Refused`."""
+
+
+HostOrder: TypeAlias = Prepare | Spawn
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """All is loaded, or the leader has been started.
+
+    Attributes:
+        layers: those of the sandbox, which all processes get that the host forks; none for a spawned process.
+        process: the id of the leader, or of a spawned process, which on Windows is not that of the program started.
+        token: by which the judge knows a spawned process.
+    """
+
+    layers: tuple[str, ...] = ()
+    process: int = 0
+    token: bytes = b""
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The course's ``preload`` or kit cannot be loaded, or no process can be started."""
+
+    reason: str
+    token: bytes = b""
+
+
+Answer: TypeAlias = Ready | Refused
+
+
+class Connect(msgspec.Struct, frozen=True, tag=True):
+    """First message, on standard input: the port where the judge waits, a token by which it knows this process, and
+    the settings."""
+
+    port: int
+    token: bytes
+    order: Prepare
+
+
+class Begin(msgspec.Struct, frozen=True, tag=True):
+    """The task of this process: to be a student process of a topic, or one that never imports the submission.
+
+    Attributes:
+        folder: the work folder, where the submission's files are; in ``setup`` they have no content.
+        files: for standard output, standard error, its stack when it is asked, notes on its actions, and the arena.
+    """
+
     setup: SetUp
-    folder: Path
-    modules: Mapping[str, ModuleType]
-    kit: Mapping[str, ModuleType]
-    hidden: Mapping[str, ModuleType] = MappingProxyType({})
+    start: Start
+    folder: str
+    files: list[str]
 
 
-def live(task: StudentTask, descriptors: Mapping[str, int]) -> NoReturn:
-    """The whole life of a student process, from its fork on.
-
-    Args:
-        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched, and
-            ``events``, where submitted code is.
-    """
-    try:
-        if not task.order.imports:
-            sys.modules.update(task.hidden)
-        kernel.die_with_parent()
-        kernel.close_all_but({0, 1, 2, *descriptors.values()})
-        use_output(descriptors["prints"], descriptors["errors"])
-        if DUMP_SIGNAL is not None:
-            faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
-        calls = socket.socket(fileno=descriptors["calls"])
-        arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
-        import_and_serve(task, calls, arena, descriptors.get("events", -1))
-    except BaseException:
-        os._exit(70)
-    os._exit(0)
+# ---------------------------------------------------------------- before submitted code may run
 
 
-def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena | None, events: int) -> None:
-    """Imports the submission, if the order says so, and answers calls until the judge hangs up.
+class CannotLoad(Exception):
+    """The course's ``preload`` or kit cannot be loaded; its text is for the author of the course."""
+
+
+def load_modules(
+    order: Prepare, loaded: Callable[[str], None] = lambda what: None
+) -> tuple[Mapping[str, ModuleType], Mapping[str, ModuleType]]:
+    """Imports the modules whose functions checks may run here, by name: all of them, and those of the course's kit.
 
     Args:
-        events: a descriptor for notes on the actions of submitted code; -1 for none.
+        loaded: called after each setting of the course that was loaded.
+
+    Raises:
+        CannotLoad: a module of ``preload`` or the kit cannot be loaded.
     """
-    for name in _TIMERS:
-        if hasattr(signal, name):
-            # A timer that a module sets, and does not handle, ends nothing.
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-    imported = Imported()
-    if task.order.imports:
-        service, imported = _import(task, calls, arena, events)
-    else:
-        service = Service(ModuleType("outside"), frozenset(), modules=task.modules)
-    flush_output()
-    if service is not None:
-        frames.send(calls, wire.pack(imported))
-        serve(calls, service)
+    os.environ.update(machine.gpu_environment(order.devices))  # before anything asks for a GPU
+    from grader.testkit import devices, in_student_process
 
-
-def serve(calls: socket.socket, service: Service) -> None:
-    """Answers calls until the judge hangs up."""
-    requests = FrameReader()
-    while data := calls.recv(1 << 18):
-        requests.feed(data)
-        while (request := requests.next()) is not None:
-            reply = service.answer(request)
-            flush_output()
-            # One by one: a crash in the next call must not lose this reply.
-            frames.send(calls, reply)
-
-
-def _import(
-    task: StudentTask, calls: socket.socket, arena: Arena | None, events: int
-) -> tuple[Service | None, Imported]:
-    """Imports the submission; also the parts left out. No service if that raised: then the exception was sent."""
-    order, setup, folder, modules, kit, hidden = task
-    files = frozenset(str(folder / name) for name in setup.files)
-    if events >= 0 and order.bindings is None:  # not the course's own
-        audit.watch(events, files)
-    reporter = Service(ModuleType(setup.topic), files, modules=modules)
-    overlay: dict[str, object] = {}
-    # Here only: a process that never imports the submission must not find its files by a late import of its own either.
-    sys.path.insert(0, str(folder))
-    sys.argv = [f"{setup.topic}.py"]
-    if order.bindings is None and not hidden:
-        hide_grader(kit)
-    _uncover_own_files(kit, set(setup.files))
-    imported = Imported()
-    file = folder / f"{setup.topic}.py"
+    for module in order.preload:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise CannotLoad(f"`preload = [{module!r}]`: {error}") from error
+        loaded(f"`preload = [{module!r}]`")
+    late_dynamo.install()
     try:
-        if order.definitions is None:
-            module = import_file(setup.topic, file)
-        else:
-            module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
-        if order.bindings is not None:
-            wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
-            overlay = {name: getattr(wrong, other) for name, other in order.bindings}
-            hide_grader(kit)
-    except BaseException as error:
-        flush_output()
-        frames.send(calls, wire.pack(reporter.describe(error)))
-        return None, imported
-    if hasattr(signal, "setitimer"):
-        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
-            signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
-    return Service(module, files, overlay, modules, arena), imported
+        kit = load(Kit(name=order.kit[0], folder=Path(order.kit[1])) if order.kit else None)
+    except CourseError as error:
+        raise CannotLoad(str(error)) from error
+    if order.kit:
+        loaded(f"`kit = {order.kit[0]!r}`")
+    devices.choose(order.devices)
+    _warm_up(backward=order.devices == "simulated")
+    return {**in_student_process.MODULES, **kit}, kit
+
+
+def _warm_up(backward: bool) -> None:
+    """Uses torch and the message format once, because both are slow at first.
+
+    Args:
+        backward: whether autograd's engine may start: where it sees a GPU it starts threads, and forbids forks.
+    """
+    x = torch.ones(2, 2, requires_grad=True)
+    y = (x @ x).sum()
+    if backward:
+        torch.autograd.grad(y, x)
+    torch.random.get_rng_state()
+    kinds: list[type] = [msgspec.Struct]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        with contextlib.suppress(NameError, TypeError):
+            msgspec.msgpack.Decoder(kind)  # looks up its types, in modules that student processes hide
 
 
 def note_modules() -> None:
@@ -159,22 +187,16 @@ def _is_graders(name: str) -> bool:
     return name == "grader" or name.startswith("grader.")
 
 
-def _graders_modules() -> list[str]:
-    count, names = _noted
-    newer = itertools.islice(reversed(sys.modules), max(len(sys.modules) - count, 0))
-    return [name for name in (*names, *filter(_is_graders, list(newer))) if name in sys.modules]
-
-
-def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
+def _hide_grader(kit: Mapping[str, ModuleType]) -> None:
     """Takes the grader and the course's kit out of ``sys.modules``: patches there have no effect on them.
 
     Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
     So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
-
-    Returns:
-        the modules that it has taken out, by name.
     """
-    hidden = {name: sys.modules.pop(name) for name in {*_graders_modules(), *kit} if name in sys.modules}
+    count, names = _noted
+    newer = [*itertools.islice(reversed(sys.modules), max(len(sys.modules) - count, 0))]
+    names = [*names, *filter(_is_graders, newer), *kit]
+    hidden = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():
         own = {key: value for key, value in [*vars(hidden[name]).items()] if getattr(value, "__module__", "") == name}
         sys.modules[name] = ModuleType(name)
@@ -182,25 +204,110 @@ def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
         vars(sys.modules[name]).update({key: value for key, value in own.items() if isinstance(value, type)})
     if "grader.testkit" in hidden:
         vars(sys.modules["grader.testkit"])["misconception"] = misconception
-    return hidden
 
 
-def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
-    """Where a student's own file has the kit's name, their ``import`` finds their file."""
-    taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in files}
+# ---------------------------------------------------------------- with submitted code
+
+
+class StudentTask(NamedTuple):
+    """All that a student process is given for its life.
+
+    Attributes:
+        folder: the work folder, with the submission's files.
+        modules: the modules whose functions a check may run here, by name.
+        kit: those of them that are the course's own.
+    """
+
+    order: Start
+    setup: SetUp
+    folder: Path
+    modules: Mapping[str, ModuleType]
+    kit: Mapping[str, ModuleType]
+
+
+def live(task: StudentTask, descriptors: Sequence[int]) -> NoReturn:
+    """The whole life of a student process, from its fork on.
+
+    Args:
+        descriptors: for calls, prints, errors, its stack, notes on the actions of submitted code, and the arena.
+    """
+    try:
+        kernel.die_with_parent()
+        kernel.close_all_but({0, 1, 2, *descriptors})
+        calls, prints, errors, dumps, events, arena = descriptors
+        use_output(prints, errors)
+        if DUMP_SIGNAL is not None:
+            faulthandler.register(DUMP_SIGNAL, file=dumps, all_threads=False)
+        import_and_serve(task, socket.socket(fileno=calls), Arena.attach(arena), events)
+    except BaseException:
+        os._exit(70)
+    os._exit(0)
+
+
+def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, events: int) -> None:
+    """Imports the submission, if the order says so, and answers calls until the judge hangs up.
+
+    Args:
+        events: a descriptor for notes on the actions of submitted code.
+    """
+    for name in ("SIGALRM", "SIGVTALRM", "SIGPROF"):
+        if hasattr(signal, name):
+            # A timer that a module sets, and does not handle, ends nothing.
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    service, imported = Service(ModuleType("outside"), frozenset(), modules=task.modules), Imported()
+    if task.order.imports:
+        files = frozenset(str(task.folder / name) for name in task.setup.files)
+        reporter = Service(ModuleType(task.setup.topic), files, modules=task.modules)
+        if task.order.bindings is None:  # not the course's own
+            audit.watch(events, files)
+        try:
+            module, imported, overlay = _import(task, reporter)
+        except BaseException as error:
+            flush_output()
+            frames.send(calls, wire.pack(reporter.describe(error)))
+            return
+        for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF"):
+            if hasattr(signal, name):
+                signal.setitimer(getattr(signal, name), 0)  # one set at import would end some exercise, by chance
+        service = Service(module, files, overlay, task.modules, arena if task.order.afresh else None)
+    flush_output()
+    frames.send(calls, wire.pack(imported))
+    serve(calls, service)
+
+
+def serve(calls: socket.socket, service: Service) -> None:
+    """Answers calls until the judge hangs up."""
+    requests = FrameReader()
+    while data := calls.recv(1 << 18):
+        requests.feed(data)
+        while (request := requests.next()) is not None:
+            reply = service.answer(request)
+            flush_output()
+            # One by one: a crash in the next call must not lose this reply.
+            frames.send(calls, reply)
+
+
+def _import(task: StudentTask, reporter: Service) -> tuple[ModuleType, Imported, dict[str, object]]:
+    """Imports the submission: its module, the parts left out, and what takes the place of its own names."""
+    order, setup, folder, _, kit = task
+    # Here only: a process that never imports the submission must not find its files by a late import of its own either.
+    sys.path.insert(0, str(folder))
+    sys.argv = [f"{setup.topic}.py"]
+    if order.bindings is None:
+        _hide_grader(kit)
+    # Where a student's own file has the kit's name, their `import` finds their file.
+    taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in setup.files}
     for name in list(sys.modules) if taken else ():
         if name.partition(".")[0] in taken:
             del sys.modules[name]
-
-
-def import_file(name: str, path: Path) -> ModuleType:
-    """Imports a file under a name."""
-    forget_listing(path.parent)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    # An import alone would accept bytes in comments that no script may have.
-    importlib.util.decode_source(path.read_bytes())
-    spec.loader.exec_module(module)
-    return module
+    file, imported = folder / f"{setup.topic}.py", Imported()
+    overlay: dict[str, object] = {}
+    if order.definitions is None:
+        module = import_file(setup.topic, file)
+    else:
+        module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
+    if order.bindings is not None:
+        wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
+        overlay = {name: getattr(wrong, other) for name, other in order.bindings}
+        _hide_grader(kit)
+    return module, imported, overlay

@@ -7,6 +7,7 @@ needed. No layer of a sandbox is around it. From the import on nothing that it s
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -16,13 +17,10 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from grader import machine
 from grader.border.output import use_output
-
-if TYPE_CHECKING:
-    from grader.student.orders import Begin
 
 KEPT_VARIABLES: Final = ("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS")
 """Variables that programs on Windows need."""
@@ -49,90 +47,70 @@ def _live() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
 
-    from grader.border import frames, wire
-    from grader.student.orders import Begin, Connect, Prepare, Ready, Refused
-
-    def read(size: int) -> bytes:
-        return os.read(questions, size)
-
-    if (payload := frames.receive(read)) is None:
-        return
-    connect: Connect = wire.unpack(payload, Connect)
     import torch
 
     torch.set_num_threads(1)
-    from grader.student.preparation import CannotLoad, load_modules
-    from grader.student.process import StudentTask, import_and_serve
+    from grader.border import frames, wire
+    from grader.border.arena import Arena
+    from grader.student import process
 
-    if (payload := frames.receive(read)) is None:
+    if (payload := frames.receive(functools.partial(os.read, questions))) is None:
         return
-    order: Prepare = wire.unpack(payload, Prepare)
-    answer: Ready | Refused = Ready(process=os.getpid())
+    connect: process.Connect = wire.unpack(payload, process.Connect)
+    answer: process.Answer = process.Ready(process=os.getpid(), token=connect.token)
     try:
-        testkit, kit = load_modules(order)
-    except CannotLoad as error:
-        answer = Refused(str(error))
+        modules, kit = process.load_modules(connect.order)
+    except process.CannotLoad as error:
+        answer = process.Refused(str(error), connect.token)
     gc.freeze()
     gc.enable()
     dumps = [-1]
     threading.Thread(target=_listener(questions, dumps), daemon=True).start()
-    from grader.border.arena import Arena
-
-    is_to_go_on = True
-    while is_to_go_on:
+    while True:
         with socket.create_connection(("127.0.0.1", connect.port)) as calls:
             calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            calls.sendall(connect.token)
             frames.send(calls, wire.pack(answer))
-            if isinstance(answer, Refused) or (payload := frames.receive(calls.recv)) is None:
+            if isinstance(answer, process.Refused) or (payload := frames.receive(calls.recv)) is None:
                 return
-            begin: Begin = wire.unpack(payload, Begin)
-            dumps[0] = _enter(begin, machine.gpu_environment(order.devices))
-            arena = Arena.attach(Path(begin.arena)) if begin.arena else None
-            events = _append_to(begin.events) if begin.events else -1
-            modules = {**testkit, **kit}
+            begin: process.Begin = wire.unpack(payload, process.Begin)
+            *outputs, arena = begin.files
+            prints, errors, dumps[0], events = (_append_to(path) for path in outputs)
+            use_output(prints, errors)
+            _enter(begin.folder, machine.gpu_environment(connect.order.devices))
+            task = process.StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit)
             try:
-                import_and_serve(
-                    StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit), calls, arena, events
-                )
+                process.import_and_serve(task, calls, Arena.attach(Path(arena)), events)
             except BaseException:  # the prints are the submission's: nothing is added to them
                 os._exit(70)
-        is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other
-
-
-def _enter(begin: Begin, variables: dict[str, str]) -> int:
-    """Takes on the environment of a submission; gives the descriptor for stack dumps."""
-    prints, errors, dumps = (_append_to(path) for path in begin.outputs)
-    use_output(prints, errors)
-    clean_environment(begin.folder, variables)
-    sys.dont_write_bytecode = True
-    tempfile.tempdir = None
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.umask(0o077)
-    os.chdir(begin.folder)
-    return dumps
-
-
-def clean_environment(folder: str, variables: dict[str, str]) -> None:
-    """Leaves no variable of whoever grades but ``variables``; temporary files go to the work folder."""
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    path = os.environ.get("PATH", "") if sys.platform == "win32" else "/usr/local/bin:/usr/bin:/bin"
-    os.environ.clear()
-    os.environ.update(
-        {**kept, **variables},
-        PATH=path,
-        LANG="C.UTF-8",
-        HOME=folder,
-        PYTHONDONTWRITEBYTECODE="1",
-        OMP_NUM_THREADS="1",
-        **dict.fromkeys(("TMPDIR", "TEMP", "TMP", "USERPROFILE") if sys.platform == "win32" else ("TMPDIR",), folder),
-    )
-    if machine.LOOPBACK is not None:
-        os.environ["GLOO_SOCKET_IFNAME"] = machine.LOOPBACK
+        if begin.start.bindings is None:  # only the course's own answers come one after the other
+            return
 
 
 def _append_to(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+
+
+def _enter(folder: str, variables: dict[str, str]) -> None:
+    """Takes on the environment of a submission: of whoever grades no variable is left but ``variables``."""
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    is_windows = sys.platform == "win32"
+    path = os.environ.get("PATH", "") if is_windows else "/usr/local/bin:/usr/bin:/bin"
+    homes = ("HOME", "TMPDIR", "TEMP", "TMP", "USERPROFILE") if is_windows else ("HOME", "TMPDIR")
+    os.environ.clear()
+    os.environ.update(
+        {**kept, **variables, **dict.fromkeys(homes, folder)},
+        PATH=path,
+        LANG="C.UTF-8",
+        PYTHONDONTWRITEBYTECODE="1",
+        OMP_NUM_THREADS="1",
+    )
+    if machine.LOOPBACK is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = machine.LOOPBACK
+    sys.dont_write_bytecode = True
+    tempfile.tempdir = None
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.umask(0o077)
+    os.chdir(folder)
 
 
 def _listener(questions: int, dumps: list[int]) -> Callable[[], None]:

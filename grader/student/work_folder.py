@@ -6,7 +6,6 @@ Never follows a symbolic link out of it.
 import contextlib
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,30 +21,18 @@ class WorkFolder:
         self.path = path
         self._kept: set[str] = set()
 
-    def keep(self) -> None:
-        """The files that are there now are not removed by `tidy`."""
-        self._kept = set(os.listdir(self.path))
-
     def tidy(self) -> None:
-        """Removes the files that have come since `keep`."""
+        """Removes all files but the submission's; those that its import has made are made again in a fresh process."""
         remove_all(self.path, self._kept)
 
     def renew(self, files: Mapping[str, bytes]) -> None:
         """Removes everything, then writes the submission's files."""
         remove_all(self.path, set())
+        self._kept = {name.partition("/")[0] for name in files}
         for name, content in files.items():
             path = self.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-
-
-def forget_listing(folder: Path) -> None:
-    """Makes an ``import`` list a folder again.
-
-    ``importlib.invalidate_caches`` does so for all folders, which a fork pays for: it writes to the memory of each.
-    """
-    for known in [path for path in sys.path_importer_cache if path.startswith(str(folder))]:
-        del sys.path_importer_cache[known]
 
 
 def remove_all(folder: Path, keep: set[str]) -> None:

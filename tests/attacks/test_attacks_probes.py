@@ -25,7 +25,7 @@ import importlib, sys
 
 NAMES = ["grader.testkit", "kit"]
 NAMES += [f"grader.testkit.{name}" for name in ("probes", "recipes", "models", "devices", "observation", "watching")]
-NAMES += [f"grader.border.{name}" for name in ("service", "wire", "arena", "arguments", "messages", "tensors")]
+NAMES += [f"grader.border.{name}" for name in ("service", "wire", "arena", "channel", "messages", "tensor_facts")]
 NAMES += [f"kit.{name}" for name in ("autograd", "checklist", "clock", "distributed", "files", "moving")]
 NAMES += [f"kit.{name}" for name in ("parameters", "resuming", "steps", "tensor_ops", "training")]
 

@@ -65,9 +65,9 @@ def real_messages() -> list[bytes]:
         RunFailed("stuck"),
         Imported(),
         Tidied(),
-        Forked(3, 41),
-        Ended(3, -9),
-        Start(2, ["calls"], bindings=[("gram", "other")]),
+        Forked(41),
+        Ended(-9),
+        Start(2, bindings=[("gram", "other")]),
     ]
     return [wire.pack(message) for message in [*trees, *others]]
 

@@ -67,8 +67,8 @@ def test_descriptors_come_with_the_frame_that_they_were_sent_with() -> None:
     one, other = socket.socketpair()
     reader, writer = os.pipe()
     with one, other, open(reader, "rb") as pipe:
-        frames.send_with_descriptors(one, b"first")
-        frames.send_with_descriptors(one, b"second", [writer])
+        frames.send(one, b"first")
+        frames.send(one, b"second", [writer])
         os.close(writer)
         one.shutdown(socket.SHUT_WR)
         assert frames.receive_with_descriptors(other) == (b"first", [])

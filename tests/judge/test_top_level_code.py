@@ -20,8 +20,7 @@ from grader.intake.bag import Bag
 from grader.intake.submission import UNKNOWN, Submission
 from grader.intake.topics import Topics
 from grader.results import SubmissionResult
-from grader.student.definitions import BUDGET_SECONDS, load_definitions
-from grader.student.process import import_file
+from grader.student.definitions import BUDGET_SECONDS, import_file, load_definitions
 
 ANSWERS = SOLUTION.decode()
 IMPORTS, _, FUNCTIONS = ANSWERS.partition("\n\n\ndef normalize")
