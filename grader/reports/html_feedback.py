@@ -286,7 +286,7 @@ def _shown(file: str, content: bytes, numbers: list[int], marked: Collection[int
     for number in numbers[first : first + _MOST_LINES]:
         here, in_cell = cells.find(number) if cells else (0, number)
         if here != cell:
-            shown.append(Line(0, cells.named([here])))
+            shown.append(Line(0, cells.named(here)))
         elif last and number > last + 1:
             shown.append(Line(0, f"{counted(number - last - 1, 'line')} left out"))
         last, cell = number, here
