@@ -15,6 +15,7 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHAR, _MAKE_BLOCK = 1 << 6, 1 << 11
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _FIRST_VERSION = (1 << 13) - 1
+_LATER = ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))  # the version that a right came with
 
 READ = EXECUTE | READ_FILE | READ_DIR
 DEVICE = READ_FILE | WRITE_FILE | _IOCTL_DEV
@@ -25,22 +26,17 @@ _SCOPES = 0b11  # abstract Unix sockets and signals stay within the sandbox
 _RULE_PATH_BENEATH = 1
 
 
-def version() -> int:
-    """The kernel's Landlock ABI version, 1 or higher.
+def build(rules: Iterable[tuple[str, int]]) -> int:
+    """Makes a ruleset of (path, access rights there and below); `enter` uses it.
+
+    Returns:
+        Its descriptor.
 
     Raises:
         OSError: this kernel has no Landlock, or it is turned off.
     """
-    return kernel.syscall("landlock_create_ruleset", 0, 0, 1)
-
-
-def build(abi: int, rules: Iterable[tuple[str, int]]) -> int:
-    """Makes a ruleset of (path, access rights there and below); `enter` uses it, the caller closes it.
-
-    Returns:
-        Its descriptor.
-    """
-    handled = _handled(abi)
+    abi = kernel.syscall("landlock_create_ruleset", 0, 0, 1)
+    handled = _FIRST_VERSION | sum(right for since, right in _LATER if abi >= since)
     words = (ctypes.c_uint64 * 3)(handled, 0, _SCOPES if abi >= 6 else 0)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     ruleset = kernel.syscall("landlock_create_ruleset", ctypes.byref(words), size, 0)
@@ -60,20 +56,10 @@ def build(abi: int, rules: Iterable[tuple[str, int]]) -> int:
 
 
 def enter(ruleset: int) -> None:
-    """Confines this process, and what it forks, to a ruleset. Needs no_new_privs.
+    """Confines this process, and what it forks, to a ruleset, which it closes. Needs no_new_privs.
 
     Raises:
         OSError: the kernel refused; nothing is confined then.
     """
     kernel.syscall("landlock_restrict_self", ruleset, 0)
-
-
-def _handled(abi: int) -> int:
-    handled = _FIRST_VERSION
-    if abi >= 2:
-        handled |= _REFER
-    if abi >= 3:
-        handled |= _TRUNCATE
-    if abi >= 5:
-        handled |= _IOCTL_DEV
-    return handled
+    os.close(ruleset)

@@ -15,7 +15,6 @@ from grader.border.arena import Arena
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import SetUp, Start
 from grader.sandbox import process_tree
-from grader.sandbox.any_system import Stopwatch
 from grader.sandbox.clock import Deadline, Effort
 from grader.sandbox.limits import Limits
 from grader.sandbox.workspace import Workspace
@@ -219,17 +218,18 @@ class PortableTopic(TopicProcesses):
                 return Effort(now.worked - before.worked, max(0.0, now.waited - before.waited))
 
             return since
-        stopwatch, begun, started = Stopwatch(), time.monotonic(), self._processor_time()
+        begun, idle, started = time.monotonic(), process_tree.idle_seconds(), self._processor_time()
 
         def at_most() -> Effort:
             worked = self._processor_time() - started
-            return Effort(worked, max(0.0, min(stopwatch.all_busy(), time.monotonic() - begun - worked)))
+            all_busy = time.monotonic() - begun - (process_tree.idle_seconds() - idle)  # else nobody waits
+            return Effort(worked, max(0.0, min(all_busy, time.monotonic() - begun - worked)))
 
         return at_most
 
     def _processor_time(self) -> float:
         """Their processor time for the submission (s)."""
-        return sum(process_tree.processor_time([one.pid]) - one.worked_before for one in self._running())
+        return sum(process_tree.effort([one.pid]).worked - one.worked_before for one in self._running())
 
     def _running(self) -> list[SpawnedPython]:
         return list(self._processes.values())

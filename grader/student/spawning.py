@@ -111,7 +111,7 @@ class SpawnedPython:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.calls = sock
         self.baseline = process_tree.memory_of([self.pid], 0)
-        self.worked_before = process_tree.processor_time([self.pid])
+        self.worked_before = process_tree.effort([self.pid]).worked
 
     def accept_no_more(self) -> None:
         """Lets nobody connect any more: from now on it may run submitted code."""

@@ -31,7 +31,7 @@ from grader.border.service import WRONG_ANSWERS
 from grader.border.transport import Starter
 from grader.machine import LOOPBACK
 from grader.sandbox import kernel, process_tree
-from grader.sandbox.offered import why_not_forked
+from grader.sandbox.process_tree import why_not_forked
 from grader.testkit._ranks import script as _script  # noqa: F401 - before the fork, for `_RUNNER`
 from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.world import request_of
