@@ -46,7 +46,7 @@ from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.gradebook import Gradebook
-    from grader.marking.by_rubric import Marking, Task
+    from grader.marking.given import Marking, Task
 
 _OUT = Path("grades")
 
@@ -212,7 +212,7 @@ def override(
     out: OutOption = _OUT,
 ) -> None:
     """Give points by hand; they are kept beside the automatic ones with who, when and why."""
-    from grader.marking.points_and_time import give_points
+    from grader.marking.given import give_points
 
     print_lines(give_points(out, student, exercise, points, why, who))
 
@@ -249,7 +249,7 @@ def mark(
     """Mark work by a rubric, one submission after the other; begins again where you left off."""
     from grader.course import Course
     from grader.gradebook import Gradebook
-    from grader.marking.by_rubric import WHOLE, Marking, Share, mark_one
+    from grader.marking.given import Marking, Share, mark_one
 
     if items is not None:
         print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
@@ -261,7 +261,7 @@ def mark(
             "marking one after the other needs a terminal",
             fix="without one: grader mark EXERCISE --student NAME --items 1,3",
         )
-    part = WHOLE if share is None else Share.read(share)
+    part = None if share is None else Share.read(share)
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:
         marking = Marking(book, loaded, who)
@@ -320,7 +320,7 @@ def comment(
     out: OutOption = _OUT,
 ) -> None:
     """Say something about an exercise, with checks or without; no points change."""
-    from grader.marking.by_rubric import give_comment
+    from grader.marking.given import give_comment
 
     print_lines(give_comment(out, student, exercise, text, who))
 
@@ -337,6 +337,6 @@ def extend(
     out: OutOption = _OUT,
 ) -> None:
     """Give one student more time; it counts at once, for graded work too."""
-    from grader.marking.points_and_time import give_time
+    from grader.marking.given import give_time
 
     print_lines(give_time(out, student, due, why, who))

@@ -50,9 +50,7 @@ def _watch(worker: Worker, name: str | None, submission: Path | None, given: Pat
     from grader.grading.settings import GradingSettings
     from grader.grading.warm import WarmGrader
     from grader.reports.terminal import make_console
-    from grader.watch.keys import can_read_keys
     from grader.watch.loop import Watch
-    from grader.watch.screen import Screen
 
     path = course_path(given, [*([submission] if submission else []), *([Path(name)] if name else [])])
     course = Course.load(path)
@@ -63,9 +61,7 @@ def _watch(worker: Worker, name: str | None, submission: Path | None, given: Pat
     scope = [one for one in course.exercises if not topics or one.topic in topics]
     chosen = [one for one in scope if one.full_name in course.select(names)] if names else []
     start = chosen[0] if len(chosen) == 1 and len(course.select(names)) == 1 else None
-    console = make_console()
-    screen = Screen(course, console, has_keys=can_read_keys() and console.file.isatty())
     titles = [topic.name for topic in course.topics if topic.name in topics]
     settings = GradingSettings(devices=devices, pictures=pictured(course))
     with contextlib.closing(WarmGrader(course, settings, first=worker)) as grader:
-        return Watch(course, place, scope, grader, screen, start, titles).run()
+        return Watch(course, place, scope, grader, make_console(), start, titles).run()

@@ -30,7 +30,7 @@ from grader.gradebook import (
     backups,
     restore,
 )
-from grader.marking.points_and_time import give_points
+from grader.marking.given import give_points
 from grader.reports.status import status_lines
 from grader.results import ExerciseResult, Manual, SubmissionResult
 

@@ -10,8 +10,7 @@ from marked_class import ADA, BOB, COURSE, graded, row
 
 from grader.errors import UserError
 from grader.gradebook import DamagedGradebook, Gradebook
-from grader.marking.by_rubric import Marking, give_comment, mark_one, text_of_comment
-from grader.marking.points_and_time import give_points
+from grader.marking.given import Marking, give_comment, give_points, mark_one, text_of_comment
 from grader.reports.given import unmarked_lines
 
 

@@ -14,7 +14,7 @@ from marked_class import ADA, BOB, COURSE, graded
 from grader.exports import canvas, code_hosts, csv_table, gradescope, junit, moodle
 from grader.exports.write import json_document
 from grader.gradebook import Gradebook
-from grader.marking.by_rubric import give_comment, mark_one
+from grader.marking.given import give_comment, mark_one
 from grader.reports.entries import Entry, entries_of
 from grader.reports.html import write_report
 from grader.reports.status import diff_lines, status_lines
