@@ -48,8 +48,8 @@ class Card:
         first = next_exercise(result.exercises)
         opened = self._wanted or (first.name if first and first.name not in unwritten else "")
         programs = [one.name for one in result.exercises if is_program_with_its_bug(one) and one.name != opened]
-        template = _environment().get_template("card.html")
-        return template.render(page=page, wanted=self._wanted, unwritten=unwritten, programs=programs, opened=opened)
+        names = {"wanted": self._wanted, "unwritten": unwritten, "programs": programs, "opened": opened}
+        return html_of("card", page=page, **names)
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
@@ -73,27 +73,17 @@ def _plain_console() -> tuple[io.StringIO, Console]:
     return stream, console
 
 
-def pictures_html(exercises: Sequence[ExerciseResult]) -> str:
-    """The pictures of these exercises, which have passed."""
-    return _environment().get_template("pictures.html").render(exercises=exercises)
-
-
 def pictures_text(exercises: Sequence[ExerciseResult]) -> str:
-    """The same for a place without HTML."""
+    """The pictures of these exercises, which have passed, for a place without HTML."""
     stream, console = _plain_console()
     for picture in (one for exercise in exercises for one in exercise.pictures):
         print_picture(picture, console)
     return stream.getvalue().strip()
 
 
-def waiting_html(doing: str, done: int, count: int) -> str:
-    """What is shown while a result is on its way."""
-    return _environment().get_template("waiting.html").render(doing=doing, done=done, count=count)
-
-
-def hint_html(exercise: str, level: int, count: int, text: str) -> str:
-    """A hint as a card."""
-    return _environment().get_template("hint.html").render(exercise=exercise, level=level, count=count, text=text)
+def html_of(template: str, **values: object) -> str:
+    """The HTML of a template beside this file, without its suffix."""
+    return _environment().get_template(f"{template}.html").render(values)
 
 
 @functools.cache

@@ -3,8 +3,7 @@
 The template escapes everything from submissions; the page carries no script.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jinja2
@@ -33,16 +32,6 @@ _CONTEXT = 2
 _MOST_NOTES = 20
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """A pair as the template shows it; `codes` is empty where there is no room for them."""
-
-    topic: str
-    names: tuple[str, str]
-    shares: tuple[str, str]
-    codes: tuple[Excerpt, ...]
-
-
 def write_page(findings: Findings, course: Course, file: Path, about: Sequence[str] = ()) -> None:
     """Writes the page.
 
@@ -60,7 +49,7 @@ def write_page(findings: Findings, course: Course, file: Path, about: Sequence[s
             about=[one_line(line, 300) for line in about],
             summary=summary(findings),
             caution=NOT_A_VERDICT,
-            pairs=_shown(findings.pairs[:MOST_PAIRS]),
+            pairs=list(_with_codes(findings.pairs[:MOST_PAIRS])),
             open=_OPEN,
             left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
             notes=bounded_notes(findings.notes),
@@ -75,21 +64,17 @@ def bounded_notes(notes: Sequence[str]) -> list[str]:
     return [one_line(note, 300) for note in notes[:_MOST_NOTES]] + more
 
 
-def _shown(pairs: Sequence[Pair]) -> list[_Shown]:
+def _with_codes(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, list[tuple[Side, Excerpt]]]]:
+    """Pairs with the code of both sides, or with none if there is no room for it."""
     room = _CODE_BYTES
-    found = []
     for pair in pairs:
-        codes = tuple(_code(pair.topic, side) for side in (pair.first, pair.second))
-        size = sum(code.size for code in codes)
-        if size <= room:
-            room -= size
+        codes = [(side, _code(pair.topic, side)) for side in (pair.first, pair.second)]
+        size = sum(code.size for _, code in codes)
+        if size > room:
+            codes = []
         else:
-            codes = ()
-        sides = pair.first, pair.second
-        names = tuple(one_line(side.name) for side in sides)
-        shares = tuple(f"{side.share:.0%}, {counted(len(side.lines), 'line')}" for side in sides)
-        found.append(_Shown(pair.topic, (names[0], names[1]), (shares[0], shares[1]), codes))
-    return found
+            room -= size
+        yield pair, codes
 
 
 def _code(topic: str, side: Side) -> Excerpt:

@@ -1,17 +1,29 @@
-"""Which submissions of a class have code that is much alike, topic by topic. Reads files; decides nothing."""
+"""Which submissions of a class have code that is much alike, topic by topic. Reads files; decides nothing.
+
+The only module that imports copydetect, an extra that brings matplotlib, and only when it is called. Submitted code is
+never imported or run: it is split into tokens.
+"""
 
 import ast
+import contextlib
+import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, combinations
+from typing import Any
 
 from grader.course import Course
+from grader.course.definitions import lines_in
+from grader.errors import UserError
 from grader.reports.entries import Entry
-from grader.similar.fingerprints import Fingerprint, compare, fingerprint, library, why_not, without
 from grader.text import counted, one_line
 
+PASSAGE = 25
+"""Characters of a passage, in code in which every name is one letter: copydetect's own default."""
+MOST_BYTES = 100_000
+"""Larger files are not compared."""
 _LEAST_SIZE = 60
 """Files with fewer characters of their own, names counted as one each, are not compared: short answers are alike."""
 _LEAST_LINES = 5
@@ -39,6 +51,11 @@ class Side:
     share: float
     lines: frozenset[int]
     text: bytes
+
+    @property
+    def amount(self) -> str:
+        """How much is alike, in words."""
+        return f"{self.share:.0%}, {counted(len(self.lines), 'line')}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,7 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float) -> Findin
     Raises:
         UserError: copydetect is not installed.
     """
-    library()
+    _library()
     pairs: list[Pair] = []
     notes: list[str] = []
     compared: set[int] = set()
@@ -92,6 +109,30 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float) -> Findin
     return Findings(tuple(pairs), len(entries), len(compared), tuple(notes), least)
 
 
+def summary(findings: Findings) -> str:
+    """How many pairs of how many submissions, in a sentence."""
+    those = counted(len(findings.pairs), "pair")
+    of = counted(findings.submissions, "submission")
+    enough = f"{findings.compared} of {of} have enough code of their own to compare"
+    return f"{those} at least {findings.least:.0%} alike in a topic; {enough}"
+
+
+def _library() -> Any:
+    """The library copydetect.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        import copydetect.utils
+    except ImportError as problem:
+        raise UserError(
+            f"similar code is found by copydetect, which cannot be imported: {problem}",
+            fix="pip install 'torchkata[similar]'",
+        ) from problem
+    return copydetect
+
+
 class _Topic:
     """One topic's file of every submission that has enough of its own; `prints` is by the number of the entry."""
 
@@ -99,29 +140,32 @@ class _Topic:
         self.notes: list[str] = []
         self._topic = topic
         self._entries = entries
-        given = [form for content in self._given(course) for form in forms(content) if not why_not(form)]
-        self._lines = {line.strip() for content in given for line in fingerprint(content).lines}
-        self._texts: dict[int, bytes] = {}
-        handed_out = frozenset[int]().union(*(fingerprint(content).passages for content in given))
-        everything = {number: without(one, handed_out) for number, one in self._read()}
+        given = [form for content in self._given(course) for form in _forms(content) if not _why_not(form)]
+        self._lines = {line.strip() for content in given for line in lines_in(content)}
+        self._texts = dict(self._read())
+        everything = {number: _Fingerprint(content) for number, content in self._texts.items()}
+        handed_out = frozenset[int]().union(*(_Fingerprint(content).passages for content in given))
+        for one in everything.values():
+            one.leave_out(handed_out)
         count = Counter(passage for one in everything.values() for passage in one.passages)
         fewest, most = _COMMON
         limit = max(fewest, min(most, len(everything) // 5))
         common = {passage for passage, students in count.items() if students > limit}
-        own = {number: without(one, common) for number, one in everything.items()}
-        self.prints = {number: one for number, one in own.items() if one.size >= _LEAST_SIZE}
+        for one in everything.values():
+            one.leave_out(common)
+        self.prints = {number: one for number, one in everything.items() if one.size >= _LEAST_SIZE}
 
     def pairs(self, least: float) -> Iterator[Pair]:
         """The pairs of which at least this share of one is alike."""
-        for one, other in self._candidates(least):
-            size, shares, lines = compare(self.prints[one], self.prints[other])
-            own = [self._own(n, where) for n, where in zip((one, other), lines, strict=True)]
-            if size >= _LEAST_SIZE and max(shares) >= least and min(map(len, own)) >= _LEAST_LINES:
-                first, second = (
-                    Side(self._entries[n].result.submission, share, where, self._texts[n])
-                    for n, share, where in zip((one, other), shares, own, strict=True)
-                )
-                yield Pair(self._topic, first, second, size)
+        for numbers in self._candidates(least):
+            size, shares, lines = _compare(*(self.prints[number] for number in numbers))
+            first, second = (
+                Side(self._entries[number].result.submission, share, self._own(number, where), self._texts[number])
+                for number, share, where in zip(numbers, shares, lines, strict=True)
+            )
+            pair = Pair(self._topic, first, second, size)
+            if size >= _LEAST_SIZE and pair.share >= least and min(len(first.lines), len(second.lines)) >= _LEAST_LINES:
+                yield pair
 
     def _candidates(self, least: float) -> list[tuple[int, int]]:
         """Pairs with enough passages in common: half the share that is asked for, as passages overlap."""
@@ -143,7 +187,7 @@ class _Topic:
         return ranked[:most]
 
     def _given(self, course: Course) -> Iterator[bytes]:
-        """What the course itself has for this topic."""
+        """The files of the course itself for this topic."""
         solution = course.solution_file(self._topic)
         if not solution.is_file():
             self.notes.append(f"{self._topic}: the course has no reference solution here; only the stub is taken away")
@@ -151,17 +195,16 @@ class _Topic:
             if file.is_file():
                 yield file.read_bytes()
 
-    def _read(self) -> Iterator[tuple[int, Fingerprint]]:
-        """The submissions with this topic, each with all passages of its file."""
+    def _read(self) -> Iterator[tuple[int, bytes]]:
+        """The file of each submission with this topic that can be compared, by the number of its entry."""
         for number, entry in enumerate(self._entries):
             content = entry.files().get(f"{self._topic}.py")
             if content is None:
                 continue
-            if reason := why_not(content):
+            if reason := _why_not(content):
                 self.notes.append(f"{one_line(entry.result.submission)}: {self._topic}.py is {reason}; not compared")
-                continue
-            self._texts[number] = content
-            yield number, fingerprint(content)
+            else:
+                yield number, content
 
     def _own(self, number: int, lines: Iterable[int]) -> frozenset[int]:
         """The lines that stub and solution do not have, if there are several one after the other."""
@@ -180,50 +223,108 @@ class _Topic:
         return frozenset(line for run in runs if len(run) >= _LEAST_RUN for line in run)
 
 
-def summary(findings: Findings) -> str:
-    """How many pairs of how many submissions, in a sentence."""
-    those = counted(len(findings.pairs), "pair")
-    of = counted(findings.submissions, "submission")
-    enough = f"{findings.compared} of {of} have enough code of their own to compare"
-    return f"{those} at least {findings.least:.0%} alike in a topic; {enough}"
+def _why_not(content: bytes) -> str:
+    """Why a file cannot be compared; empty if it can."""
+    if len(content) > MOST_BYTES:
+        return f"larger than {MOST_BYTES // 1000} kB"
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "not Python text"
+    return "not Python text" if "\0" in text else ""
+
+
+class _Fingerprint:
+    """The passages of one file that count.
+
+    Attributes:
+        size: the characters that these passages cover.
+        lines: of the file, as it is.
+        code: copydetect's own object.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.lines = lines_in(content)
+        # Without blank lines: a tokenizer needs minutes for some thousands of them.
+        self._numbers = [number for number, line in enumerate(self.lines, start=1) if line.strip()]
+        text = "\n".join(self.lines[number - 1] for number in self._numbers)
+        # A window of 1 keeps every passage: which ones a larger window keeps depends on the process's own hashes.
+        self.code = _library().CodeFingerprint("code.py", PASSAGE, 1, language="python", fp=io.StringIO(text))
+        if len(self.code.offsets):  # what it notes at the name of a class is not a sum, as the others are
+            import numpy
+
+            self.code.offsets[:, 1] = numpy.maximum.accumulate(self.code.offsets[:, 1])
+        self.size = int(self.code.token_coverage)
+
+    @property
+    def passages(self) -> Set[int]:
+        """Hashes, which differ from process to process."""
+        return frozenset(self.code.hash_idx)
+
+    def leave_out(self, passages: Set[int]) -> None:
+        """Takes some passages away.
+
+        copydetect can take a list of passages to leave out; if one occurs twice in a file it leaves out others, too.
+        """
+        code = self.code
+        code.hash_idx = {passage: places for passage, places in code.hash_idx.items() if passage not in passages}
+        code.hashes = set(code.hash_idx)
+        code.token_coverage = _library().utils.get_token_coverage(code.hash_idx, PASSAGE, len(code.filtered_code))
+        self.size = int(code.token_coverage)
+
+    def lines_of(self, slices: Any) -> set[int]:
+        """The lines of which more than half is in one of the slices: passages begin and end within lines."""
+        text = self.code.raw_code
+        found: set[int] = set()
+        for start, end in zip(slices[0].astype(int).tolist(), slices[1].astype(int).tolist(), strict=True):
+            at = text.rfind("\n", 0, start) + 1
+            number = text.count("\n", 0, at)
+            for line in text[at:end].split("\n"):
+                whole = text[at:].partition("\n")[0] if at + len(line) >= end else line
+                if 2 * len(line[max(start - at, 0) :].strip()) > len(whole.strip()):
+                    found.add(self._numbers[number])
+                number += 1
+                at += len(line) + 1
+        return found
+
+
+def _compare(first: _Fingerprint, second: _Fingerprint) -> tuple[int, list[float], list[set[int]]]:
+    """The characters that are alike, which share of each file that is, and the lines (from 1) where they are."""
+    alike, shares, slices = _library().compare_files(first.code, second.code)
+    if not alike:
+        return 0, [0.0, 0.0], [set(), set()]
+    lines = [one.lines_of(its) for one, its in zip((first, second), slices, strict=True)]
+    return int(alike), [min(float(share), 1.0) for share in shares], lines
+
+
+def _forms(content: bytes) -> Iterator[bytes]:
+    """The file as it is, and without docstrings, without type hints, and without both."""
+    yield content
+    for left_out in (_Bare(docstrings=True), _Bare(hints=True), _Bare(docstrings=True, hints=True)):
+        with contextlib.suppress(SyntaxError, ValueError):
+            yield ast.unparse(ast.fix_missing_locations(left_out.visit(ast.parse(content)))).encode()
 
 
 _WITH_BODY = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def forms(content: bytes) -> Iterator[bytes]:
-    """The file as it is, and without docstrings, without type hints, and without both."""
-    yield content
-    for docstrings, hints in ((False, True), (True, False), (False, False)):
-        try:
-            tree = ast.parse(content)
-        except (SyntaxError, ValueError):
-            return
-        if not docstrings:
-            _drop_docstrings(tree)
-        yield ast.unparse(tree if hints else ast.fix_missing_locations(_WithoutHints().visit(tree))).encode()
+class _Bare(ast.NodeTransformer):
+    """Takes docstrings or type hints out of a module."""
 
+    def __init__(self, *, docstrings: bool = False, hints: bool = False) -> None:
+        self._docstrings = docstrings
+        self._hints = hints
 
-def _drop_docstrings(tree: ast.AST) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, _WITH_BODY) and ast.get_docstring(node, clean=False) is not None:
-            rest = node.body[1:]
-            node.body = rest or ([] if isinstance(node, ast.Module) else [ast.Pass()])
-
-
-class _WithoutHints(ast.NodeTransformer):
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if self._docstrings and isinstance(node, _WITH_BODY) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        if not self._hints:
+            return node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            return ast.Assign(targets=[node.target], value=node.value)
         return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
-        return node if node.value is None else ast.Assign(targets=[node.target], value=node.value)

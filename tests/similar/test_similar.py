@@ -20,7 +20,7 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.intake.submission import Submission, digest
 from grader.reports.entries import Entry
-from grader.similar import fingerprints
+from grader.similar import pairs as comparison
 from grader.similar.page import MOST_PAIRS, NOT_A_VERDICT, write_page
 from grader.similar.pairs import Findings, find_pairs
 
@@ -305,7 +305,7 @@ def test_nothing_but_the_comparison_imports_the_library() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPO, timeout=60)
     users = [file for file in (REPO / "grader").rglob("*.py") if "copydetect." in file.read_text()]
-    assert [file.name for file in users] == [Path(fingerprints.__file__).name]
+    assert [file.name for file in users] == [Path(comparison.__file__).name]
 
 
 def test_shares_do_not_depend_on_the_hashes_of_a_process(tmp_path: Path) -> None:
