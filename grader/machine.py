@@ -113,10 +113,29 @@ def memory_bytes() -> int | None:
 
     None if the system does not say.
     """
-    found = [limit for folder in _control_groups("memory") for limit in _limits_in(folder)]
+    found = []
+    for folder in _control_groups():
+        for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):  # of both versions of control groups
+            with contextlib.suppress(OSError, ValueError):  # "max" if there is none
+                found.append(int((folder / name).read_text(encoding="ascii")))
     with contextlib.suppress(ValueError, OSError, AttributeError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found, default=None)
+
+
+def _control_groups() -> list[Path]:
+    """The folders of the control groups for memory that this process is in, innermost first, and of all above them."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    folders: list[Path] = []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        if not controllers or "memory" in controllers.split(","):
+            base = Path("/sys/fs/cgroup", "memory" if controllers else "")
+            inner = base / path.lstrip("/")
+            folders += [one for one in (inner, *inner.parents) if one == base or base in one.parents]
+    return folders
 
 
 def workers_in_memory() -> int:
@@ -133,33 +152,6 @@ def memory_kills() -> int:
         return 0
     found = re.search(rb"^oom_kill (\d+)$", counts, re.MULTILINE)
     return int(found[1]) if found else 0
-
-
-def _control_groups(controller: str, root: Path = Path("/sys/fs/cgroup")) -> list[Path]:
-    """The folders of the control groups that this process is in, innermost first, and of all groups above them."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    folders: list[Path] = []
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if controllers and controller not in controllers.split(","):
-            continue
-        base = root / controller if controllers else root
-        inner = base / path.lstrip("/")
-        folders += [one for one in (inner, *inner.parents) if one == base or base in one.parents]
-    return folders
-
-
-def _limits_in(folder: Path) -> list[int]:
-    """The limits of memory of one control group (bytes), of the first and the second version of control groups."""
-    found = []
-    for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):  # "max" where there is none
-            found.append(int((folder / name).read_text(encoding="ascii")))
-    return found
 
 
 def idle_cores() -> float:

@@ -4,7 +4,7 @@ Never holds live objects: everything here can be written as JSON and read back e
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -23,21 +23,10 @@ NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 ALL_LAYERS: Final = "all layers"
 """Stands for the layers of the sandbox where none was active."""
 
-CauseKind = Literal[
-    "assertion",
-    "exception",
-    "missing",
-    "unwritten",
-    "timeout",
-    "crash",
-    "no_answer",
-    "blocked",
-    "not_assessed",
-    "memory_short",
-    "not_simulated",
-    "judge_ended",
-    "grader_fault",
-]
+_Failed = Literal["assertion", "exception", "missing", "unwritten", "not_simulated"]
+_Crashed = Literal["crash", "no_answer", "judge_ended"]
+_Skipped = Literal["not_assessed", "memory_short"]
+CauseKind = Literal[_Failed, _Crashed, _Skipped, "timeout", "blocked", "grader_fault"]
 """Why a check did not pass:
 
 - ``assertion``: the answer is wrong; ``exception``: the submission raised instead of answering
@@ -57,18 +46,11 @@ Stage = Literal["check", "import", "topic", "submission"]
 """The subject of a cause: one check, importing the topic, the topic as a whole (its file, its time), or all of it."""
 
 VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
-    "assertion": "failed",
-    "exception": "failed",
-    "missing": "failed",
-    "unwritten": "failed",
+    **dict.fromkeys(get_args(_Failed), "failed"),
+    **dict.fromkeys(get_args(_Crashed), "crashed"),
+    **dict.fromkeys(get_args(_Skipped), "skipped"),
     "timeout": "timeout",
-    "crash": "crashed",
-    "no_answer": "crashed",
     "blocked": "blocked",
-    "not_assessed": "skipped",
-    "memory_short": "skipped",
-    "not_simulated": "failed",
-    "judge_ended": "crashed",
     "grader_fault": "error",
 }
 """The verdict of a check that did not pass, by the kind of its cause."""

@@ -198,9 +198,10 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
 
 def reading_rules(shown: view.View, work: str, *, own_root: bool, own_proc: bool) -> tuple[tuple[str, int], ...]:
     """The Landlock rules for a view: read what it shows, write the work folder and, in a root of our own, /dev/shm."""
-    whole, listed = shown.rules()
-    rules = [(path, landlock.DEVICE if path.startswith("/dev/") else landlock.READ) for path in whole]
-    rules += [(path, landlock.READ_DIR) for path in listed]
+    rules = []
+    for path, is_whole in shown.rules():
+        access = landlock.DEVICE if path.startswith("/dev/") else landlock.READ
+        rules.append((path, access if is_whole else landlock.READ_DIR))
     rules += [(device, landlock.DEVICE) for device in view.DEVICES]
     rules.append((work, landlock.WRITE))
     if own_root:

@@ -138,7 +138,8 @@ class Sandbox:
                 if failed.layer not in self.layers:  # it failed for another reason, so no layer can be trusted
                     self.reasons = dict.fromkeys(self.reasons, str(failed))
                     return
-                self.reasons[failed.layer] = _explain(failed)
+                advice = _ADVICE.get(failed.layer, _NAMESPACE_ADVICE if failed.layer in _NAMESPACES else "")
+                self.reasons[failed.layer] = f"{failed.reason}; {advice}" if advice else failed.reason
                 if failed.layer == "user-namespace":
                     self.reasons.update(dict.fromkeys(_NAMESPACES, f"needs a user namespace ({failed.reason})"))
 
@@ -241,11 +242,6 @@ def _is_mapped(file: str, ids: range) -> bool:
         return False
     spans = [(int(first), int(count)) for first, _, count in map(str.split, lines)]
     return any(first <= ids.start and ids.stop <= first + count for first, count in spans)
-
-
-def _explain(failed: LayerFailed) -> str:
-    advice = _ADVICE.get(failed.layer, _NAMESPACE_ADVICE if failed.layer in _NAMESPACES else "")
-    return f"{failed.reason}; {advice}" if advice else failed.reason
 
 
 def _run(child: Callable[[], None]) -> NoReturn:

@@ -6,14 +6,16 @@ Must never offer a home folder, the project, or a folder of `sys.path` that is n
 import os
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/bus", "/sys/class", "/sys/devices")
-_ETC = ("alternatives", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime")
-_ETC_TOO = ("mime.types", "nsswitch.conf", "os-release", "passwd", "protocols", "services", "timezone")
+_ETC = (
+    *("alternatives", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"),
+    *("mime.types", "nsswitch.conf", "os-release", "passwd", "protocols", "services", "timezone"),
+)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
@@ -34,54 +36,44 @@ class View(msgspec.Struct, frozen=True):
         entries = [(r, True) for r in self.readable if r not in self.hidden] + [(h, False) for h in covers]
         return sorted(entries, key=lambda entry: (entry[0].count("/"), entry[0]))
 
-    def rules(self) -> tuple[list[str], list[str]]:
-        """(folders and files readable with all that is in them, folders that may be listed only).
+    def rules(self) -> Iterator[tuple[str, bool]]:
+        """Pairs (path, whether all that is in it can be read; else it can be listed only).
 
         An access list can allow but not forbid. So a folder with a hidden path in it is not allowed as a whole: each of
         its other entries is.
         """
-        whole: list[str] = []
-        listed: list[str] = []
-        for path in self.readable:
-            if path not in self.hidden:
-                self._split(path, whole, listed)
-        return whole, listed
-
-    def _split(self, path: str, whole: list[str], listed: list[str]) -> None:
-        if path in self.hidden:
-            return
-        if not any(_within(h, path) for h in self.hidden):
-            whole.append(path)
-            return
-        listed.append(path)
-        if not os.access(path, os.R_OK | os.X_OK):
-            return
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if not entry.is_symlink():
-                    self._split(entry.path, whole, listed)
+        waiting = [*self.readable]
+        while waiting:
+            path = waiting.pop()
+            if path in self.hidden:
+                continue
+            is_whole = not any(_within(h, path) for h in self.hidden)
+            yield path, is_whole
+            if not is_whole and os.access(path, os.R_OK | os.X_OK):
+                with os.scandir(path) as entries:
+                    waiting += [entry.path for entry in entries if not entry.is_symlink()]
 
 
 def python_view(*, hidden: Sequence[Path], readable: Sequence[Path]) -> View:
     """The view that lets this interpreter import its standard library and the installed packages."""
-    prefixes = {os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix)}
     hide = {os.path.realpath(path) for path in hidden}
-    packages = {
-        os.path.realpath(entry)
-        for entry in sys.path
-        if os.path.basename(os.path.normpath(entry)) in _PACKAGE_FOLDERS and os.path.isdir(entry)
-    }
-    etc = {os.path.realpath(f"/etc/{name}") for name in _ETC + _ETC_TOO}
-    chosen = {p for p in _SYSTEM if os.path.isdir(p) and not os.path.islink(p)} | etc
-    chosen |= {p for p in prefixes if not _is_home(p)} | packages | {os.path.realpath(p) for p in readable}
-    chosen = {p for p in chosen if os.path.exists(p)}
-    covered = {p for p in chosen if any(p != q and _within(p, q) and not _between(p, q, hide) for q in chosen)}
-    return View(readable=tuple(sorted(chosen - covered)), hidden=tuple(sorted(hide)))
+    folders = [path for path in sys.path if os.path.basename(os.path.normpath(path)) in _PACKAGE_FOLDERS]
+    chosen = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix)}
+    chosen -= {"/", os.path.realpath(os.path.expanduser("~"))}
+    chosen |= {os.path.realpath(path) for path in (*(f"/etc/{name}" for name in _ETC), *folders, *map(str, readable))}
+    chosen |= {path for path in _SYSTEM if os.path.isdir(path) and not os.path.islink(path)}
+    chosen = {path for path in chosen if os.path.exists(path)}
+
+    def is_covered(path: str, by: str) -> bool:
+        return path != by and _within(path, by) and not any(_within(path, h) and _within(h, by) for h in hide)
+
+    outer = (path for path in chosen if not any(is_covered(path, other) for other in chosen))
+    return View(readable=tuple(sorted(outer)), hidden=tuple(sorted(hide)))
 
 
 def links() -> dict[str, str]:
     """Symbolic links on the way to the shown folders, such as /bin -> usr/bin, which a new root needs too."""
-    names = [p for p in _SYSTEM if p.count("/") == 1] + [f"/etc/{name}" for name in _ETC + _ETC_TOO]
+    names = [p for p in _SYSTEM if p.count("/") == 1] + [f"/etc/{name}" for name in _ETC]
     found: dict[str, str] = {}
     for start in [*names, sys.prefix, sys.base_prefix, *(p for p in sys.path if os.path.isabs(p))]:
         path = os.path.normpath(start)
@@ -107,11 +99,3 @@ def _on_the_way(path: str) -> list[str]:
 
 def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _between(path: str, folder: str, hidden: Iterable[str]) -> bool:
-    return any(_within(path, h) and _within(h, folder) for h in hidden)
-
-
-def _is_home(path: str) -> bool:
-    return path == "/" or path == os.path.realpath(os.path.expanduser("~"))

@@ -35,10 +35,13 @@ _MOST_FILES: Final = 2_000
 
 
 @contextlib.contextmanager
-def signals(handlers: Mapping[str, Callable[..., object]]) -> Iterator[None]:
-    """Handles signals, by their names, in its block; those that the system does not have are left out."""
-    numbers = {getattr(signal, name): handler for name, handler in handlers.items() if hasattr(signal, name)}
-    before = {number: signal.signal(number, handler) for number, handler in numbers.items()}
+def signals(calls: Mapping[str, Callable[[], None]], put: Callable[[Callable[[], None]], None]) -> Iterator[None]:
+    """In its block, puts a call at each of these signals, by their names, that the system has."""
+    before = {
+        number: signal.signal(number, lambda *_, call=calls[number.name]: put(call))
+        for number in signal.Signals
+        if number.name in calls
+    }
     try:
         yield
     finally:

@@ -45,8 +45,18 @@ class _Job(msgspec.Struct, frozen=True):
 
     exercise: Exercise | None
     submission: Submission
-    spinner: Spinner
     report: CheckReport | None
+    spinner: Spinner
+    calls: queue.SimpleQueue[Callable[[], None]]
+
+    def began(self, place: Place) -> None:
+        """See `Watcher`; called in another thread."""
+        self.spinner.doing = place.exercise or place.topic
+
+    def known(self, exercise: ExerciseResult) -> None:
+        """See `Watcher`; called in another thread."""
+        if self.report is not None:
+            self.calls.put(partial(self.report.add, exercise))
 
 
 class Progress:
@@ -146,27 +156,14 @@ class Watch:
             KeyboardInterrupt: Ctrl-C.
         """
         put = self._calls.put
-        handlers = {
-            "SIGTERM": lambda *_: put(self._quit),
-            "SIGHUP": lambda *_: put(self._quit),
-            "SIGCONT": lambda *_: put(self._resumed),
-            "SIGWINCH": lambda *_: put(self._resized),
-        }
-        with changes(self._folder, lambda: put(self._saved)), self._keys, signals(handlers), self._work:
+        at = {"SIGTERM": self._quit, "SIGHUP": self._quit, "SIGCONT": self._resumed, "SIGWINCH": self._resized}
+        with changes(self._folder, lambda: put(self._saved)), self._keys, signals(at, put), self._work:
             self._read_keys()
             self._grade_current()
             while not self._has_quit:
                 with contextlib.suppress(queue.Empty):
                     self._calls.get(timeout=_WAIT)()
         return 0
-
-    def began(self, place: Place) -> None:
-        """See `Watcher`; called in another thread."""
-        self._calls.put(partial(self._began, place.exercise or place.topic))
-
-    def known(self, exercise: ExerciseResult) -> None:
-        """See `Watcher`; called in another thread."""
-        self._calls.put(partial(self._known, exercise))
 
     # ---------------------------------------------------------------- calls from the queue
 
@@ -185,14 +182,6 @@ class Watch:
         if self._is_drawn:
             self._show(self._list_page)
 
-    def _began(self, name: str) -> None:
-        if self._job is not None:
-            self._job.spinner.doing = name
-
-    def _known(self, exercise: ExerciseResult) -> None:
-        if self._job is not None and self._job.report is not None:
-            self._job.report.add(exercise)
-
     def _saved(self) -> None:
         """Some file in the folder has changed."""
         self._is_stale = self._job is not None
@@ -202,7 +191,7 @@ class Watch:
         if self._read_again() and (was_lost or digest(self._submission) != digest(before)):
             self._screen.forget()
             self._go_where_it_was_written(before)
-            self._grade(self._current)
+            self._start(self._current)
 
     def _press(self, key: str) -> None:
         if key not in KEYS:
@@ -309,7 +298,7 @@ class Watch:
 
     def _grade_current(self) -> None:
         if self._read_again():
-            self._grade(self._current)
+            self._start(self._current)
 
     def _grade_all(self) -> None:
         if self._read_again():
@@ -318,22 +307,19 @@ class Watch:
             self._is_drawn = False
             self._start(None, CheckReport(self._course, self._screen.console, place_of=self._places().of))
 
-    def _grade(self, exercise: Exercise | None) -> None:
-        """Begins to grade an exercise; None: everything is done."""
-        if exercise is None:
+    def _start(self, exercise: Exercise | None, report: CheckReport | None = None) -> None:
+        """Begins to grade an exercise, or all that are watched, with a report; with neither, everything is done."""
+        if exercise is None and report is None:
             self._show()
-        else:
-            self._start(exercise, None)
-
-    def _start(self, exercise: Exercise | None, report: CheckReport | None) -> None:
+            return
         doing = "checking" if self._has_started else "starting (importing torch)"
         spinner = self._work.enter_context(spinning(self._screen.console, doing))
         if exercise is not None:
             self._screen.doing(f"{doing} {exercise.full_name}" if self._has_started else doing)
         self._has_started = True
-        self._job = _Job(exercise, self._submission, spinner, report)
+        self._job = _Job(exercise, self._submission, report, spinner, self._calls)
         wanted = [exercise.full_name] if exercise else [one.full_name for one in self._scope]
-        future = self._grader.submit(self._submission, wanted, self)
+        future = self._grader.submit(self._submission, wanted, self._job)
         future.add_done_callback(lambda done: self._calls.put(partial(self._finished, done)))
 
     def _go_where_it_was_written(self, before: Submission) -> None:
@@ -391,16 +377,12 @@ class Watch:
         if self._hints >= len(hints):
             self._screen.line("there is no further hint" if hints else "there is no hint for it")
             return
-        self._hints = min(max(self._hints, self._hints_shown(self._current)) + 1, len(hints))
+        if self._result is not None and not explanation_of(self._result):  # a hint that fits is shown already
+            failing = [check for check in self._result.checks if check.verdict in FAILING]
+            fits = hint_for(self._current, failing[0]) if failing else None
+            self._hints = max(self._hints, hints.index(fits) + 1 if fits else 0)
+        self._hints = min(self._hints + 1, len(hints))
         self._show()
-
-    def _hints_shown(self, exercise: Exercise) -> int:
-        """How many hints are there already because one fits the failure."""
-        if self._result is None or explanation_of(self._result):
-            return 0
-        failing = [check for check in self._result.checks if check.verdict in FAILING]
-        fits = hint_for(exercise, failing[0]) if failing else None
-        return exercise.hints.index(fits) + 1 if fits else 0
 
     def _open(self) -> None:
         if self._current is None:
@@ -411,12 +393,10 @@ class Watch:
         if editor is None:
             self._screen.line("no editor was found: set $VISUAL or $EDITOR")
             return
-        if editor.has_window:
-            problem = open_in(editor)
-        else:
-            self._keys.close()
-            problem = open_in(editor)
-            self._read_keys()
+        self._keys.close()
+        problem = open_in(editor)
+        self._read_keys()
+        if not editor.has_window:
             self._show()
         if problem:
             self._screen.line(problem)
