@@ -17,7 +17,8 @@ from typing import ParamSpec
 
 import msgspec
 
-from grader.sandbox import kernel, landlock, limits, seccomp, view
+from grader import machine
+from grader.sandbox import kernel, limits, seccomp, view
 
 with contextlib.suppress(ImportError):
     import fcntl
@@ -26,7 +27,6 @@ P = ParamSpec("P")
 
 _MAX_FILES = 4096
 _CALL_SETS_FLAGS, _CALL_GETS_FLAGS, _IFF_UP = 0x8914, 0x8913, 1
-_PROC_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime")
 
 
 class LayerFailed(Exception):
@@ -56,16 +56,12 @@ class ConfinementPlan(msgspec.Struct, frozen=True):
     """(uid, gid) of the child and its work folder."""
     shown: view.View
     """The files that can be seen."""
-    links: dict[str, str]
-    """Symbolic links to make in the new root: path -> target."""
     fresh_proc: bool
     """Whether the child gets a ``/proc`` of its own; else it has none."""
     reading: tuple[tuple[str, int], ...]
     """Landlock rules: (path, access rights)."""
     system_calls: bytes
     """The seccomp filter."""
-    environment: dict[str, str]
-    """Environment variables in addition to those that a clean environment always has."""
     gpus: bool
     """Whether the child may use the machine's GPUs."""
 
@@ -170,7 +166,7 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     os.umask(0o022)
     _reset_signals()
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    plan.put_on("clean-env", _clean_environment, plan.work, plan.environment)
+    plan.put_on("clean-env", _clean_environment, plan.work, plan.gpus)
     plan.put_on("rlimits", limits.apply, plan.limits, gpus=plan.gpus)
     plan.put_on("net-namespace", _enter_network)
     plan.put_on("ipc-namespace", kernel.unshare, kernel.CLONE_NEWIPC)
@@ -180,7 +176,7 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     ruleset = -1
     if "landlock" in plan.layers:
         with layer("landlock"):
-            ruleset = landlock.build(plan.reading)
+            ruleset = view.build_ruleset(plan.reading)
     for fd in {0, 1, 2}.difference(keep_fds):
         os.dup2(null, fd)
     kernel.close_all_but({0, 1, 2, *keep_fds} | {fd for fd in (host, helper, ruleset) if fd >= 0})
@@ -192,22 +188,8 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     _die_with(host, helper)
     os.umask(0o077)
     os.chdir(plan.work)
-    plan.put_on("landlock", landlock.enter, ruleset)
+    plan.put_on("landlock", view.enter_ruleset, ruleset)
     plan.put_on("seccomp", seccomp.install, plan.system_calls)
-
-
-def reading_rules(shown: view.View, work: str, *, own_root: bool, own_proc: bool) -> tuple[tuple[str, int], ...]:
-    """The Landlock rules for a view: read what it shows, write the work folder and, in a root of our own, /dev/shm."""
-    rules = []
-    for path, is_whole in shown.rules():
-        access = landlock.DEVICE if path.startswith("/dev/") else landlock.READ
-        rules.append((path, access if is_whole else landlock.READ_DIR))
-    rules += [(device, landlock.DEVICE) for device in view.DEVICES]
-    rules.append((work, landlock.WRITE))
-    if own_root:
-        rules.append(("/dev/shm", landlock.WRITE & ~landlock.EXECUTE))
-    proc = ("/proc",) if own_proc else _PROC_FILES
-    return (*rules, *((path, landlock.READ) for path in proc))
 
 
 def _reset_signals() -> None:
@@ -218,7 +200,8 @@ def _reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def _clean_environment(work: str, more: dict[str, str]) -> None:
+def _clean_environment(work: str, gpus: bool) -> None:
+    more = machine.gpu_environment("auto" if gpus else "simulated")
     os.environ.clear()
     kernel.wipe_initial_environment()
     os.environ.update(
@@ -269,10 +252,9 @@ def _enter_root(plan: ConfinementPlan) -> None:
     root = plan.root
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("root", root, "tmpfs", kernel.MS_NOSUID, "mode=0755,size=1m,nr_inodes=4096")
-    devices = [(device, True) for device in view.DEVICES if os.path.exists(device)]
-    for path, readable in [*plan.shown.layers(), *devices]:
+    for path, readable in plan.shown.layers():
         _show_or_hide(path, root + path, readable)
-    for link, target in plan.links.items():
+    for link, target in plan.shown.links.items():
         os.makedirs(os.path.dirname(root + link), exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.symlink(target, root + link)

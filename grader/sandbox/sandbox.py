@@ -157,11 +157,9 @@ class Sandbox:
             work=str(self.work),
             owner=(self._spare_id, self._spare_id) if "uid" in layers else (os.geteuid(), os.getegid()),
             shown=self._shown,
-            links=view.links(),
             fresh_proc=self._fresh_proc,
-            reading=confinement.reading_rules(self._shown, str(self.work), own_root=own_root, own_proc=own_proc),
+            reading=tuple(self._shown.rules(str(self.work), own_root=own_root, own_proc=own_proc)),
             system_calls=seccomp.build(families=families),
-            environment=machine.gpu_environment("auto" if self._gpus else "simulated"),
             gpus=self._gpus,
         )
 
