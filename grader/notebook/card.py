@@ -53,16 +53,16 @@ class Card:
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
-        stream, console = _plain_console()
+        console = _plain_console()
         CheckReport(self._course, console).end(self._graded.result)
-        return f"{stream.getvalue().strip()}\n\n{pictures_text(self._graded.result.exercises)}".strip()
+        return f"{console.export_text().strip()}\n\n{pictures_text(self._graded.result.exercises)}".strip()
 
 
-def _plain_console() -> tuple[io.StringIO, Console]:
-    """A console for plain text, and what is printed on it."""
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
+def _plain_console() -> Console:
+    """A console that keeps the plain text that is printed on it."""
+    return Console(
+        file=io.StringIO(),
+        record=True,
         width=_COLUMNS,
         highlight=False,
         markup=False,
@@ -70,15 +70,14 @@ def _plain_console() -> tuple[io.StringIO, Console]:
         force_jupyter=False,  # a notebook would show each line as an output of its own
         force_terminal=False,
     )
-    return stream, console
 
 
 def pictures_text(exercises: Sequence[ExerciseResult]) -> str:
     """The pictures of these exercises, which have passed, for a place without HTML."""
-    stream, console = _plain_console()
+    console = _plain_console()
     for picture in (one for exercise in exercises for one in exercise.pictures):
         print_picture(picture, console)
-    return stream.getvalue().strip()
+    return console.export_text().strip()
 
 
 def html_of(template: str, **values: object) -> str:

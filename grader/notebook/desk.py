@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import functools
 import queue
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -70,7 +71,7 @@ def check(*names: Named) -> SubmissionResult:
     if desk.home is not None:
         desk.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
     card = Card(graded, desk.course, exercises[0] if len(exercises) == 1 else "")
-    desk.keep(result, card)
+    desk.cards.append((result, card, desk.cell))
     desk.output.show(card.html(), card.text())
     return result
 
@@ -137,6 +138,7 @@ class NotebookDesk:
         course: the course of that folder, or the shipped one.
         output: the output of the cell that is checked.
         levels: the level of the last hint, by exercise.
+        cards: the last results, their cards, and the number of the cell that showed each.
 
     Raises:
         NotebookError: Python runs here without a notebook.
@@ -156,16 +158,15 @@ class NotebookDesk:
         self._grader: WarmGrader | None = None
         self.output = _Output()
         self.levels: dict[str, int] = {}
-        self._cards: dict[int, tuple[SubmissionResult, Card, int]] = {}
+        self.cards: deque[tuple[SubmissionResult, Card, int]] = deque(maxlen=_KEPT_CARDS)
         formatter = self._shell.display_formatter.ipython_display_formatter
         formatter.for_type(SubmissionResult, self._display_result)
         atexit.register(self.close)
 
-    def keep(self, result: SubmissionResult, card: Card) -> None:
-        """Keeps the card of a result, which the cell that runs now shows, for later cells."""
-        self._cards[id(result)] = (result, card, self._shell.execution_count)
-        while len(self._cards) > _KEPT_CARDS:
-            del self._cards[next(iter(self._cards))]
+    @property
+    def cell(self) -> int:
+        """The number of the cell that runs now."""
+        return int(self._shell.execution_count)
 
     def close(self) -> None:
         """Ends the worker."""
@@ -232,13 +233,11 @@ class NotebookDesk:
 
     def _display_result(self, result: SubmissionResult) -> None:
         """Shows a result that a cell ends with, unless that very cell has shown it already."""
-        found = self._cards.get(id(result))
+        found = next((kept for kept in self.cards if kept[0] is result), None)
         if found is None:
             print(repr(result))
-            return
-        _, card, number = found
-        if number != self._shell.execution_count:
-            _Output().show(card.html(), card.text())
+        elif found[2] != self.cell:
+            _Output().show(found[1].html(), found[1].text())
 
 
 class _Events:

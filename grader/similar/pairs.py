@@ -4,6 +4,8 @@ The only module that imports copydetect, an extra that brings matplotlib, and on
 never imported or run: it is split into tokens.
 """
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import io
@@ -97,16 +99,12 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float) -> Findin
         UserError: copydetect is not installed.
     """
     _library()
-    pairs: list[Pair] = []
-    notes: list[str] = []
-    compared: set[int] = set()
-    for topic in course.modules:
-        found = _Topic(topic.name, entries, course)
-        pairs += found.pairs(least)
-        notes += found.notes
-        compared.update(found.prints)
+    topics = [_Topic(topic.name, entries, course) for topic in course.modules]
+    pairs = [pair for topic in topics for pair in topic.pairs(least)]
     pairs.sort(key=lambda one: (-one.share, -one.size, one.topic, one.first.name, one.second.name))
-    return Findings(tuple(pairs), len(entries), len(compared), tuple(notes), least)
+    compared = {file.name for topic in topics for file in topic.files}
+    notes = tuple(note for topic in topics for note in topic.notes)
+    return Findings(tuple(pairs), len(entries), len(compared), notes, least)
 
 
 def summary(findings: Findings) -> str:
@@ -134,50 +132,51 @@ def _library() -> Any:
 
 
 class _Topic:
-    """One topic's file of every submission that has enough of its own; `prints` is by the number of the entry."""
+    """One topic's file of every submission that has enough of its own."""
 
     def __init__(self, topic: str, entries: Sequence[Entry], course: Course) -> None:
         self.notes: list[str] = []
         self._topic = topic
-        self._entries = entries
         given = [form for content in self._given(course) for form in _forms(content) if not _why_not(form)]
         self._lines = {line.strip() for content in given for line in lines_in(content)}
-        self._texts = dict(self._read())
-        everything = {number: _Fingerprint(content) for number, content in self._texts.items()}
-        handed_out = frozenset[int]().union(*(_Fingerprint(content).passages for content in given))
-        for one in everything.values():
-            one.leave_out(handed_out)
-        count = Counter(passage for one in everything.values() for passage in one.passages)
+        files = list(self._read(entries))
+        handed_out = frozenset[int]().union(*(_File("", content).passages for content in given))
+        for file in files:
+            file.leave_out(handed_out)
+        count = Counter(passage for file in files for passage in file.passages)
         fewest, most = _COMMON
-        limit = max(fewest, min(most, len(everything) // 5))
+        limit = max(fewest, min(most, len(files) // 5))
         common = {passage for passage, students in count.items() if students > limit}
-        for one in everything.values():
-            one.leave_out(common)
-        self.prints = {number: one for number, one in everything.items() if one.size >= _LEAST_SIZE}
+        for file in files:
+            file.leave_out(common)
+        self.files = [file for file in files if file.size >= _LEAST_SIZE]
 
     def pairs(self, least: float) -> Iterator[Pair]:
         """The pairs of which at least this share of one is alike."""
         for numbers in self._candidates(least):
-            size, shares, lines = _compare(*(self.prints[number] for number in numbers))
+            files = [self.files[number] for number in numbers]
+            alike, shares, slices = _library().compare_files(*(file.code for file in files))
+            if alike < _LEAST_SIZE:
+                continue
             first, second = (
-                Side(self._entries[number].result.submission, share, self._own(number, where), self._texts[number])
-                for number, share, where in zip(numbers, shares, lines, strict=True)
+                Side(file.name, min(float(share), 1.0), self._own(file, file.lines_of(its)), file.content)
+                for file, share, its in zip(files, shares, slices, strict=True)
             )
-            pair = Pair(self._topic, first, second, size)
-            if size >= _LEAST_SIZE and pair.share >= least and min(len(first.lines), len(second.lines)) >= _LEAST_LINES:
+            pair = Pair(self._topic, first, second, int(alike))
+            if pair.share >= least and min(len(first.lines), len(second.lines)) >= _LEAST_LINES:
                 yield pair
 
     def _candidates(self, least: float) -> list[tuple[int, int]]:
         """Pairs with enough passages in common: half the share that is asked for, as passages overlap."""
         having: dict[int, list[int]] = {}
-        for number, one in self.prints.items():
-            for passage in one.passages:
+        for number, file in enumerate(self.files):
+            for passage in file.passages:
                 having.setdefault(passage, []).append(number)
         shared = Counter(pair for numbers in having.values() for pair in combinations(numbers, 2))
         found = {
             pair: part
             for pair, both in shared.items()
-            if (part := both / min(len(self.prints[number].passages) for number in pair)) >= least / 2
+            if (part := both / min(len(self.files[number].passages) for number in pair)) >= least / 2
         }
         ranked = sorted(found, key=lambda pair: (-found[pair], pair))
         sums = accumulate(shared[pair] for pair in ranked)
@@ -195,20 +194,18 @@ class _Topic:
             if file.is_file():
                 yield file.read_bytes()
 
-    def _read(self) -> Iterator[tuple[int, bytes]]:
-        """The file of each submission with this topic that can be compared, by the number of its entry."""
-        for number, entry in enumerate(self._entries):
+    def _read(self, entries: Sequence[Entry]) -> Iterator[_File]:
+        """The file of each submission with this topic that can be compared."""
+        for entry in entries:
             content = entry.files().get(f"{self._topic}.py")
-            if content is None:
-                continue
-            if reason := _why_not(content):
+            if content is not None and (reason := _why_not(content)):
                 self.notes.append(f"{one_line(entry.result.submission)}: {self._topic}.py is {reason}; not compared")
-            else:
-                yield number, content
+            elif content is not None:
+                yield _File(entry.result.submission, content)
 
-    def _own(self, number: int, lines: Iterable[int]) -> frozenset[int]:
+    def _own(self, file: _File, lines: Iterable[int]) -> frozenset[int]:
         """The lines that stub and solution do not have, if there are several one after the other."""
-        text = self.prints[number].lines
+        text = file.lines
         mine = {line for line in lines if text[line - 1].strip() not in self._lines}
         runs: list[list[int]] = [[]]
         was_indented = False
@@ -234,16 +231,19 @@ def _why_not(content: bytes) -> str:
     return "not Python text" if "\0" in text else ""
 
 
-class _Fingerprint:
-    """The passages of one file that count.
+class _File:
+    """One submission's file, and the passages of it that count.
 
     Attributes:
+        name: the submission's.
         size: the characters that these passages cover.
         lines: of the file, as it is.
         code: copydetect's own object.
     """
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, name: str, content: bytes) -> None:
+        self.name = name
+        self.content = content
         self.lines = lines_in(content)
         # Without blank lines: a tokenizer needs minutes for some thousands of them.
         self._numbers = [number for number, line in enumerate(self.lines, start=1) if line.strip()]
@@ -286,15 +286,6 @@ class _Fingerprint:
                 number += 1
                 at += len(line) + 1
         return found
-
-
-def _compare(first: _Fingerprint, second: _Fingerprint) -> tuple[int, list[float], list[set[int]]]:
-    """The characters that are alike, which share of each file that is, and the lines (from 1) where they are."""
-    alike, shares, slices = _library().compare_files(first.code, second.code)
-    if not alike:
-        return 0, [0.0, 0.0], [set(), set()]
-    lines = [one.lines_of(its) for one, its in zip((first, second), slices, strict=True)]
-    return int(alike), [min(float(share), 1.0) for share in shares], lines
 
 
 def _forms(content: bytes) -> Iterator[bytes]:
