@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jinja2
-from msgspec.structs import replace
 
 from grader.course import Course
 from grader.files import write_named_file
 from grader.package import __version__
-from grader.reports.excerpts import Excerpt, Line, whole
+from grader.reports.excerpts import Excerpt, excerpt
 from grader.reports.page_templates import environment_of
 from grader.similar.pairs import Findings, Pair, Side, summary
 from grader.text import clean, counted, one_line
@@ -28,7 +27,6 @@ _OPEN = 3
 _CODE_BYTES = 4_000_000
 _MOST_LINES = 300
 """Lines of one file that are shown."""
-_CONTEXT = 2
 _MOST_NOTES = 20
 
 
@@ -41,19 +39,16 @@ def write_page(findings: Findings, course: Course, file: Path, about: Sequence[s
     Raises:
         UserError: the file cannot be written.
     """
-    text = (
-        _environment()
-        .get_template("similar.html")
-        .render(
-            course=course,
-            about=[one_line(line, 300) for line in about],
-            summary=summary(findings),
-            caution=NOT_A_VERDICT,
-            pairs=list(_with_codes(findings.pairs[:MOST_PAIRS])),
-            open=_OPEN,
-            left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
-            notes=bounded_notes(findings.notes),
-        )
+    template = _environment().get_template("similar.html")
+    text = template.render(
+        course=course,
+        about=[one_line(line, 300) for line in about],
+        summary=summary(findings),
+        caution=NOT_A_VERDICT,
+        pairs=list(_with_codes(findings.pairs[:MOST_PAIRS])),
+        open=_OPEN,
+        left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
+        notes=bounded_notes(findings.notes),
     )
     write_named_file(file, [text.encode("utf-8", "replace")], durable=False)
 
@@ -65,33 +60,19 @@ def bounded_notes(notes: Sequence[str]) -> list[str]:
 
 
 def _with_codes(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, list[tuple[Side, Excerpt]]]]:
-    """Pairs with the code of both sides, or with none if there is no room for it."""
+    """Pairs with the lines of both sides that are alike, and those around them; with none if there is no room."""
     room = _CODE_BYTES
     for pair in pairs:
-        codes = [(side, _code(pair.topic, side)) for side in (pair.first, pair.second)]
+        file = f"{pair.topic}.py"
+        codes = []
+        for side in (pair.first, pair.second):
+            marks = {(file, line) for line in side.lines}
+            codes += [(side, code) for code in excerpt({file: side.text}, pair.topic, "", marks, _MOST_LINES)]
         size = sum(code.size for _, code in codes)
         if size > room:
-            codes = []
-        else:
-            room -= size
+            codes, size = [], 0
+        room -= size
         yield pair, codes
-
-
-def _code(topic: str, side: Side) -> Excerpt:
-    """The lines that are alike, marked, with those around them."""
-    lines = whole(f"{topic}.py", side.text).lines
-    near = {number for line in side.lines for number in range(line - _CONTEXT, line + _CONTEXT + 1)}
-    wanted = [line for line in lines if line.number in near]
-    shown: list[Line] = []
-    last = 0
-    for line in wanted[:_MOST_LINES]:
-        if line.number > last + 1:
-            shown.append(Line(0, f"{counted(line.number - last - 1, 'line')} left out"))
-        shown.append(replace(line, marked=line.number in side.lines))
-        last = line.number
-    if last < len(lines):
-        shown.append(Line(0, f"{counted(len(lines) - last, 'line')} left out"))
-    return Excerpt(clean(f"{topic}.py"), tuple(shown))
 
 
 def _environment() -> jinja2.Environment:
