@@ -59,49 +59,6 @@ class _Job(msgspec.Struct, frozen=True):
             self.calls.put(partial(self.report.add, exercise))
 
 
-class Progress:
-    """How far a student is; kept in the folder, if it can be.
-
-    Args:
-        scope: the exercises that are watched, in order of learning.
-        folder: the folder with the student's files.
-
-    Attributes:
-        marks: how each exercise went when it was last checked, by full name.
-    """
-
-    def __init__(self, course: Course, scope: Sequence[Exercise], folder: Path) -> None:
-        self._course = course
-        self._scope = scope
-        self._home = Home.find(folder)
-        self.marks: dict[str, LastCheck] = self._home.marks() if self._home else {}
-
-    def note(self, results: Sequence[ExerciseResult]) -> None:
-        """Keeps how some exercises went."""
-        found = {one.name: LastCheck(state_of(one), one.score, one.max) for one in results}
-        self.marks.update(found)
-        if self._home is not None:
-            self._home.note(found)
-
-    def is_done(self, exercise: Exercise) -> bool:
-        """Whether there is nothing left to do for an exercise."""
-        mark = self.marks.get(exercise.full_name)
-        return mark is not None and mark.state in ("passed", "left_out")
-
-    def first(self) -> Exercise | None:
-        """The one to begin with: the one of `grader next`, if that is watched; None when all is done."""
-        found = next_of(self._course, self.marks)
-        return found if found in self._scope else self.next_open(None)
-
-    def next_open(self, after: Exercise | None) -> Exercise | None:
-        """The first exercise after one that is not done, and whose needs are; else the first that is not done."""
-        at = self._scope.index(after) + 1 if after in self._scope else 0
-        left = [one for one in [*self._scope[at:], *self._scope[:at]] if not self.is_done(one)]
-        passed = {name for name, mark in self.marks.items() if mark.state == "passed"}
-        ready = [one for one in left if set(one.needs) <= passed and one != after]
-        return next(iter([*ready, *left]), None)
-
-
 class Watch:
     """Watches one student's work.
 
@@ -131,9 +88,11 @@ class Watch:
         self._scope = scope
         self._titles = titles
         self._grader = grader
-        self._progress = Progress(course, scope, self._folder)
-        self._screen = Screen(course, console, self._progress.marks)
-        self._current = start or self._progress.first()
+        self._home = Home.find(self._folder)
+        self._marks: dict[str, LastCheck] = self._home.marks() if self._home else {}
+        self._screen = Screen(course, console, self._marks)
+        first = next_of(course, self._marks)  # as `grader next` says, if that is watched
+        self._current = start or (first if first in scope else self._next_open(None))
         self._submission = self._read()
         self._is_lost = False
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -206,7 +165,7 @@ class Watch:
                 self._hint()
             case "n":
                 self._screen.forget()
-                self._go_to(self._progress.next_open(self._current))
+                self._go_to(self._next_open(self._current))
             case "a":
                 self._grade_all()
             case "r":
@@ -235,11 +194,32 @@ class Watch:
         if key:
             self._press(key)
 
+    # ---------------------------------------------------------------- how far the student is
+
+    def _note(self, results: Sequence[ExerciseResult]) -> None:
+        """Keeps how some exercises went, in the folder if it can be."""
+        found = {one.name: LastCheck(state_of(one), one.score, one.max) for one in results}
+        self._marks.update(found)
+        if self._home is not None:
+            self._home.note(found)
+
+    def _is_done(self, exercise: Exercise) -> bool:
+        mark = self._marks.get(exercise.full_name)
+        return mark is not None and mark.state in ("passed", "left_out")
+
+    def _next_open(self, after: Exercise | None) -> Exercise | None:
+        """The first exercise after one that is not done, and whose needs are; else the first that is not done."""
+        at = self._scope.index(after) + 1 if after in self._scope else 0
+        left = [one for one in [*self._scope[at:], *self._scope[:at]] if not self._is_done(one)]
+        passed = {name for name, mark in self._marks.items() if mark.state == "passed"}
+        ready = [one for one in left if set(one.needs) <= passed and one != after]
+        return next(iter([*ready, *left]), None)
+
     # ---------------------------------------------------------------- what follows from a result
 
     def _use_result(self, job: _Job, graded: Graded) -> None:
         results = graded.result.exercises
-        self._progress.note(results)
+        self._note(results)
         if job.report is not None:
             places = Places(self._path, job.submission.files)
             job.report.end(graded.result, graded.notes, (), next_lines(results, self._course, places))
@@ -278,9 +258,9 @@ class Watch:
 
     def _go_on(self, exercise: Exercise, message: str) -> None:
         self._screen.say(message)
-        if all(map(self._progress.is_done, self._course.topic(exercise.topic).exercises)):
+        if all(map(self._is_done, self._course.topic(exercise.topic).exercises)):
             self._screen.say(f"★ {exercise.topic} is done")
-        self._go_to(self._progress.next_open(exercise))
+        self._go_to(self._next_open(exercise))
 
     def _go_to(self, exercise: Exercise | None) -> None:
         """Makes another exercise the current one, and grades it; None: everything is done."""
