@@ -77,13 +77,11 @@ def gpu_environment(devices: Devices) -> dict[str, str]:
 
 def _built_with_cuda() -> bool:
     spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        return False
-    try:
-        text = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return re.search(r"^cuda\b[^=\n]*=\s*['\"]", text, re.MULTILINE) is not None
+    with contextlib.suppress(OSError):
+        if spec is not None and spec.origin is not None:
+            text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+            return re.search(r"^cuda\b[^=\n]*=\s*['\"]", text, re.MULTILINE) is not None
+    return False
 
 
 def versions() -> dict[str, str]:
@@ -146,17 +144,14 @@ def workers_in_memory() -> int:
 
 def memory_kills() -> int:
     """How many processes the system has ended because memory was short, on all of the machine; 0 if it does not say."""
-    try:
-        counts = Path("/proc/vmstat").read_bytes()
-    except OSError:
-        return 0
-    found = re.search(rb"^oom_kill (\d+)$", counts, re.MULTILINE)
-    return int(found[1]) if found else 0
+    with contextlib.suppress(OSError):
+        if found := re.search(rb"^oom_kill (\d+)$", Path("/proc/vmstat").read_bytes(), re.MULTILINE):
+            return int(found[1])
+    return 0
 
 
 def idle_cores() -> float:
     """How many cores had nothing to do, on average over the last minute; all where the system does not tell."""
-    try:
+    with contextlib.suppress(AttributeError, OSError):
         return cores() - os.getloadavg()[0]
-    except (AttributeError, OSError):
-        return float(cores())
+    return float(cores())

@@ -277,12 +277,11 @@ def _mark_on_terminal(book: Gradebook, marking: Marking, tasks: Sequence[Task], 
     """Goes through the tasks, and says what is left."""
     from rich.console import Console
 
-    from grader.marking.screen import MarkingScreen, Terminal
+    from grader.marking.screen import MarkingScreen
     from grader.reports.given import unmarked_lines
 
     console = Console(highlight=False, markup=False, emoji=False)
-    terminal = Terminal(typer.getchar, input, _edit, lambda file: typer.launch(str(file)))
-    screen = MarkingScreen(marking, tasks, console, terminal, anonymous)
+    screen = MarkingScreen(marking, tasks, console, _edit, anonymous)
     is_done = screen.run()
     console.clear()
     typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")

@@ -207,8 +207,7 @@ def similar(
     from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
-    from grader.similar.page import write_page
-    from grader.similar.pairs import find_pairs
+    from grader.similar.pairs import find_pairs, write_page
 
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:
@@ -227,8 +226,7 @@ def _similar_page(to: Path | None, beside: Path) -> Path:
 
 
 def _similar_lines(findings: Findings) -> Iterator[str]:
-    from grader.similar.page import NOT_A_VERDICT, bounded_notes
-    from grader.similar.pairs import summary
+    from grader.similar.pairs import NOT_A_VERDICT, bounded_notes, summary
     from grader.text import one_line
 
     yield summary(findings)

@@ -403,10 +403,9 @@ def _exercise_called(known: list[str], name: str) -> str:
 
 def _user() -> str:
     """Who is at the keyboard, as the system says."""
-    try:
+    with contextlib.suppress(KeyError, OSError, ImportError):
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "unknown"
+    return "unknown"
 
 
 def _now() -> str:

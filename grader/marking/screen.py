@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-import msgspec
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.syntax import Syntax
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from grader.errors import UserError
@@ -36,44 +36,33 @@ _WIDEST: Final = 1_000
 _LINE_NUMBERS: Final = 10
 """Columns that line numbers and the space between the columns may take."""
 _SIDE_BY_SIDE: Final = 96
-"""Columns from which on the rubric is beside the work, not below it."""
+"""Columns that the work and the rubric need side by side."""
 _OTHER_ROWS: Final = 9
 """Rows of the screen that are not the work."""
 
 
-class Terminal(msgspec.Struct, frozen=True):
-    """The functions of a terminal that the loop needs.
-
-    Attributes:
-        read_key: waits for a key; raises KeyboardInterrupt at Ctrl-C, EOFError at the end of the input.
-        ask: asks for a line of text.
-        edit: opens a text in an editor, and returns the new one; None if it was not changed.
-        open: opens a file with the system's own program.
-    """
-
-    read_key: Callable[[], str]
-    ask: Callable[[str], str]
-    edit: Callable[[str], str | None]
-    open: Callable[[Path], object]
+Edit = Callable[[str], str | None]
+"""Opens a text in an editor, and returns the new one; None if it was not changed."""
 
 
 class MarkingScreen:
     """Goes through tasks, from the first one on.
 
+    Args:
+        tasks: in their order; if `anonymous`, in one that tells no names.
+        anonymous: whether no names are shown.
+
     Attributes:
         marked: how many were marked.
     """
 
-    def __init__(
-        self, marking: Marking, tasks: Sequence[Task], console: Console, terminal: Terminal, anonymous: bool = False
-    ) -> None:
-        """Takes the tasks in their order; ``anonymous``: in one that tells no names, and shows none."""
+    def __init__(self, marking: Marking, tasks: Sequence[Task], console: Console, edit: Edit, anonymous: bool) -> None:
         self.marked = 0
         self._marking = marking
         self._anonymous = anonymous
         self._tasks = sorted(tasks, key=lambda task: (task.exercise.full_name, task.row.digest)) if anonymous else tasks
         self._console = console
-        self._terminal = terminal
+        self._edit = edit
         self._at = 0
         self._from_line = self._next_page = 0
         self._message = ""
@@ -86,7 +75,7 @@ class MarkingScreen:
             while self._at < len(self._tasks):
                 self._show()
                 self._message = ""
-                key = self._terminal.read_key()
+                key = typer.getchar()
                 key = _ARROWS.get(key, key.lower())
                 if key in ("q", "\x04"):
                     return False
@@ -130,7 +119,7 @@ class MarkingScreen:
     def _comment(self, task: Task, *, in_editor: bool) -> None:
         before = self._comment_of(task)
         try:
-            text = self._terminal.edit(before) if in_editor else self._terminal.ask("comment (none: no comment): ")
+            text = self._edit(before) if in_editor else input("comment (none: no comment): ")
             if text is None or not text.strip():
                 self._message = "the comment is as it was"
                 return
@@ -156,21 +145,19 @@ class MarkingScreen:
         file.write_bytes(content)
         self._message = f"until you quit: {file}"
         if file.suffix.lower() in _VIEWED:
-            self._terminal.open(file)
+            typer.launch(str(file))
 
     # ---------------------------------------------------------------- the screen
 
     @property
-    def _rows(self) -> int:
-        """Rows of the screen for the work."""
-        below = 0 if self._console.width >= _SIDE_BY_SIDE else 12
-        return max(5, self._console.height - _OTHER_ROWS - below)
+    def _is_wide(self) -> bool:
+        """Whether the rubric is beside the work, not below it."""
+        return self._console.width >= _SIDE_BY_SIDE
 
     @property
-    def _columns(self) -> int:
-        """Columns of the screen for the text of the work."""
-        width = self._console.width
-        return max(20, (width * 3 // 5 if width >= _SIDE_BY_SIDE else width) - _LINE_NUMBERS)
+    def _rows(self) -> int:
+        """Rows of the screen for the work."""
+        return max(5, self._console.height - _OTHER_ROWS - (0 if self._is_wide else 12))
 
     def _show(self) -> None:
         task = self._tasks[self._at]
@@ -179,15 +166,12 @@ class MarkingScreen:
         name = f" {task.exercise.full_name} · {who}{self._at + 1} of {len(self._tasks)} "
         self._console.print(Rule(Text(name, "bold"), style="dim"))
         work, rubric = self._work(task), self._rubric(task)
-        if self._console.width >= _SIDE_BY_SIDE:
-            table = Table.grid(padding=(0, 2))
-            table.add_column(ratio=3, overflow="fold")
-            table.add_column(ratio=2, overflow="fold")
-            table.add_row(work, rubric)
-            self._console.print(table)
+        if self._is_wide:
+            beside = Table.grid(Column(ratio=3, overflow="fold"), Column(ratio=2, overflow="fold"), padding=(0, 2))
+            beside.add_row(work, rubric)
+            self._console.print(beside)
         else:
-            self._console.print(work)
-            self._console.print(rubric)
+            self._console.print(work, rubric, sep="\n")
         self._console.print()
         self._console.print(Text(_KEYS, "dim"))
         if self._message:
@@ -203,7 +187,8 @@ class MarkingScreen:
             return Text(f"{file}: {counted(len(content), 'byte')}, no text: `o` shows it", "yellow")
         lines = clean(content.decode("utf-8", "replace")).split("\n")
         is_code = suffix == ".py"
-        columns = self._columns
+        width = self._console.width
+        columns = max(20, (width * 3 // 5 if self._is_wide else width) - _LINE_NUMBERS)
         if not is_code:  # a paragraph of a report may be one line
             pieces = (textwrap.wrap(one, columns, drop_whitespace=False, replace_whitespace=False) for one in lines)
             lines = [piece for of_a_line in pieces for piece in of_a_line or [""]]

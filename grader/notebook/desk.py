@@ -1,7 +1,8 @@
 """`check`, `hint` and `show` of a notebook, and what its kernel keeps between them: a warm worker, cards, hint levels.
 
 Everything is graded in another process, in the sandbox; that one imports torch, this one never does. Ends the worker
-with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells.
+with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells. A card says what the
+feedback page says (`reports/html_feedback.py`); its template escapes everything.
 """
 
 from __future__ import annotations
@@ -9,29 +10,42 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import io
 import queue
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import jinja2
+from rich.console import Console
+
 from grader.course import Course, pictured
 from grader.course.home import Home, LastCheck
 from grader.errors import UserError
+from grader.gradebook import Row
 from grader.grading.graders import Graded
 from grader.grading.settings import GradingSettings, topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.judge.marks import Place
 from grader.machine import resolve_devices
-from grader.notebook.card import Card, html_of, pictures_text
 from grader.notebook.cells import defined_topics, submission_of
-from grader.reports.places import state_of
+from grader.reports.check_report import CheckReport
+from grader.reports.entries import Entry
+from grader.reports.feedback import SYMBOLS, VERDICT_WORDS
+from grader.reports.html_feedback import Pages
+from grader.reports.page_templates import environment_of
+from grader.reports.picture_svg import figure_of
+from grader.reports.picture_text import print_picture
+from grader.reports.places import is_program_with_its_bug, is_unwritten, next_exercise, state_of
 from grader.results import ExerciseResult, SubmissionResult
-from grader.text import counted
+from grader.text import clean, counted, one_line, points
 
 Named = str | Callable[..., object]
 """The name of a topic or an exercise; or an exercise's function or class itself."""
 _KEPT_CARDS: Final = 50
+_PAGE_BYTES: Final = 200_000
+_COLUMNS: Final = 100
 
 
 class NotebookError(UserError):
@@ -96,7 +110,7 @@ def show(*names: Named) -> None:
         desk.output.show("", "")
         first = results[0].name
         raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
-    desk.output.show(html_of("pictures", exercises=shown), pictures_text(shown))
+    desk.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
 
 
 def hint(name: Named, level: int | None = None) -> None:
@@ -122,7 +136,7 @@ def hint(name: Named, level: int | None = None) -> None:
         raise NotebookError(f"{names[0]} has no level {wanted}", f"levels go from 1 to {count}")
     desk.levels[names[0]] = wanted
     text = exercise.hints[wanted - 1]
-    _Output().show(html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
+    _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
 
 @functools.cache
@@ -212,7 +226,7 @@ class NotebookDesk:
         count, known = len(self.course.with_needs(exercises)), 0
 
         def show_progress(doing: str) -> None:
-            self.output.show(html_of("waiting", doing=doing, done=known, count=count), doing)
+            self.output.show(_html_of("waiting", doing=doing, done=known, count=count), doing)
 
         show_progress(doing)
         future = self._grader.submit(submission, exercises, events)
@@ -238,6 +252,75 @@ class NotebookDesk:
             print(repr(result))
         elif found[2] != self.cell:
             _Output().show(found[1].html(), found[1].text())
+
+
+class Card:
+    """What is shown of a result, in the two forms that notebooks choose from.
+
+    Args:
+        wanted: the exercise that was asked for; empty where several were.
+    """
+
+    def __init__(self, graded: Graded, course: Course, wanted: str = "") -> None:
+        self._graded = graded
+        self._course = course
+        self._wanted = wanted
+
+    def html(self) -> str:
+        """The card."""
+        result = self._graded.result
+        page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
+        unwritten = [one.name for one in result.exercises if is_unwritten(one)]
+        first = next_exercise(result.exercises)
+        opened = self._wanted or (first.name if first and first.name not in unwritten else "")
+        programs = [one.name for one in result.exercises if is_program_with_its_bug(one) and one.name != opened]
+        names = {"wanted": self._wanted, "unwritten": unwritten, "programs": programs, "opened": opened}
+        return _html_of("card", page=page, **names)
+
+    def text(self) -> str:
+        """The same for a place without HTML, as `grader check` prints it."""
+        console = _plain_console()
+        CheckReport(self._course, console).end(self._graded.result)
+        return f"{console.export_text().strip()}\n\n{_pictures_text(self._graded.result.exercises)}".strip()
+
+
+def _plain_console() -> Console:
+    """A console that keeps the plain text that is printed on it."""
+    return Console(
+        file=io.StringIO(),
+        record=True,
+        width=_COLUMNS,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_jupyter=False,  # a notebook would show each line as an output of its own
+        force_terminal=False,
+    )
+
+
+def _pictures_text(exercises: Sequence[ExerciseResult]) -> str:
+    """The pictures of these exercises, which have passed, for a place without HTML."""
+    console = _plain_console()
+    for picture in (one for exercise in exercises for one in exercise.pictures):
+        print_picture(picture, console)
+    return console.export_text().strip()
+
+
+def _html_of(template: str, **values: object) -> str:
+    """The HTML of a template, by its name without the suffix."""
+    return _environment().get_template(f"{template}.html").render(values)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment, loader = environment_of("grader.notebook")
+    environment.globals.update(
+        style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, words=VERDICT_WORDS, points=points
+    )
+    environment.filters.update(
+        clean=clean, one_line=one_line, figure=figure_of, topic=lambda name: name.partition(".")[0]
+    )
+    return environment
 
 
 class _Events:

@@ -164,7 +164,11 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     """
     os.setsid()
     os.umask(0o022)
-    _reset_signals()
+    for number in signal.valid_signals():
+        wanted = signal.SIG_IGN if number in (signal.SIGPIPE, signal.SIGXFSZ) else signal.SIG_DFL
+        with contextlib.suppress(OSError, ValueError):  # SIGKILL and SIGSTOP cannot be changed
+            signal.signal(number, wanted)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     plan.put_on("clean-env", _clean_environment, plan.work, plan.gpus)
     plan.put_on("rlimits", limits.apply, plan.limits, gpus=plan.gpus)
@@ -190,14 +194,6 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     os.chdir(plan.work)
     plan.put_on("landlock", view.enter_ruleset, ruleset)
     plan.put_on("seccomp", seccomp.install, plan.system_calls)
-
-
-def _reset_signals() -> None:
-    for number in signal.valid_signals():
-        wanted = signal.SIG_IGN if number in (signal.SIGPIPE, signal.SIGXFSZ) else signal.SIG_DFL
-        with contextlib.suppress(OSError, ValueError):  # SIGKILL and SIGSTOP cannot be changed
-            signal.signal(number, wanted)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def _clean_environment(work: str, gpus: bool) -> None:

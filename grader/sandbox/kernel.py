@@ -23,13 +23,9 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 2
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 36, 38, 47, 4
 
 _NUMBERS: Final = {
-    "pivot_root": 155 if MACHINE == "x86_64" else 41,
-    "capset": 126 if MACHINE == "x86_64" else 91,
-    "close_range": 436,
-    "mount_setattr": 442,
-    "landlock_create_ruleset": 444,
-    "landlock_add_rule": 445,
-    "landlock_restrict_self": 446,
+    **({"pivot_root": 155, "capset": 126} if MACHINE == "x86_64" else {"pivot_root": 41, "capset": 91}),
+    **{"close_range": 436, "mount_setattr": 442},
+    **{"landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446},
 }
 """System calls that the C library has no function for."""
 _LIBC: Any = ctypes.CDLL(None, use_errno=True) if LINUX else None
@@ -78,11 +74,9 @@ def make_read_only(target: str) -> None:
 
 def drop_capability_bounds() -> None:
     """From now on no program can gain a capability. Must run before the user id changes, which takes away the right."""
-    for capability in range(64):
-        try:
+    with contextlib.suppress(OSError):  # no more capabilities, or no right to drop this one: no_new_privs covers that
+        for capability in range(64):
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # no more capabilities, or no right to drop this one: no_new_privs covers that
-            break
 
 
 def drop_capabilities() -> None:

@@ -39,10 +39,10 @@ def why_not_forked() -> str:
     """
     if sys.platform == "darwin":
         return "on macOS, a process that has loaded torch cannot be forked safely"
-    for module, names in ((os, ("fork", "pidfd_open", "waitpid")), (signal, ("SIGUSR1",)), (socket, ("send_fds",))):
-        for name in names:
-            if not hasattr(module, name):
-                return f"this system has no {module.__name__}.{name}"
+    needed = (os, "fork"), (os, "pidfd_open"), (os, "waitpid"), (signal, "SIGUSR1"), (socket, "send_fds")
+    for module, name in needed:
+        if not hasattr(module, name):
+            return f"this system has no {module.__name__}.{name}"
     for name in ("fcntl", "resource"):
         if importlib.util.find_spec(name) is None:
             return f"this system has no module {name}"
@@ -83,11 +83,8 @@ def activity(pid: int) -> tuple[bool, float, float]:
         sleeps = _ask(pid, lambda process: sys.platform == "win32" or process.status() in _SLEEPING, True)
         return sleeps, _ask(pid, lambda process: sum(process.cpu_times()[:2]), 0.0), 0.0
     threads = list(_threads(pid))
-    return (
-        bool(threads) and all(state in "SZX" for state, _, _ in threads),
-        sum(worked for _, worked, _ in threads),
-        sum(waited for _, _, waited in threads),
-    )
+    sleeps = bool(threads) and all(state in "SZX" for state, _, _ in threads)
+    return sleeps, sum(worked for _, worked, _ in threads), sum(waited for _, _, waited in threads)
 
 
 def idle_seconds() -> float:
@@ -104,11 +101,7 @@ def count_threads(pid: int) -> int:
 
 def find_by_inner_id(pids: Iterable[int], inner: int) -> int | None:
     """The process that has the id ``inner`` in its own, innermost PID namespace."""
-    for pid in pids:
-        ids = _status(pid).get("NSpid", str(pid)).split()
-        if ids and int(ids[-1]) == inner:
-            return pid
-    return None
+    return next((pid for pid in pids if _status(pid).get("NSpid", str(pid)).split()[-1:] == [str(inner)]), None)
 
 
 def kill_all(pids: Iterable[int]) -> None:
@@ -158,10 +151,9 @@ def _ask(pid: int, question: Callable[[psutil.Process], T], otherwise: T) -> T:
 
 def _tasks(pid: int) -> list[str]:
     """The folders of a process's threads."""
-    try:
+    with contextlib.suppress(OSError):
         return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
+    return []
 
 
 def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
@@ -184,11 +176,9 @@ def _children(pid: int) -> list[int]:
 
 
 def _status(pid: int) -> dict[str, str]:
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-            return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-    except OSError:
-        return {}
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    return {}
 
 
 def _resident(pid: int) -> int:

@@ -234,12 +234,10 @@ def _spare_id() -> int:
 
 def _is_mapped(file: str, ids: range) -> bool:
     """Whether a user namespace, by such a file, has all of these ids."""
-    try:
-        lines = Path(file).read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return False
-    spans = [(int(first), int(count)) for first, _, count in map(str.split, lines)]
-    return any(first <= ids.start and ids.stop <= first + count for first, count in spans)
+    with contextlib.suppress(OSError, ValueError):
+        spans = [map(int, line.split()) for line in Path(file).read_text(encoding="ascii").splitlines()]
+        return any(first <= ids.start and ids.stop <= first + count for first, _, count in spans)
+    return False
 
 
 def _run(child: Callable[[], None]) -> NoReturn:

@@ -62,13 +62,8 @@ def build(*, families: tuple[int, ...]) -> bytes:
             program += [_op(_EQUAL, number, 0, 1), _op(_RETURN, refuse)]
     # clone3 hides its flags from a filter: "no such call" makes the C library fall back to clone
     program += [_op(_EQUAL, _CLONE3[column], 0, 1), _op(_RETURN, _ERRNO | errno.ENOSYS)]
-    program += [
-        _op(_EQUAL, _CLONE[column], 0, 4),
-        _op(_LOAD, _FIRST_ARGUMENT),
-        _op(_ANY_BIT, kernel.CLONE_NEW_ANY, 0, 1),
-        _op(_RETURN, refuse),
-        _op(_RETURN, _ALLOW),
-    ]
+    program += [_op(_EQUAL, _CLONE[column], 0, 4), _op(_LOAD, _FIRST_ARGUMENT)]
+    program += [_op(_ANY_BIT, kernel.CLONE_NEW_ANY, 0, 1), _op(_RETURN, refuse), _op(_RETURN, _ALLOW)]
     allowed = [op for family in families for op in (_op(_EQUAL, family, 0, 1), _op(_RETURN, _ALLOW))]
     program += [_op(_EQUAL, _SOCKET[column], 0, 2 + len(allowed)), _op(_LOAD, _FIRST_ARGUMENT), *allowed]
     program += [_op(_RETURN, refuse), _op(_RETURN, _ALLOW)]

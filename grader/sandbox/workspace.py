@@ -136,8 +136,7 @@ def remove_shared_memory(uid: int) -> None:
 
 def _numbers_of(uid: int, table: Path, column: str) -> list[int]:
     """The numbers of a user's objects in a table of the kernel; none if there is no such table."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         head, *rows = map(str.split, table.read_text(encoding="ascii").splitlines())
         return [int(row[head.index(column)]) for row in rows if row[head.index("uid")] == str(uid)]
-    except (OSError, ValueError):
-        return []
+    return []

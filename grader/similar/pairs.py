@@ -1,7 +1,8 @@
 """Which submissions of a class have code that is much alike, topic by topic. Reads files; decides nothing.
 
 The only module that imports copydetect, an extra that brings matplotlib, and only when it is called. Submitted code is
-never imported or run: it is split into tokens.
+never imported or run: it is split into tokens. The page shows both codes side by side, in one file that a browser shows
+without a network; its template escapes everything from submissions, and it carries no script.
 """
 
 from __future__ import annotations
@@ -14,13 +15,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, combinations
+from pathlib import Path
 from typing import Any
+
+import jinja2
 
 from grader.course import Course
 from grader.course.definitions import lines_in
 from grader.errors import UserError
+from grader.files import write_named_file
+from grader.package import __version__
 from grader.reports.entries import Entry
-from grader.text import counted, one_line
+from grader.reports.excerpts import Excerpt, excerpt
+from grader.reports.page_templates import environment_of
+from grader.text import clean, counted, one_line
 
 PASSAGE = 25
 """Characters of a passage, in code in which every name is one letter: copydetect's own default."""
@@ -37,6 +45,18 @@ _MOST_SHARED = 2_000_000
 """Passages in common of all pairs of one topic that are compared, a few microseconds each; the most alike go first."""
 _COMMON = (20, 60)
 """A passage is common when more submissions have it than a fifth of the class, but at least and at most so many."""
+MOST_PAIRS = 100
+NOT_A_VERDICT = (
+    "Being alike is not a verdict and proves nothing: short exercises have few good answers, and people"
+    " learn together. "
+    "Read both, and ask."
+)
+_OPEN = 3
+"""Pairs whose code is open at first."""
+_CODE_BYTES = 4_000_000
+_MOST_LINES = 300
+"""Lines of one file that are shown."""
+_MOST_NOTES = 20
 
 
 @dataclass(frozen=True)
@@ -173,12 +193,10 @@ class _Topic:
             for passage in file.passages:
                 having.setdefault(passage, []).append(number)
         shared = Counter(pair for numbers in having.values() for pair in combinations(numbers, 2))
-        found = {
-            pair: part
-            for pair, both in shared.items()
-            if (part := both / min(len(self.files[number].passages) for number in pair)) >= least / 2
-        }
-        ranked = sorted(found, key=lambda pair: (-found[pair], pair))
+        sizes = [len(file.passages) for file in self.files]
+        parts = {pair: both / min(sizes[number] for number in pair) for pair, both in shared.items()}
+        found = (pair for pair, part in parts.items() if part >= least / 2)
+        ranked = sorted(found, key=lambda pair: (-parts[pair], pair))
         sums = accumulate(shared[pair] for pair in ranked)
         most = max(sum(total <= _MOST_SHARED for total in sums), 1)
         if ranked[most:]:
@@ -319,3 +337,63 @@ class _Bare(ast.NodeTransformer):
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             return ast.Assign(targets=[node.target], value=node.value)
         return node
+
+
+# ---------------------------------------------------------------- the page
+
+
+def write_page(findings: Findings, course: Course, file: Path, about: Sequence[str] = ()) -> None:
+    """Writes the page.
+
+    Args:
+        about: which results these are, a line each.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    template = _environment().get_template("similar.html")
+    text = template.render(
+        course=course,
+        about=[one_line(line, 300) for line in about],
+        summary=summary(findings),
+        caution=NOT_A_VERDICT,
+        pairs=list(_with_codes(findings.pairs[:MOST_PAIRS])),
+        open=_OPEN,
+        left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
+        notes=bounded_notes(findings.notes),
+    )
+    write_named_file(file, [text.encode("utf-8", "replace")], durable=False)
+
+
+def bounded_notes(notes: Sequence[str]) -> list[str]:
+    """The first notes, and how many more there are."""
+    more = [f"and {counted(len(notes) - _MOST_NOTES, 'more note')}"] if notes[_MOST_NOTES:] else []
+    return [one_line(note, 300) for note in notes[:_MOST_NOTES]] + more
+
+
+def _with_codes(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, list[tuple[Side, Excerpt]]]]:
+    """Pairs with the lines of both sides that are alike, and those around them; with none if there is no room."""
+    room = _CODE_BYTES
+    for pair in pairs:
+        file = f"{pair.topic}.py"
+        codes = []
+        for side in (pair.first, pair.second):
+            marks = {(file, line) for line in side.lines}
+            codes += [(side, code) for code in excerpt({file: side.text}, pair.topic, "", marks, _MOST_LINES)]
+        size = sum(code.size for _, code in codes)
+        if size > room:
+            codes, size = [], 0
+        room -= size
+        yield pair, codes
+
+
+def _environment() -> jinja2.Environment:
+    """Like the other pages: their frame and style, and no script at all."""
+    environment, loader = environment_of("grader.similar", "grader.reports")
+    environment.globals.update(
+        style=loader.get_source(environment, "style.css")[0].strip(),
+        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        version=__version__,
+    )
+    environment.filters.update(clean=clean, one_line=one_line)
+    return environment

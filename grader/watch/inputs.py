@@ -37,11 +37,8 @@ _MOST_FILES: Final = 2_000
 @contextlib.contextmanager
 def signals(calls: Mapping[str, Callable[[], None]], put: Callable[[Callable[[], None]], None]) -> Iterator[None]:
     """In its block, puts a call at each of these signals, by their names, that the system has."""
-    before = {
-        number: signal.signal(number, lambda *_, call=calls[number.name]: put(call))
-        for number in signal.Signals
-        if number.name in calls
-    }
+    numbers = [number for number in signal.Signals if number.name in calls]
+    before = {number: signal.signal(number, lambda *_, call=calls[number.name]: put(call)) for number in numbers}
     try:
         yield
     finally:
