@@ -230,9 +230,9 @@ class NotebookDesk:
 
         show_progress(doing)
         future = self._grader.submit(submission, exercises, events)
-        future.add_done_callback(lambda done: events.queue.put(None))
+        future.add_done_callback(lambda done: events.put(None))
         try:
-            while (event := events.queue.get()) is not None:
+            while (event := events.get()) is not None:
                 if isinstance(event, Place):
                     doing = f"checking {event.exercise or event.topic}"
                 else:
@@ -323,18 +323,14 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-class _Events:
-    """What is known while a submission is graded; the thread that asked takes it from the queue."""
-
-    def __init__(self) -> None:
-        self.queue: queue.SimpleQueue[Place | ExerciseResult | None] = queue.SimpleQueue()
+class _Events(queue.SimpleQueue[Place | ExerciseResult | None]):
+    """The news of a submission while it is graded; the thread that asked takes them from this queue."""
 
     def began(self, place: Place) -> None:
-        if not place.check:
-            self.queue.put(place)
+        self.put(place)
 
     def known(self, exercise: ExerciseResult) -> None:
-        self.queue.put(exercise)
+        self.put(exercise)
 
 
 class _Output:

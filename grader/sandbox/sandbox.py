@@ -32,8 +32,8 @@ _ADVICE = {
     "Debian: sysctl kernel.unprivileged_userns_clone=1), or start as root",
     "landlock": "needs Linux 5.13 or newer, booted with landlock among its security modules (lsm=)",
     "seccomp": "needs a kernel with CONFIG_SECCOMP_FILTER",
+    **dict.fromkeys(_NAMESPACES, "in a container: run it as an ordinary user, or add --cap-add SYS_ADMIN"),
 }
-_NAMESPACE_ADVICE = "in a container: run it as an ordinary user, or add --cap-add SYS_ADMIN"
 
 
 def probe_layers() -> dict[str, str | None]:
@@ -138,8 +138,8 @@ class Sandbox:
                 if failed.layer not in self.layers:  # it failed for another reason, so no layer can be trusted
                     self.reasons = dict.fromkeys(self.reasons, str(failed))
                     return
-                advice = _ADVICE.get(failed.layer, _NAMESPACE_ADVICE if failed.layer in _NAMESPACES else "")
-                self.reasons[failed.layer] = f"{failed.reason}; {advice}" if advice else failed.reason
+                advice = f"; {_ADVICE[failed.layer]}" if failed.layer in _ADVICE else ""
+                self.reasons[failed.layer] = failed.reason + advice
                 if failed.layer == "user-namespace":
                     self.reasons.update(dict.fromkeys(_NAMESPACES, f"needs a user namespace ({failed.reason})"))
 

@@ -17,7 +17,6 @@ from grader import locks
 _PREFIX: Final = "torchkata-sandbox-"
 _LOCK: Final = "in-use"
 """The file in a folder that is locked as long as somebody uses the folder; without it, nobody removes the folder."""
-_SHARED_MEMORY: Final = Path("/dev/shm")
 _SYSTEM_V: Final = (("shm", "shmid", "shmctl", ()), ("sem", "semid", "semctl", (0,)), ("msg", "msqid", "msgctl", ()))
 """A file of /proc/sysvipc, its column with an object's number, the function that removes it, its further argument."""
 _IPC_RMID: Final = 0
@@ -124,7 +123,7 @@ def remove_shared_memory(uid: int) -> None:
     if uid in (0, os.geteuid()):
         raise ValueError(f"user {uid} may have things of its own")
     with contextlib.suppress(OSError):
-        for entry in os.scandir(_SHARED_MEMORY):
+        for entry in os.scandir("/dev/shm"):
             with contextlib.suppress(OSError):
                 if entry.stat(follow_symlinks=False).st_uid == uid:
                     os.unlink(entry.path)
