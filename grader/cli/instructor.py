@@ -249,14 +249,11 @@ def mark(
     """Mark work by a rubric, one submission after the other; begins again where you left off."""
     from grader.course import Course
     from grader.gradebook import Gradebook
-    from grader.marking.given import Marking, Share, mark_one
+    from grader.marking.given import Marking, Share
 
-    if items is not None:
-        print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
-        return 0
-    if comment is not None:
+    if items is None and comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if items is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError(
             "marking one after the other needs a terminal",
             fix="without one: grader mark EXERCISE --student NAME --items 1,3",
@@ -265,7 +262,10 @@ def mark(
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:
         marking = Marking(book, loaded, who)
-        tasks = marking.tasks(exercise, student, everything, part)
+        if items is not None:
+            print_lines(marking.mark_one(exercise, student, items, comment))
+            return 0
+        tasks = [one for one in marking.tasks(exercise, student, everything) if part is None or part.has(one.row)]
         if tasks:
             _mark_on_terminal(book, marking, tasks, anonymous)
         else:

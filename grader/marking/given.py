@@ -197,13 +197,7 @@ class Marking:
         self._course = course
         self._who = who or _user()
 
-    def tasks(
-        self,
-        exercise: str | None = None,
-        student: str | None = None,
-        everything: bool = False,
-        share: Share | None = None,
-    ) -> list[Task]:
+    def tasks(self, exercise: str | None = None, student: str | None = None, everything: bool = False) -> list[Task]:
         """The tasks that are left, or whose work has changed since: exercise by exercise, in order of the students.
 
         The work of a group is one task.
@@ -212,7 +206,6 @@ class Marking:
             exercise: only this one, by its name or full name, or those of a topic.
             student: only this one, by name or the LMS's id.
             everything: also tasks that are marked.
-            share: the part of the class.
 
         Raises:
             UserError: no such exercise or student.
@@ -230,7 +223,7 @@ class Marking:
             Task(row, one)
             for one in chosen
             for row in wanted
-            if (share is None or share.has(row)) and any(work.name == one.full_name for work in row.result.to_mark)
+            if any(work.name == one.full_name for work in row.result.to_mark)
         ]
         return [one for one in found if everything or one.mark is None or one.why_again]
 
@@ -271,44 +264,31 @@ class Marking:
         self._book.mark(self._course.name, mark, _looked_at(self._book, task.row, exercise.work_file))
         return mark
 
-    def comment(self, task: Task, text: str) -> None:
-        """Keeps a comment; an empty text takes it back."""
-        _keep_comment(self._book, task.row, task.exercise.full_name, task.exercise.work_file, text, self._who)
+    def mark_one(self, exercise: str | None, student: str | None, items: str, comment: str | None) -> Iterator[str]:
+        """Marks one exercise of one student without asking, and returns lines that show it.
 
+        Args:
+            items: numbers of items as ``1,3``; ``all``, ``none``; ``back`` takes the mark back.
 
-def mark_one(
-    out: Path,
-    course: Course,
-    exercise: str | None,
-    student: str | None,
-    items: str,
-    comment: str | None = None,
-    who: str | None = None,
-) -> Iterator[str]:
-    """Marks one exercise of one student without asking, and returns lines that show it.
-
-    Args:
-        items: numbers of items as ``1,3``; ``all``, ``none``; ``back`` takes the mark back.
-
-    Raises:
-        UserError: no such student, exercise or item, or not exactly one of them.
-    """
-    with Gradebook.open_existing(out) as book:
-        marking = Marking(book, course, who)
+        Raises:
+            UserError: no such student, exercise or item, or not exactly one of them.
+        """
         if student is None:
             raise UserError("--items marks one student", fix="name one: --student NAME")
-        tasks = marking.tasks(exercise, student, everything=True)
+        tasks = self.tasks(exercise, student, everything=True)
         if len(tasks) != 1:
             names = ", ".join(task.exercise.full_name for task in tasks) or "none"
             raise UserError(f"--items marks one exercise, not several: {names}", fix="name one: grader mark EXERCISE")
         task = tasks[0]
         given = None if items == "back" else _numbers(items, task.exercise)
         if comment is not None:
-            marking.comment(task, text_of_comment(comment))
-        made = marking.save(task, given, done=True)
-        after = row_of(list(book.results()), task.student)
-    yield mark_line(made)
-    yield f"{task.student}: {marks(after)}"
+            self.comment(task, text_of_comment(comment))
+        yield mark_line(self.save(task, given, done=True))
+        yield f"{task.student}: {marks(row_of(list(self._book.results()), task.student))}"
+
+    def comment(self, task: Task, text: str) -> None:
+        """Keeps a comment; an empty text takes it back."""
+        _keep_comment(self._book, task.row, task.exercise.full_name, task.exercise.work_file, text, self._who)
 
 
 def _numbers(text: str, exercise: Exercise) -> set[int]:
