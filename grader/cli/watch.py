@@ -61,7 +61,6 @@ def _watch(worker: Worker, name: str | None, submission: Path | None, given: Pat
     scope = [one for one in course.exercises if not topics or one.topic in topics]
     chosen = [one for one in scope if one.full_name in course.select(names)] if names else []
     start = chosen[0] if len(chosen) == 1 and len(course.select(names)) == 1 else None
-    titles = [topic.name for topic in course.topics if topic.name in topics]
     settings = GradingSettings(devices=devices, pictures=pictured(course))
     with contextlib.closing(WarmGrader(course, settings, first=worker)) as grader:
-        return Watch(course, place, scope, grader, make_console(), start, titles).run()
+        return Watch(course, place, scope, grader, make_console()).run(start)

@@ -53,25 +53,19 @@ class Deadline:
         seconds: the limit.
         effort: gives the work of the processes since they began.
         paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
-        lost: gives the time that nobody could use (s), since any moment.
     """
 
     def __init__(
-        self,
-        seconds: float,
-        effort: Callable[[], Effort] = Effort,
-        paused: Callable[[], float] = lambda: 0.0,
-        lost: Callable[[], float] = lost_seconds,
+        self, seconds: float, effort: Callable[[], Effort] = Effort, paused: Callable[[], float] = lambda: 0.0
     ) -> None:
         self.seconds = seconds
         """The limit, with all that was allowed since."""
         self._effort = effort
         self._paused = paused
-        self._lost = lost
         self._looked = time.monotonic()
         self._begin = self._looked - paused()
         self._worked_before: float | None = None
-        self._waited_before = lost()
+        self._waited_before = lost_seconds()
         self._counted = 0.0
         self.at = self._looked + seconds
         """On the monotonic clock, as far as it is known now."""
@@ -100,7 +94,7 @@ class Deadline:
         if self._worked_before is None:
             self._worked_before = worked
         # No more than the time that has passed: the first look also sees what they waited before this limit began.
-        waited += self._lost()
+        waited += lost_seconds()
         self._counted += max(0.0, min(waited - self._waited_before, now - self._looked))
         self._waited_before, self._looked = waited, now
         counted = 0.0 if worked - self._worked_before >= MORE_WORK * self.seconds else self._counted

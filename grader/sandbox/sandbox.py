@@ -187,18 +187,9 @@ def _fork(plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[i
     host = os.pidfd_open(os.getpid())
     try:
         pid, helper = confinement.fork_into(plan.layers)
-        if pid == 0:
-            _confine_and_run(plan, child, keep_fds, errors, host, helper)
-        return pid
-    finally:
-        os.close(host)
-
-
-def _confine_and_run(
-    plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[int], errors: int, host: int, helper: int
-) -> NoReturn:
-    report = -1
-    try:
+        if pid:
+            return pid
+        report = -1
         try:
             with contextlib.suppress(OSError):  # the host's standard error may be closed
                 report = os.dup(errors)
@@ -209,8 +200,10 @@ def _confine_and_run(
             with contextlib.suppress(OSError):
                 os.close(report)
             _run(child)
+        finally:
+            os._exit(NOT_SANDBOXED)
     finally:
-        os._exit(NOT_SANDBOXED)
+        os.close(host)
 
 
 def full_set() -> tuple[str, ...]:

@@ -65,34 +65,24 @@ class Watch:
     Args:
         path: the folder with the work, or one topic's file.
         scope: the exercises that are watched, in order of learning.
-        start: the exercise to begin with; None: the next one that is not done.
-        titles: of the topics that are watched; none means the whole course.
 
     Raises:
         UserError: there is no submission at the path.
     """
 
     def __init__(
-        self,
-        course: Course,
-        path: Path,
-        scope: Sequence[Exercise],
-        grader: WarmGrader,
-        console: Console,
-        start: Exercise | None,
-        titles: Sequence[str],
+        self, course: Course, path: Path, scope: Sequence[Exercise], grader: WarmGrader, console: Console
     ) -> None:
         self._course = course
         self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
         self._folder = path if path.is_dir() else path.parent
         self._scope = scope
-        self._titles = titles
         self._grader = grader
         self._home = Home.find(self._folder)
         self._marks: dict[str, LastCheck] = self._home.marks() if self._home else {}
         self._screen = Screen(course, console, self._marks)
         first = next_of(course, self._marks)  # as `grader next` says, if that is watched
-        self._current = start or (first if first in scope else self._next_open(None))
+        self._current = first if first in scope else self._next_open(None)
         self._submission = self._read()
         self._is_lost = False
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -108,12 +98,16 @@ class Watch:
         self._list_page: int | None = None
         self._is_drawn = False
 
-    def run(self) -> int:
+    def run(self, start: Exercise | None) -> int:
         """Watches until the student quits; the exit code.
+
+        Args:
+            start: the exercise to begin with; None: the next one that is not done.
 
         Raises:
             KeyboardInterrupt: Ctrl-C.
         """
+        self._current = start or self._current
         put = self._calls.put
         at = {"SIGTERM": self._quit, "SIGHUP": self._quit, "SIGCONT": self._resumed, "SIGWINCH": self._resized}
         with changes(self._folder, lambda: put(self._saved)), self._keys, signals(at, put), self._work:
@@ -346,7 +340,7 @@ class Watch:
         if list_page is not None:
             self._screen.list(list_page)
         elif self._current is None:
-            self._screen.done(self._titles)
+            self._screen.done(self._scope)
         else:
             self._screen.exercise(self._current, self._result, self._places(), self._current.hints[: self._hints])
 

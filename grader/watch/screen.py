@@ -83,22 +83,19 @@ class Screen:
                 print_wrapped(self.console, f"  hint {number} of {len(exercise.hints)}: {clean(hint)}", "cyan")
             self.keys()
 
-    def done(self, titles: Sequence[str]) -> None:
-        """Everything that is watched has passed.
-
-        Args:
-            titles: of the topics; none means the whole course.
-        """
+    def done(self, scope: Sequence[Exercise]) -> None:
+        """All exercises that are watched have passed."""
+        titles = list(dict.fromkeys(one.topic for one in scope))
         with self.console:
             self._begin()
-            if titles:
+            if len(scope) < len(self._course.exercises):
                 for picture in self.pictures:
                     print_picture(picture, self.console, self._rows)
             else:
                 print_end(self._course, self.console, self.pictures, self._rows)
-            what = ", ".join(titles or [self._course.title])
+                titles = [self._course.title]
             are = "are" if len(titles) > 1 else "is"
-            print_wrapped(self.console, f"★ {clean(what)} {are} done: well done!", "bold green")
+            print_wrapped(self.console, f"★ {clean(', '.join(titles))} {are} done: well done!", "bold green")
             self.keys()
 
     def list(self, page: int) -> None:
