@@ -4,8 +4,6 @@ It reads Linux's /proc; on other systems it asks psutil, which is imported when 
 outside the tree that it was given. A process that is not there, or may not be looked at, counts nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -14,12 +12,9 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from grader.sandbox.clock import Effort
-
-if TYPE_CHECKING:
-    import psutil
 
 T = TypeVar("T")
 
@@ -139,8 +134,8 @@ def is_alive(pid: int) -> bool:
     return _status(pid).get("State", "Z")[0] not in "ZX"
 
 
-def _ask(pid: int, question: Callable[[psutil.Process], T], otherwise: T) -> T:
-    """The answer of psutil about a process; another one if it is not there, or may not be looked at."""
+def _ask(pid: int, question: Callable[[Any], T], otherwise: T) -> T:
+    """The answer of psutil's object of a process; another one if it is not there, or may not be looked at."""
     import psutil
 
     try:

@@ -40,9 +40,7 @@ _REFUSED: Final = (
 """The name of a call, and its numbers on x86_64 and on aarch64; -1 if there is no such call."""
 _SOCKET, _CLONE, _CLONE3 = (41, 198), (56, 220), (435, 435)
 
-_KILL = 0x80000000
-_ALLOW = 0x7FFF0000
-_ERRNO = 0x00050000
+_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000

@@ -27,15 +27,13 @@ _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
 # The rights of Landlock, and the version that the later ones came with.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_MAKE_CHAR, _MAKE_BLOCK = 1 << 6, 1 << 11
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _FIRST_VERSION, _LATER = (1 << 13) - 1, ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
-_WRITE = (_FIRST_VERSION | _REFER | _TRUNCATE) & ~(_MAKE_CHAR | _MAKE_BLOCK)
+_WRITE = (_FIRST_VERSION | _REFER | _TRUNCATE) & ~(1 << 6 | 1 << 11)  # all but making devices
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
-_SCOPES = 0b11  # abstract Unix sockets and signals stay within the sandbox
-_RULE_PATH_BENEATH = 1
+_SCOPES, _RULE_PATH_BENEATH = 0b11, 1  # abstract Unix sockets and signals stay within the sandbox
 
 
 class View(msgspec.Struct, frozen=True):

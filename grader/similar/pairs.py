@@ -119,12 +119,16 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float) -> Findin
         UserError: copydetect is not installed.
     """
     _library()
-    topics = [_Topic(topic.name, entries, course) for topic in course.modules]
-    pairs = [pair for topic in topics for pair in topic.pairs(least)]
+    pairs: list[Pair] = []
+    notes: list[str] = []
+    compared: set[str] = set()
+    for topic in course.modules:  # one after the other: the passages of a class take much memory
+        found = _Topic(topic.name, entries, course)
+        pairs += found.pairs(least)
+        notes += found.notes
+        compared.update(file.name for file in found.files)
     pairs.sort(key=lambda one: (-one.share, -one.size, one.topic, one.first.name, one.second.name))
-    compared = {file.name for topic in topics for file in topic.files}
-    notes = tuple(note for topic in topics for note in topic.notes)
-    return Findings(tuple(pairs), len(entries), len(compared), notes, least)
+    return Findings(tuple(pairs), len(entries), len(compared), tuple(notes), least)
 
 
 def summary(findings: Findings) -> str:
@@ -242,11 +246,10 @@ def _why_not(content: bytes) -> str:
     """Why a file cannot be compared; empty if it can."""
     if len(content) > MOST_BYTES:
         return f"larger than {MOST_BYTES // 1000} kB"
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return "not Python text"
-    return "not Python text" if "\0" in text else ""
+    with contextlib.suppress(UnicodeDecodeError):
+        if "\0" not in content.decode("utf-8-sig"):
+            return ""
+    return "not Python text"
 
 
 class _File:
