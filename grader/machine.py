@@ -26,12 +26,10 @@ _GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VI
 
 def gpu_files(dev: Path = Path("/dev")) -> list[Path]:
     """The device files that CUDA opens, sorted: GPUs, control and memory devices, parts of a divided GPU (MIG)."""
-    try:
+    with contextlib.suppress(OSError):
         found = [path for path in dev.iterdir() if _GPU_FILES.fullmatch(path.name)]
-        found += (dev / "nvidia-caps").glob("nvidia-cap*")
-    except OSError:
-        return []
-    return sorted(found)
+        return sorted([*found, *(dev / "nvidia-caps").glob("nvidia-cap*")])
+    return []
 
 
 def why_no_gpu(dev: Path = Path("/dev")) -> str | None:

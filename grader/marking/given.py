@@ -11,7 +11,6 @@ import datetime
 import getpass
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -113,8 +112,7 @@ def _reason(why: str) -> str:
 # ---------------------------------------------------------------- marks by a rubric
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One exercise of one student that a person marks."""
 
     row: Row

@@ -3,10 +3,10 @@
 Shows submitted work as text only, cleaned and within bounds; opens it in another program only when asked to.
 """
 
-import contextlib
 import tempfile
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -70,8 +70,7 @@ class MarkingScreen:
 
     def run(self) -> bool:
         """Whether it ended because all was marked, not by a key."""
-        folders = tempfile.TemporaryDirectory(prefix="grader-mark-")
-        with folders as folder, contextlib.suppress(KeyboardInterrupt, EOFError):
+        with tempfile.TemporaryDirectory(prefix="grader-mark-") as folder, suppress(KeyboardInterrupt, EOFError):
             while self._at < len(self._tasks):
                 self._show()
                 self._message = ""

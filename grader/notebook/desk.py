@@ -14,7 +14,7 @@ import io
 import queue
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jinja2
 from rich.console import Console
@@ -254,34 +254,33 @@ class NotebookDesk:
             _Output().show(found[1].html(), found[1].text())
 
 
-class Card:
+class Card(NamedTuple):
     """What is shown of a result, in the two forms that notebooks choose from.
 
-    Args:
-        wanted: the exercise that was asked for; empty where several were.
+    Attributes:
+        wanted: the exercise that was asked for; empty if several were.
     """
 
-    def __init__(self, graded: Graded, course: Course, wanted: str = "") -> None:
-        self._graded = graded
-        self._course = course
-        self._wanted = wanted
+    graded: Graded
+    course: Course
+    wanted: str = ""
 
     def html(self) -> str:
         """The card."""
-        result = self._graded.result
-        page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
+        result = self.graded.result
+        page = Pages(self.course, _PAGE_BYTES).page(Entry(Row(result, self.graded.digest, self.graded.seconds)))
         unwritten = [one.name for one in result.exercises if is_unwritten(one)]
         first = next_exercise(result.exercises)
-        opened = self._wanted or (first.name if first and first.name not in unwritten else "")
+        opened = self.wanted or (first.name if first and first.name not in unwritten else "")
         programs = [one.name for one in result.exercises if is_program_with_its_bug(one) and one.name != opened]
-        names = {"wanted": self._wanted, "unwritten": unwritten, "programs": programs, "opened": opened}
+        names = {"wanted": self.wanted, "unwritten": unwritten, "programs": programs, "opened": opened}
         return _html_of("card", page=page, **names)
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
         console = _plain_console()
-        CheckReport(self._course, console).end(self._graded.result)
-        return f"{console.export_text().strip()}\n\n{_pictures_text(self._graded.result.exercises)}".strip()
+        CheckReport(self.course, console).end(self.graded.result)
+        return f"{console.export_text().strip()}\n\n{_pictures_text(self.graded.result.exercises)}".strip()
 
 
 def _plain_console() -> Console:

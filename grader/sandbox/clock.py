@@ -3,6 +3,7 @@
 Nor is time that the grader waited before it could ask or read on, or that the machine itself did not run.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -23,23 +24,20 @@ _NEARLY: Final = 0.005
 
 
 class Effort(NamedTuple):
-    """The work of some processes up to now, all together (s)."""
+    """The work of some processes up to now, and how long they waited for a processor, all together (s)."""
 
     worked: float = 0.0
     waited: float = 0.0
-    """For their turn on a processor."""
 
 
 def lost_seconds() -> float:
     """For how long this thread has waited for a processor, and a virtual machine for its host's; 0 where none says."""
-    try:
+    with contextlib.suppress(OSError, IndexError, ValueError):
         with open("/proc/thread-self/schedstat", "rb", buffering=0) as counted:
             waited = int(counted.read(100).split()[1]) / 1e9
         with open("/proc/stat", "rb", buffering=0) as times:
-            stolen = int(times.read(200).split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return 0.0
-    return waited + stolen
+            return waited + int(times.read(200).split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 class Deadline:
@@ -53,13 +51,16 @@ class Deadline:
         seconds: the limit.
         effort: gives the work of the processes since they began.
         paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
+
+    Attributes:
+        seconds: the limit, with all that was allowed since.
+        at: when it is over, on the monotonic clock, as far as it is known now.
     """
 
     def __init__(
         self, seconds: float, effort: Callable[[], Effort] = Effort, paused: Callable[[], float] = lambda: 0.0
     ) -> None:
         self.seconds = seconds
-        """The limit, with all that was allowed since."""
         self._effort = effort
         self._paused = paused
         self._looked = time.monotonic()
@@ -68,7 +69,6 @@ class Deadline:
         self._waited_before = lost_seconds()
         self._counted = 0.0
         self.at = self._looked + seconds
-        """On the monotonic clock, as far as it is known now."""
 
     def left(self) -> float:
         """Seconds until then; what was waited is looked up only when they seem to be over."""

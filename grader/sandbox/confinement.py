@@ -44,26 +44,29 @@ class LayerFailed(Exception):
 
 
 class ConfinementPlan(msgspec.Struct, frozen=True):
-    """All that a child needs to confine itself, worked out once in the host."""
+    """All that a child needs to confine itself, worked out once in the host.
+
+    Attributes:
+        root: the folder that becomes the child's ``/``.
+        work: the work folder, at the same path inside and outside.
+        owner: (uid, gid) of the child and its work folder.
+        shown: the files that can be seen.
+        fresh_proc: whether the child gets a ``/proc`` of its own; else it has none.
+        reading: Landlock rules: (path, access rights).
+        system_calls: the seccomp filter.
+        gpus: whether the child may use the machine's GPUs.
+    """
 
     layers: tuple[str, ...]
     limits: limits.Limits
     root: str
-    """The folder that becomes the child's ``/``."""
     work: str
-    """The work folder, at the same path inside and outside."""
     owner: tuple[int, int]
-    """(uid, gid) of the child and its work folder."""
     shown: view.View
-    """The files that can be seen."""
     fresh_proc: bool
-    """Whether the child gets a ``/proc`` of its own; else it has none."""
     reading: tuple[tuple[str, int], ...]
-    """Landlock rules: (path, access rights)."""
     system_calls: bytes
-    """The seccomp filter."""
     gpus: bool
-    """Whether the child may use the machine's GPUs."""
 
     def put_on(self, name: str, action: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
         """Puts on a layer by an action; does nothing if the layer is not in the plan."""
@@ -111,13 +114,18 @@ def fork_into(layers: Sequence[str]) -> tuple[int, int]:
 
 
 def _fork_through_helper(*, own_processes: bool) -> tuple[int, int]:
+    """A fork by way of a helper in a user namespace in which this user, and nobody else, exists."""
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # the child is the host's when the helper ends
     reader, writer = os.pipe()
     helper = os.fork()
     if helper == 0:
         step = "user-namespace"
+        uid, gid = os.geteuid(), os.getegid()
         try:
-            _enter_user_namespace()
+            kernel.unshare(kernel.CLONE_NEWUSER)  # it gives all capabilities, but only inside
+            Path("/proc/self/setgroups").write_text("deny", encoding="utf-8")
+            Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="utf-8")
+            Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="utf-8")
             if own_processes:
                 step = "pid-namespace"
                 kernel.unshare(kernel.CLONE_NEWPID)
@@ -140,15 +148,6 @@ def _fork_through_helper(*, own_processes: bool) -> tuple[int, int]:
         step, _, reason = answer.partition(": ")
         raise LayerFailed(step or "user-namespace", reason or "the helper process died")
     return int(answer), -1
-
-
-def _enter_user_namespace() -> None:
-    """One in which this user, and nobody else, exists; it gives all capabilities, but only inside."""
-    uid, gid = os.geteuid(), os.getegid()
-    kernel.unshare(kernel.CLONE_NEWUSER)
-    Path("/proc/self/setgroups").write_text("deny", encoding="utf-8")
-    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="utf-8")
-    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="utf-8")
 
 
 def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, helper: int) -> None:

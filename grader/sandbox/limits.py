@@ -37,23 +37,26 @@ class Limits(msgspec.Struct, frozen=True):
     Times are seconds that the submission works, sleeps or waits. If it waits for a processor because the machine is
     busy, that does not count.
 
+    Attributes:
+        check_seconds: the longest that one check may take (s).
+        topic_seconds: the longest that a topic may take in all, with its imports and second runs (s); also each
+            process's CPU time, plus 5 s.
+        memory_bytes: memory that a submission may add to what the warm host already holds (bytes).
+        processes: processes and threads of the submission alive at the same time.
+        file_bytes: the largest file, and all files in the work folder together (bytes); the same again for shared
+            memory.
+        print_bytes: how much of what the submission prints is kept (bytes).
+
     Raises:
         InvalidLimit: a value is out of its range.
     """
 
     check_seconds: float = 10.0
-    """The longest that one check may take (s)."""
     topic_seconds: float = 60.0
-    """The longest that a topic may take in all, with its imports and second runs (s); also each process's CPU time,
-    plus 5 s."""
     memory_bytes: int = 2 << 30
-    """Memory that a submission may add to what the warm host already holds (bytes)."""
     processes: int = 64
-    """Processes and threads of the submission alive at the same time."""
     file_bytes: int = 16 << 20
-    """The largest file, and all files in the work folder together (bytes); the same again for shared memory."""
     print_bytes: int = 64 << 10
-    """How much of what the submission prints is kept (bytes)."""
 
     def __post_init__(self) -> None:
         for name in ("check_seconds", "topic_seconds"):

@@ -51,6 +51,10 @@ class Sandbox:
     """Forks sandboxed children of this process, one after another or side by side.
 
     Without a mount namespace the children share one work folder, which is emptied at each fork: one at a time then.
+
+    Attributes:
+        work: the child's current and only writable folder; same path inside and outside.
+        reasons: layer -> None when active, else why not.
     """
 
     def __init__(
@@ -76,12 +80,10 @@ class Sandbox:
         self._gpus = gpus
         self._space = Workspace()
         self.work = self._space.work
-        """The child's current and only writable folder; same path inside and outside."""
         self._shown = view.python_view(hidden=hidden, readable=[*readable, *(machine.cuda_paths() if gpus else [])])
         self._fresh_proc = True
         self._spare_id = _spare_id()
         self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in full_set()}
-        """Layer -> None when active, else why not."""
         self._settle()
 
     @property

@@ -40,13 +40,13 @@ class View(msgspec.Struct, frozen=True):
     """The readable and the hidden paths, absolute and without symlinks.
 
     `readable` and `hidden` may lie within each other; the innermost path counts.
-    A path in both is hidden.
+    A path in both is hidden. `links` are the symbolic links on the way to them, such as /bin -> usr/bin, which a new
+    root needs too: path -> target.
     """
 
     readable: tuple[str, ...]
     hidden: tuple[str, ...]
     links: dict[str, str]
-    """Symbolic links on the way to them, such as /bin -> usr/bin, which a new root needs too: path -> target."""
 
     def layers(self) -> list[tuple[str, bool]]:
         """Pairs (path, whether it is readable), outer folders first: the order in which they are mounted."""
@@ -108,11 +108,10 @@ def _links() -> dict[str, str]:
 
 def closed_to_others(paths: Iterable[str]) -> str | None:
     """The first folder on the way to `paths` that another user cannot pass, None when all are open."""
-    for path in sorted(paths):
-        for folder in _on_the_way(path):
-            mode = os.stat(folder).st_mode
-            if stat.S_ISDIR(mode) and not mode & stat.S_IXOTH:
-                return folder
+    for folder in (folder for path in sorted(paths) for folder in _on_the_way(path)):
+        mode = os.stat(folder).st_mode
+        if stat.S_ISDIR(mode) and not mode & stat.S_IXOTH:
+            return folder
     return None
 
 

@@ -13,12 +13,9 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from itertools import accumulate, combinations
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import Any, NamedTuple
 
 from grader.course import Course
 from grader.course.definitions import lines_in
@@ -59,8 +56,7 @@ _MOST_LINES = 300
 _MOST_NOTES = 20
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One submission of a pair.
 
     Attributes:
@@ -80,8 +76,7 @@ class Side:
         return f"{self.share:.0%}, {counted(len(self.lines), 'line')}"
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Two submissions and what is alike in one topic; `size` is in characters, names counted as one each."""
 
     topic: str
@@ -95,8 +90,7 @@ class Pair:
         return max(self.first.share, self.second.share)
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     """The pairs of a class, most alike first.
 
     Attributes:
@@ -354,8 +348,14 @@ def write_page(findings: Findings, course: Course, file: Path, about: Sequence[s
     Raises:
         UserError: the file cannot be written.
     """
-    template = _environment().get_template("similar.html")
-    text = template.render(
+    environment, loader = environment_of("grader.similar", "grader.reports")  # without the script of the other pages
+    environment.globals.update(
+        style=loader.get_source(environment, "style.css")[0].strip(),
+        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        version=__version__,
+    )
+    environment.filters.update(clean=clean, one_line=one_line)
+    text = environment.get_template("similar.html").render(
         course=course,
         about=[one_line(line, 300) for line in about],
         summary=summary(findings),
@@ -388,15 +388,3 @@ def _with_codes(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, list[tuple[Side, 
             codes, size = [], 0
         room -= size
         yield pair, codes
-
-
-def _environment() -> jinja2.Environment:
-    """Like the other pages: their frame and style, and no script at all."""
-    environment, loader = environment_of("grader.similar", "grader.reports")
-    environment.globals.update(
-        style=loader.get_source(environment, "style.css")[0].strip(),
-        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-        version=__version__,
-    )
-    environment.filters.update(clean=clean, one_line=one_line)
-    return environment

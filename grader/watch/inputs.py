@@ -64,14 +64,10 @@ def _in_thread(function: Callable[..., None], *arguments: object) -> Iterator[No
 
 def can_read_keys() -> bool:
     """Whether standard input is a terminal that belongs to this process now."""
-    try:
-        if not sys.stdin.isatty():
-            return False
-        if sys.platform == "win32":
-            return True
-        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()  # not in a shell's background
-    except (OSError, ValueError, AttributeError):
-        return False
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if sys.stdin.isatty():  # and not in a shell's background
+            return sys.platform == "win32" or os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    return False
 
 
 @contextlib.contextmanager
@@ -112,10 +108,9 @@ def _terminal_keys() -> str:
     terminal = sys.stdin.fileno()
     if not select.select([terminal], [], [], _POLL_SECONDS)[0]:
         return ""
-    try:
+    read = b""
+    with contextlib.suppress(OSError):
         read = os.read(terminal, 64)
-    except OSError:
-        read = b""
     if read.startswith(b"\x1b"):  # an arrow or function key is several characters
         return ""
     return read.decode("utf-8", "replace").lower().replace(_END_OF_FILE, QUIT) or QUIT
