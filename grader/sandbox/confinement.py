@@ -176,10 +176,8 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     plan.put_on("mount-namespace", _enter_root, plan)
     if "pid-namespace" not in plan.layers:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # its children stay below it, and the host finds them
-    ruleset = -1
-    if "landlock" in plan.layers:
-        with layer("landlock"):
-            ruleset = view.build_ruleset(plan.reading)
+    with layer("landlock"):
+        ruleset = view.build_ruleset(plan.reading) if "landlock" in plan.layers else -1
     for fd in {0, 1, 2}.difference(keep_fds):
         os.dup2(null, fd)
     kernel.close_all_but({0, 1, 2, *keep_fds} | {fd for fd in (host, helper, ruleset) if fd >= 0})
@@ -199,16 +197,8 @@ def _clean_environment(work: str, gpus: bool) -> None:
     more = machine.gpu_environment("auto" if gpus else "simulated")
     os.environ.clear()
     kernel.wipe_initial_environment()
-    os.environ.update(
-        PATH="/usr/local/bin:/usr/bin:/bin",
-        LANG="C.UTF-8",
-        HOME=work,
-        TMPDIR=work,
-        PYTHONDONTWRITEBYTECODE="1",
-        OMP_NUM_THREADS="1",
-        GLOO_SOCKET_IFNAME="lo",
-        **more,
-    )
+    os.environ.update(PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", HOME=work, TMPDIR=work, **more)
+    os.environ.update(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
     sys.dont_write_bytecode = True
     tempfile.tempdir = None
 

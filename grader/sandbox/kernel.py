@@ -84,8 +84,7 @@ def drop_capabilities() -> None:
     with contextlib.suppress(OSError):  # kernels without ambient capabilities have none to clear
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    syscall("capset", ctypes.byref(header), ctypes.byref(nothing))
+    syscall("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))  # six words: no capability
 
 
 def die_with_parent() -> None:

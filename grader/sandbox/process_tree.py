@@ -34,8 +34,7 @@ def why_not_forked() -> str:
     """
     if sys.platform == "darwin":
         return "on macOS, a process that has loaded torch cannot be forked safely"
-    needed = (os, "fork"), (os, "pidfd_open"), (os, "waitpid"), (signal, "SIGUSR1"), (socket, "send_fds")
-    for module, name in needed:
+    for module, name in (os, "fork"), (os, "pidfd_open"), (os, "waitpid"), (signal, "SIGUSR1"), (socket, "send_fds"):
         if not hasattr(module, name):
             return f"this system has no {module.__name__}.{name}"
     for name in ("fcntl", "resource"):
