@@ -5,7 +5,7 @@ All state belongs to the thread that runs it: other threads only put calls into 
 
 import contextlib
 import queue
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 
 from grader.course import Course, Exercise
-from grader.course.definitions import block_of, lines_in
+from grader.course.definitions import defined_names, lines_in, untouched_names
 from grader.course.home import Home, LastCheck
 from grader.errors import UserError
 from grader.grading.graders import Graded, GradingStopped
@@ -74,6 +74,7 @@ class Watch:
         self, course: Course, path: Path, scope: Sequence[Exercise], grader: WarmGrader, console: Console
     ) -> None:
         self._course = course
+        self._topics = topics_of(course)
         self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
         self._folder = path if path.is_dir() else path.parent
         self._scope = scope
@@ -298,18 +299,18 @@ class Watch:
 
     def _go_where_it_was_written(self, before: Submission) -> None:
         """The exercise whose text has changed becomes the current one, unless the current one's has changed too."""
-        old, new = before.files, self._submission.files
-        changed = []
-        for exercise in self._scope:
-            file = f"{exercise.topic}.py"
-            if old.get(file) != new.get(file) and _block(old, exercise) != _block(new, exercise):
-                changed.append(exercise)
-        if changed and self._current not in changed and _block(new, changed[0]):
+        changed: list[Exercise] = []
+        for topic in dict.fromkeys(one.topic for one in self._scope):
+            old, new = (work.files.get(f"{topic}.py", b"") for work in (before, self._submission))
+            if old != new:
+                touched = set(defined_names(lines_in(new))) - untouched_names(new, old)
+                changed += [one for one in self._scope if one.topic == topic and one.name in touched]
+        if changed and self._current not in changed:
             self._current, self._result, self._hints = changed[0], None, 0
             self._screen.say(f"now: {changed[0].full_name}, which you have changed")
 
     def _read(self) -> Submission:
-        return open_submission(self._path, topics_of(self._course)).read()
+        return open_submission(self._path, self._topics).read()
 
     def _read_again(self) -> bool:
         """Reads the work as it is now; if there is none, that is said, and waited for."""
@@ -374,8 +375,3 @@ class Watch:
             self._show()
         if problem:
             self._screen.line(problem)
-
-
-def _block(files: Mapping[str, bytes], exercise: Exercise) -> list[str]:
-    """The lines of an exercise in a submission's files; none if it is not defined."""
-    return block_of(lines_in(files.get(f"{exercise.topic}.py", b"")), exercise.name)
