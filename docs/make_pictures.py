@@ -30,8 +30,8 @@ from rich.text import Text
 from grader.course import Course
 from grader.grading.settings import GradingSettings
 from grader.grading.warm import WarmGrader
-from grader.notebook.card import Card
 from grader.notebook.cells import submission_of
+from grader.notebook.desk import Card
 
 REPO = Path(__file__).resolve().parent.parent
 PICTURES = REPO / "docs" / "pictures"

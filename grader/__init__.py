@@ -45,29 +45,9 @@ if TYPE_CHECKING:
     )
     from grader.sandbox.limits import Limits
 
-__all__ = [
-    "Cause",
-    "CheckResult",
-    "Course",
-    "CourseError",
-    "ExerciseResult",
-    "Flag",
-    "Frame",
-    "Limits",
-    "Manual",
-    "Picture",
-    "Results",
-    "SpentTime",
-    "SubmissionResult",
-    "TooMuchMemory",
-    "Unread",
-    "UserError",
-    "__version__",
-    "check",
-    "grade",
-    "hint",
-    "show",
-]
+__all__ = ["Cause", "CheckResult", "Course", "CourseError", "ExerciseResult", "Flag", "Frame", "Limits", "Manual"]
+__all__ += ["Picture", "Results", "SpentTime", "SubmissionResult", "TooMuchMemory", "Unread", "UserError"]
+__all__ += ["__version__", "check", "grade", "hint", "show"]
 
 _MODULES = {
     "grader.course": "Course",

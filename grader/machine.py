@@ -26,12 +26,10 @@ _GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VI
 
 def gpu_files(dev: Path = Path("/dev")) -> list[Path]:
     """The device files that CUDA opens, sorted: GPUs, control and memory devices, parts of a divided GPU (MIG)."""
-    try:
+    with contextlib.suppress(OSError):
         found = [path for path in dev.iterdir() if _GPU_FILES.fullmatch(path.name)]
-        found += (dev / "nvidia-caps").glob("nvidia-cap*")
-    except OSError:
-        return []
-    return sorted(found)
+        return sorted([*found, *(dev / "nvidia-caps").glob("nvidia-cap*")])
+    return []
 
 
 def why_no_gpu(dev: Path = Path("/dev")) -> str | None:
@@ -77,13 +75,11 @@ def gpu_environment(devices: Devices) -> dict[str, str]:
 
 def _built_with_cuda() -> bool:
     spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        return False
-    try:
-        text = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return re.search(r"^cuda\b[^=\n]*=\s*['\"]", text, re.MULTILINE) is not None
+    with contextlib.suppress(OSError):
+        if spec is not None and spec.origin is not None:
+            text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+            return re.search(r"^cuda\b[^=\n]*=\s*['\"]", text, re.MULTILINE) is not None
+    return False
 
 
 def versions() -> dict[str, str]:
@@ -113,10 +109,29 @@ def memory_bytes() -> int | None:
 
     None if the system does not say.
     """
-    found = [limit for folder in _control_groups("memory") for limit in _limits_in(folder)]
+    found = []
+    for folder in _control_groups():
+        for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):  # of both versions of control groups
+            with contextlib.suppress(OSError, ValueError):  # "max" if there is none
+                found.append(int((folder / name).read_text(encoding="ascii")))
     with contextlib.suppress(ValueError, OSError, AttributeError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found, default=None)
+
+
+def _control_groups() -> list[Path]:
+    """The folders of the control groups for memory that this process is in, innermost first, and of all above them."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    folders: list[Path] = []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        if not controllers or "memory" in controllers.split(","):
+            base = Path("/sys/fs/cgroup", "memory" if controllers else "")
+            inner = base / path.lstrip("/")
+            folders += [one for one in (inner, *inner.parents) if one == base or base in one.parents]
+    return folders
 
 
 def workers_in_memory() -> int:
@@ -127,44 +142,14 @@ def workers_in_memory() -> int:
 
 def memory_kills() -> int:
     """How many processes the system has ended because memory was short, on all of the machine; 0 if it does not say."""
-    try:
-        counts = Path("/proc/vmstat").read_bytes()
-    except OSError:
-        return 0
-    found = re.search(rb"^oom_kill (\d+)$", counts, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def _control_groups(controller: str, root: Path = Path("/sys/fs/cgroup")) -> list[Path]:
-    """The folders of the control groups that this process is in, innermost first, and of all groups above them."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    folders: list[Path] = []
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if controllers and controller not in controllers.split(","):
-            continue
-        base = root / controller if controllers else root
-        inner = base / path.lstrip("/")
-        folders += [one for one in (inner, *inner.parents) if one == base or base in one.parents]
-    return folders
-
-
-def _limits_in(folder: Path) -> list[int]:
-    """The limits of memory of one control group (bytes), of the first and the second version of control groups."""
-    found = []
-    for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):  # "max" where there is none
-            found.append(int((folder / name).read_text(encoding="ascii")))
-    return found
+    with contextlib.suppress(OSError):
+        if found := re.search(rb"^oom_kill (\d+)$", Path("/proc/vmstat").read_bytes(), re.MULTILINE):
+            return int(found[1])
+    return 0
 
 
 def idle_cores() -> float:
     """How many cores had nothing to do, on average over the last minute; all where the system does not tell."""
-    try:
+    with contextlib.suppress(AttributeError, OSError):
         return cores() - os.getloadavg()[0]
-    except (AttributeError, OSError):
-        return float(cores())
+    return float(cores())

@@ -4,7 +4,7 @@ Never holds live objects: everything here can be written as JSON and read back e
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -25,69 +25,35 @@ NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 ALL_LAYERS: Final = "all layers"
 """Stands for the layers of the sandbox where none was active."""
 
-CauseKind = Literal[
-    "assertion",
-    "exception",
-    "missing",
-    "unwritten",
-    "timeout",
-    "crash",
-    "no_answer",
-    "blocked",
-    "not_assessed",
-    "memory_short",
-    "not_simulated",
-    "judge_ended",
-    "grader_fault",
-]
-"""Why a check did not pass:
-
-- ``assertion``: the answer is wrong; ``exception``: the submission raised instead of answering
-- ``missing``: there is no such file or name; ``unwritten``: the exercise is still as it was handed out
-- ``timeout``: there was no answer in time; ``crash``: the process ended or went over a limit
-- ``no_answer``: the process sent something that is not an answer: not data, or too much of it
-- ``blocked``: another exercise must pass first
-- ``not_assessed``: the check cannot run here, e.g. without a GPU
-- ``memory_short``: the system ended the process because the machine's memory was short; graded again alone, it did so
-  again
-- ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should look
-- ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
-- ``grader_fault``: the check or the grader is wrong; nobody loses points
-"""
+_Failed = Literal["assertion", "exception", "missing", "unwritten", "not_simulated"]
+_Crashed = Literal["crash", "no_answer", "judge_ended"]
+_Skipped = Literal["not_assessed", "memory_short"]
+CauseKind = Literal[_Failed, _Crashed, _Skipped, "timeout", "blocked", "grader_fault"]
 
 Stage = Literal["check", "import", "topic", "submission"]
 """The subject of a cause: one check, importing the topic, the topic as a whole (its file, its time), or all of it."""
 
 VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
-    "assertion": "failed",
-    "exception": "failed",
-    "missing": "failed",
-    "unwritten": "failed",
+    **dict.fromkeys(get_args(_Failed), "failed"),
+    **dict.fromkeys(get_args(_Crashed), "crashed"),
+    **dict.fromkeys(get_args(_Skipped), "skipped"),
     "timeout": "timeout",
-    "crash": "crashed",
-    "no_answer": "crashed",
     "blocked": "blocked",
-    "not_assessed": "skipped",
-    "memory_short": "skipped",
-    "not_simulated": "failed",
-    "judge_ended": "crashed",
     "grader_fault": "error",
 }
 """The verdict of a check that did not pass, by the kind of its cause."""
 
 
 FlagKind = Literal["not_simulated", "source", "event", "worker"]
-"""Why a person should look at a submission:
-
-- ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
-- ``source``: the code names things that no exercise needs, such as the frames of its callers
-- ``event``: the code was seen doing so while it ran
-- ``worker``: the grader's processes ended while it was graded, more than once
-"""
 
 
 class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that an instructor should look at. It changes no verdict.
+    """Something that an instructor should look at. It changes no verdict. Its kinds:
+
+    - ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
+    - ``source``: the code names things that no exercise needs, such as the frames of its callers
+    - ``event``: the code was seen doing so while it ran
+    - ``worker``: the grader's processes ended while it was graded, more than once
 
     Attributes:
         kind: the kind of flag.
@@ -157,7 +123,20 @@ class TooMuchMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a check did not pass, as data: each fact by itself, bounded, and empty if there is none.
 
-    Checks that did not run for the same reason have equal causes, so that reports can show the cause once.
+    Checks that did not run for the same reason have equal causes, so that reports can show the cause once. The kinds:
+
+    - ``assertion``: the answer is wrong; ``exception``: the submission raised instead of answering
+    - ``missing``: there is no such file or name; ``unwritten``: the exercise is still as it was handed out
+    - ``timeout``: there was no answer in time; ``crash``: the process ended or went over a limit
+    - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
+    - ``blocked``: another exercise must pass first
+    - ``not_assessed``: the check cannot run here, e.g. without a GPU
+    - ``memory_short``: the system ended the process because the machine's memory was short; graded again alone, it did
+      so again
+    - ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should
+      look
+    - ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
+    - ``grader_fault``: the check or the grader is wrong; nobody loses points
 
     Attributes:
         kind: the kind of cause.

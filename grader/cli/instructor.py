@@ -195,7 +195,7 @@ def override(
       grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"
       grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"
     """
-    from grader.marking.points_and_time import give_points
+    from grader.marking.given import give_points
 
     print_lines(give_points(out, student, exercise, points, why, who))
 
@@ -231,31 +231,30 @@ def mark(
 
     from grader.course import Course
     from grader.gradebook import Gradebook
-    from grader.marking.by_rubric import WHOLE, Marking, Share, mark_one
-    from grader.marking.screen import MarkingScreen, Terminal
+    from grader.marking.given import Marking, Share
+    from grader.marking.screen import MarkingScreen
     from grader.reports.status import Unmarked
 
-    if items is not None:
-        print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
-        return
-    if comment is not None:
+    if items is None and comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if items is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError(
             "marking one after the other needs a terminal",
             fix="without one: grader mark EXERCISE --student NAME --items 1,3",
         )
-    part = WHOLE if share is None else Share.read(share)
+    part = None if share is None else Share.read(share)
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:
         marking = Marking(book, loaded, who)
-        tasks = marking.tasks(exercise, student, everything, part)
+        if items is not None:
+            print_lines(marking.mark_one(exercise, student, items, comment))
+            return
+        tasks = [one for one in marking.tasks(exercise, student, everything) if part is None or part.has(one.row)]
         if not tasks:
             typer.echo("nothing is left to mark (--all: also what is marked)")
             return
         console = Console(highlight=False, markup=False, emoji=False)
-        terminal = Terminal(typer.getchar, input, _edit, lambda file: typer.launch(str(file)))
-        screen = MarkingScreen(marking, tasks, console, terminal, anonymous)
+        screen = MarkingScreen(marking, tasks, console, _edit, anonymous)
         is_done = screen.run()
         console.clear()
         typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")
@@ -295,7 +294,7 @@ def comment(
       grader comment "Zoë Müller" gram "see einsum for a shorter way"
       grader comment 12345 tensor_ops.gram none
     """
-    from grader.marking.by_rubric import give_comment
+    from grader.marking.given import give_comment
 
     print_lines(give_comment(out, student, exercise, text, who))
 
@@ -314,7 +313,7 @@ def extend(
       grader extend "Zoë Müller" 2026-11-07 --why "was ill"
       grader extend 12345 none --why "was meant for another one"
     """
-    from grader.marking.points_and_time import give_time
+    from grader.marking.given import give_time
 
     print_lines(give_time(out, student, due, why, who))
 
@@ -496,8 +495,7 @@ def similar(
     from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
-    from grader.similar.page import write_page
-    from grader.similar.pairs import find_pairs
+    from grader.similar.pairs import find_pairs, write_page
 
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:
@@ -512,8 +510,7 @@ def similar(
 
 
 def _similar_lines(findings: "Findings") -> Iterator[str]:
-    from grader.similar.page import NOT_A_VERDICT, bounded_notes
-    from grader.similar.pairs import summary
+    from grader.similar.pairs import NOT_A_VERDICT, bounded_notes, summary
     from grader.text import one_line
 
     yield summary(findings)

@@ -134,9 +134,7 @@ def watch(
         from grader.grading.settings import GradingSettings
         from grader.grading.warm import WarmGrader
         from grader.reports.terminal import make_console
-        from grader.watch.keys import can_read_keys
         from grader.watch.loop import Watch
-        from grader.watch.screen import Screen
 
         loaded, place, names = options.work_of([name] if name else [], submission, course)
         selected = loaded.select(names)
@@ -145,12 +143,9 @@ def watch(
         if names and not scope:
             raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
         start = next((one for one in scope if [one.full_name] == selected), None)
-        console = make_console()
-        screen = Screen(loaded, console, has_keys=can_read_keys() and console.file.isatty())
-        titles = [topic.name for topic in loaded.topics if names and topic.name in topics]
         settings = GradingSettings(devices=devices, pictures=pictured(loaded))
         with contextlib.closing(WarmGrader(loaded, settings, first=worker)) as grader:
-            return Watch(loaded, place, scope, grader, screen, start, titles).run()
+            return Watch(loaded, place, scope, grader, make_console()).run(start)
 
 
 @app.command()

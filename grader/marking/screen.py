@@ -3,41 +3,30 @@
 Shows submitted work as text only, cleaned and within bounds; opens it in another program only when asked to.
 """
 
-import contextlib
 import tempfile
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-import msgspec
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.syntax import Syntax
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from grader.errors import UserError
-from grader.gradebook import Comment
-from grader.marking.by_rubric import Marking, Task, text_of_comment
+from grader.marking.given import Marking, Task, text_of_comment
 from grader.reports.feedback import file_stem
 from grader.reports.status import when
 from grader.text import clean, counted, one_line, points
 
-KEYS: Final = {
-    "1-9": "give or take an item",
-    "a": "all items",
-    "Enter": "marked, next",
-    "n": "next",
-    "p": "previous",
-    "c": "comment",
-    "e": "comment in your editor",
-    "u": "not marked",
-    "Space": "more of the file",
-    "b": "back in it",
-    "o": "as a file",
-    "q": "quit",
-}
+_KEYS: Final = (
+    "1-9 give or take an item · a all items · Enter marked, next · n next · p previous · c comment"
+    " · e comment in your editor · u not marked · Space more of the file · b back in it · o as a file · q quit"
+)
 _ARROWS: Final = {"\x1b[C": "n", "\x1b[D": "p", "\x1b[B": " ", "\x1b[A": "b", "\r": "\n"}
 _VIEWED: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".pdf"})
 """Files that `o` opens with the system's own program; of others it only prints the place."""
@@ -47,44 +36,33 @@ _WIDEST: Final = 1_000
 _LINE_NUMBERS: Final = 10
 """Columns that line numbers and the space between the columns may take."""
 _SIDE_BY_SIDE: Final = 96
-"""Columns from which on the rubric is beside the work, not below it."""
+"""Columns that the work and the rubric need side by side."""
 _OTHER_ROWS: Final = 9
 """Rows of the screen that are not the work."""
 
 
-class Terminal(msgspec.Struct, frozen=True):
-    """The functions of a terminal that the loop needs.
-
-    Attributes:
-        read_key: waits for a key; raises KeyboardInterrupt at Ctrl-C, EOFError at the end of the input.
-        ask: asks for a line of text.
-        edit: opens a text in an editor, and returns the new one; None if it was not changed.
-        open: opens a file with the system's own program.
-    """
-
-    read_key: Callable[[], str]
-    ask: Callable[[str], str]
-    edit: Callable[[str], str | None]
-    open: Callable[[Path], object]
+Edit = Callable[[str], str | None]
+"""Opens a text in an editor, and returns the new one; None if it was not changed."""
 
 
 class MarkingScreen:
     """Goes through tasks, from the first one on.
 
+    Args:
+        tasks: in their order; if `anonymous`, in one that tells no names.
+        anonymous: whether no names are shown.
+
     Attributes:
         marked: how many were marked.
     """
 
-    def __init__(
-        self, marking: Marking, tasks: Sequence[Task], console: Console, terminal: Terminal, anonymous: bool = False
-    ) -> None:
-        """Takes the tasks in their order; ``anonymous``: in one that tells no names, and shows none."""
+    def __init__(self, marking: Marking, tasks: Sequence[Task], console: Console, edit: Edit, anonymous: bool) -> None:
         self.marked = 0
         self._marking = marking
         self._anonymous = anonymous
         self._tasks = sorted(tasks, key=lambda task: (task.exercise.full_name, task.row.digest)) if anonymous else tasks
         self._console = console
-        self._terminal = terminal
+        self._edit = edit
         self._at = 0
         self._from_line = self._next_page = 0
         self._message = ""
@@ -92,12 +70,11 @@ class MarkingScreen:
 
     def run(self) -> bool:
         """Whether it ended because all was marked, not by a key."""
-        folders = tempfile.TemporaryDirectory(prefix="grader-mark-")
-        with folders as folder, contextlib.suppress(KeyboardInterrupt, EOFError):
+        with tempfile.TemporaryDirectory(prefix="grader-mark-") as folder, suppress(KeyboardInterrupt, EOFError):
             while self._at < len(self._tasks):
                 self._show()
                 self._message = ""
-                key = self._terminal.read_key()
+                key = typer.getchar()
                 key = _ARROWS.get(key, key.lower())
                 if key in ("q", "\x04"):
                     return False
@@ -109,22 +86,27 @@ class MarkingScreen:
 
     def _do(self, key: str, folder: Path) -> None:
         task = self._tasks[self._at]
+        given = self._marking.given(task)
+        everything = frozenset(range(len(task.exercise.rubric)))
         if key.isascii() and key.isdigit():
-            self._toggle(task, int(key) - 1)
+            if int(key) - 1 in everything:
+                self._marking.save(task, given ^ {int(key) - 1}, done=False)
+            else:
+                self._message = f"there is no item {key}"
         elif key == "a":
-            everything = frozenset(range(len(task.exercise.rubric)))
-            given = self._marking.given(task)
-            self._marking.save(task, frozenset() if given == everything else everything, done=False)
+            self._marking.save(task, everything if given != everything else (), done=False)
         elif key == "\n":
-            self._marking.save(task, self._marking.given(task), done=True)
+            self._marking.save(task, given, done=True)
             self.marked += 1
-            self._go(1, past_the_end=True)
+            self._at, self._from_line = self._at + 1, 0
         elif key in ("n", "p"):
-            self._go(1 if key == "n" else -1)
+            at = min(max(self._at + (1 if key == "n" else -1), 0), len(self._tasks) - 1)
+            self._message = "" if at != self._at else "there is no other one"
+            self._at, self._from_line = at, 0
         elif key in ("c", "e"):
             self._comment(task, in_editor=key == "e")
         elif key == "u":
-            self._marking.take_back(task)
+            self._marking.save(task, None, done=True)
             self._message = "not marked"
         elif key in (" ", "b"):
             self._from_line = self._next_page if key == " " else max(0, self._from_line - self._rows)
@@ -133,41 +115,23 @@ class MarkingScreen:
         else:
             self._message = "there is no such key"
 
-    def _toggle(self, task: Task, number: int) -> None:
-        if not 0 <= number < len(task.exercise.rubric):
-            self._message = f"there is no item {number + 1}"
-            return
-        self._marking.save(task, self._marking.given(task) ^ {number}, done=False)
-
-    def _go(self, step: int, *, past_the_end: bool = False) -> None:
-        last = len(self._tasks) - (0 if past_the_end else 1)
-        at = min(max(self._at + step, 0), last)
-        self._message = "" if at != self._at else "there is no other one"
-        self._at, self._from_line = at, 0
-
     def _comment(self, task: Task, *, in_editor: bool) -> None:
         before = self._comment_of(task)
         try:
-            text = self._terminal.edit(before) if in_editor else self._terminal.ask("comment (none: no comment): ")
+            text = self._edit(before) if in_editor else input("comment (none: no comment): ")
+            if text is None or not text.strip():
+                self._message = "the comment is as it was"
+                return
+            kept = text_of_comment(text)
         except (UserError, OSError) as problem:
-            self._message = str(problem)
-            return
-        if text is None or not text.strip():
-            self._message = "the comment is as it was"
-            return
-        try:
-            kept = "" if text.strip() == "none" else text_of_comment(text)
-        except UserError as problem:
             self._message = str(problem)
             return
         self._marking.comment(task, kept)
         self._comments[self._at] = kept
 
     def _comment_of(self, task: Task) -> str:
-        if self._at in self._comments:
-            return self._comments[self._at]
-        found: Comment | None = next((c for c in task.row.comments if c.exercise == task.exercise.full_name), None)
-        return found.text if found else ""
+        found = [one.text for one in task.row.comments if one.exercise == task.exercise.full_name]
+        return self._comments.get(self._at, found[0] if found else "")
 
     def _put_aside(self, task: Task, folder: Path) -> None:
         content = self._marking.content(task)
@@ -180,21 +144,19 @@ class MarkingScreen:
         file.write_bytes(content)
         self._message = f"until you quit: {file}"
         if file.suffix.lower() in _VIEWED:
-            self._terminal.open(file)
+            typer.launch(str(file))
 
     # ---------------------------------------------------------------- the screen
 
     @property
-    def _rows(self) -> int:
-        """Rows of the screen for the work."""
-        below = 0 if self._console.width >= _SIDE_BY_SIDE else 12
-        return max(5, self._console.height - _OTHER_ROWS - below)
+    def _is_wide(self) -> bool:
+        """Whether the rubric is beside the work, not below it."""
+        return self._console.width >= _SIDE_BY_SIDE
 
     @property
-    def _columns(self) -> int:
-        """Columns of the screen for the text of the work."""
-        width = self._console.width
-        return max(20, (width * 3 // 5 if width >= _SIDE_BY_SIDE else width) - _LINE_NUMBERS)
+    def _rows(self) -> int:
+        """Rows of the screen for the work."""
+        return max(5, self._console.height - _OTHER_ROWS - (0 if self._is_wide else 12))
 
     def _show(self) -> None:
         task = self._tasks[self._at]
@@ -203,17 +165,14 @@ class MarkingScreen:
         name = f" {task.exercise.full_name} · {who}{self._at + 1} of {len(self._tasks)} "
         self._console.print(Rule(Text(name, "bold"), style="dim"))
         work, rubric = self._work(task), self._rubric(task)
-        if self._console.width >= _SIDE_BY_SIDE:
-            table = Table.grid(padding=(0, 2))
-            table.add_column(ratio=3, overflow="fold")
-            table.add_column(ratio=2, overflow="fold")
-            table.add_row(work, rubric)
-            self._console.print(table)
+        if self._is_wide:
+            beside = Table.grid(Column(ratio=3, overflow="fold"), Column(ratio=2, overflow="fold"), padding=(0, 2))
+            beside.add_row(work, rubric)
+            self._console.print(beside)
         else:
-            self._console.print(work)
-            self._console.print(rubric)
+            self._console.print(work, rubric, sep="\n")
         self._console.print()
-        self._console.print(Text(" · ".join(f"{key} {what}" for key, what in KEYS.items()), "dim"))
+        self._console.print(Text(_KEYS, "dim"))
         if self._message:
             self._console.print(Text(clean(self._message), "yellow"))
 
@@ -227,62 +186,48 @@ class MarkingScreen:
             return Text(f"{file}: {counted(len(content), 'byte')}, no text: `o` shows it", "yellow")
         lines = clean(content.decode("utf-8", "replace")).split("\n")
         is_code = suffix == ".py"
-        columns = self._columns
+        width = self._console.width
+        columns = max(20, (width * 3 // 5 if self._is_wide else width) - _LINE_NUMBERS)
         if not is_code:  # a paragraph of a report may be one line
-            lines = [piece for line in lines for piece in _folded(line, columns)]
-        self._from_line = max(0, min(self._from_line, len(lines) - 1))
+            pieces = (textwrap.wrap(one, columns, drop_whitespace=False, replace_whitespace=False) for one in lines)
+            lines = [piece for of_a_line in pieces for piece in of_a_line or [""]]
+        start = self._from_line = max(0, min(self._from_line, len(lines) - 1))
         shown: list[str] = []
         rows = 0
-        for line in (line[:_WIDEST] for line in lines[self._from_line :]):
+        for line in (line[:_WIDEST] for line in lines[start:]):
             rows += max(1, len(Text(line).wrap(self._console, columns, overflow="fold")))
             if shown and rows > self._rows:
                 break
             shown.append(line)
-        self._next_page = self._from_line + len(shown)
-        end = self._from_line + len(shown)
-        part = "" if len(shown) == len(lines) else f", lines {self._from_line + 1} to {end} of {len(lines)}"
+        self._next_page = end = start + len(shown)
+        part = "" if len(shown) == len(lines) else f", lines {start + 1} to {end} of {len(lines)}"
         code = Syntax(
             "\n".join(shown),
             _LEXERS.get(suffix, "text"),
             line_numbers=is_code,
-            start_line=self._from_line + 1,
+            start_line=start + 1,
             word_wrap=True,
             background_color="default",
         )
         return Group(Text(f"{file}{part}", "dim"), code)
 
     def _rubric(self, task: Task) -> RenderableType:
-        given = self._marking.given(task)
+        given, latest = self._marking.given(task), self._marking.latest(task)
         items = task.exercise.rubric
-        lines = [
-            Text.assemble(
-                (f"{n + 1} {'[x]' if n in given else '[ ]'} ", "bold green" if n in given else "bold"),
-                f"{item.text} ",
-                (f"({item.points:g})", "dim"),
-            )
-            for n, item in enumerate(items)
-        ]
+        lines = []
+        for n, item in enumerate(items):
+            box, style = ("[x]", "bold green") if n in given else ("[ ]", "bold")
+            lines.append(Text.assemble((f"{n + 1} {box} ", style), f"{item.text} ", (f"({item.points:g})", "dim")))
+        state = "begun: Enter marks it"
+        if latest is None or latest.points is None:
+            state = "not marked yet"
+        elif latest.done:
+            state = f"marked by {one_line(latest.who, 40)}, {when(latest.made)}"
         total = points(sum(items[n].points for n in given), task.exercise.points)
-        lines += [Text(), Text(f"{total} points, {self._state(task)}", "bold")]
-        if self._is_outdated(task):
+        lines += [Text(), Text(f"{total} points, {state}", "bold")]
+        is_marked_again = latest is not None and latest.done and latest.made != (task.mark and task.mark.made)
+        if task.why_again and not is_marked_again:
             lines.append(Text(task.why_again, "yellow"))
         if comment := self._comment_of(task):
             lines += [Text(), Text(clean(comment), "italic")]
         return Group(*lines)
-
-    def _state(self, task: Task) -> str:
-        latest = self._marking.latest(task)
-        if latest is None or latest.points is None:
-            return "not marked yet"
-        return f"marked by {one_line(latest.who, 40)}, {when(latest.made)}" if latest.done else "begun: Enter marks it"
-
-    def _is_outdated(self, task: Task) -> bool:
-        latest = self._marking.latest(task)
-        return bool(task.why_again) and (
-            latest is None or not latest.done or latest.made == (task.mark and task.mark.made)
-        )
-
-
-def _folded(line: str, columns: int) -> list[str]:
-    """A line in pieces of at most `columns` characters."""
-    return textwrap.wrap(line, columns, drop_whitespace=False, replace_whitespace=False) or [""]

@@ -32,16 +32,16 @@ def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], o
         wanted: topics whose file must be there, even if nothing of it is defined.
         others: where topics that are not in the notebook are taken from.
     """
-    module = _module(cells)
-    needed = _without_the_rest(module)
-    topics = {*_topics_in(module, course), *wanted}
+    needed = _without_the_rest(_module(cells))
+    topics = {*defined_topics(cells, course), *wanted}
     files = {f"{topic}.py": needed + _script(course, topic) for topic in topics}
     return Submission(_NAME, {**(others.files if others else {}), **files})
 
 
 def defined_topics(cells: Sequence[str], course: Course) -> list[str]:
     """The topics of which cells define an exercise."""
-    return _topics_in(_module(cells), course)
+    defined = topics_of(course).defined(_module(cells))
+    return [topic.name for topic in course.topics if topic.name in defined]
 
 
 def _module(cells: Sequence[str]) -> bytes:
@@ -55,11 +55,6 @@ def _module(cells: Sequence[str]) -> bytes:
         seen.add(source)
         kept.append({"cell_type": "code", "source": "" if is_left_out else source})
     return module_of(json.dumps({"nbformat": 4, "cells": kept[::-1]}).encode(), RUNNING)[0] or b""
-
-
-def _topics_in(module: bytes, course: Course) -> list[str]:
-    defined = topics_of(course).defined(module)
-    return [topic.name for topic in course.topics if topic.name in defined]
 
 
 def _script(course: Course, topic: str) -> bytes:

@@ -1,7 +1,8 @@
 """`check`, `hint` and `show` of a notebook, and what its kernel keeps between them: a warm worker, cards, hint levels.
 
 Everything is graded in another process, in the sandbox; that one imports torch, this one never does. Ends the worker
-with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells.
+with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells. A card says what the
+feedback page says (`reports/html_feedback.py`); its template escapes everything.
 """
 
 from __future__ import annotations
@@ -9,29 +10,40 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import io
 import queue
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import jinja2
+from rich.console import Console
 
 from grader.course import Course, pictured
 from grader.course.home import Home, LastCheck
 from grader.errors import UserError
+from grader.gradebook import Row
 from grader.grading.graders import Graded
 from grader.grading.settings import GradingSettings, topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
-from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.machine import resolve_devices
-from grader.notebook.card import Card, hint_html, pictures_html, pictures_text, waiting_html
 from grader.notebook.cells import defined_topics, submission_of
-from grader.reports.states import state_of
+from grader.reports.check_report import CheckReport
+from grader.reports.drawing import print_picture
+from grader.reports.entries import Entry
+from grader.reports.html import environment_of
+from grader.reports.html_feedback import feedback_page
+from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise, state_of
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted
 
 Named = str | Callable[..., object]
 """The name of a topic or an exercise; or an exercise's function or class itself."""
 _KEPT_CARDS: Final = 50
+_PAGE_BYTES: Final = 200_000
+_COLUMNS: Final = 100
 
 
 class NotebookError(UserError):
@@ -64,7 +76,16 @@ def check(*names: Named) -> SubmissionResult:
     Raises:
         NotebookError: there is no such name, or nothing to grade, or no notebook.
     """
-    return _desk().check([_name_of(one) for one in names])
+    desk = _desk()
+    exercises = desk.exercises(names)
+    graded = desk.grade(exercises)
+    result = graded.result
+    if desk.home is not None:
+        desk.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
+    card = Card(graded, desk.course, exercises[0] if len(exercises) == 1 else "")
+    desk.cards.append((result, card, desk.cell))
+    desk.output.show(card.html(), card.text())
+    return result
 
 
 def show(*names: Named) -> None:
@@ -76,7 +97,18 @@ def show(*names: Named) -> None:
     Raises:
         NotebookError: there is no such name, there are no pictures of it, or it has not passed.
     """
-    _desk().show([_name_of(one) for one in names])
+    desk = _desk()
+    known = pictured(desk.course)
+    exercises = [name for name in desk.exercises(names) if name in known]
+    if not exercises:
+        raise NotebookError("there are no pictures of that", f"these have some: {', '.join(known)}")
+    results = [one for one in desk.grade(exercises).result.exercises if one.name in exercises]
+    shown = [one for one in results if one.pictures]
+    if not shown:
+        desk.output.show("", "")
+        first = results[0].name
+        raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
+    desk.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
 
 
 def hint(name: Named, level: int | None = None) -> None:
@@ -89,12 +121,20 @@ def hint(name: Named, level: int | None = None) -> None:
     Raises:
         NotebookError: there is no such exercise or level.
     """
-    _desk().hint(_name_of(name), level)
-
-
-def _name_of(given: Named) -> str:
-    """The name to look for; of a function, its own, whatever else it is."""
-    return given if isinstance(given, str) else str(getattr(given, "__name__", given))
+    desk = _desk()
+    names = desk.exercises([name])
+    if len(names) != 1:
+        raise NotebookError(f"`{name}` is a topic", f'name one exercise, for example: hint("{names[0]}")')
+    exercise = desk.course.exercise(names[0])
+    count = len(exercise.hints)
+    if not count:
+        raise NotebookError(f"{names[0]} has no hints")
+    wanted = level or min(desk.levels.get(names[0], 0) + 1, count)
+    if not 1 <= wanted <= count:
+        raise NotebookError(f"{names[0]} has no level {wanted}", f"levels go from 1 to {count}")
+    desk.levels[names[0]] = wanted
+    text = exercise.hints[wanted - 1]
+    _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
 
 @functools.cache
@@ -104,6 +144,13 @@ def _desk() -> NotebookDesk:
 
 class NotebookDesk:
     """What the kernel keeps.
+
+    Attributes:
+        home: the folder that the notebook is in, if `grader init` made it.
+        course: the course of that folder, or the shipped one.
+        output: the output of the cell that is checked.
+        levels: the level of the last hint, by exercise.
+        cards: the last results, their cards, and the number of the cell that showed each.
 
     Raises:
         NotebookError: Python runs here without a notebook.
@@ -118,56 +165,20 @@ class NotebookDesk:
             self._shell = None
         if self._shell is None:
             raise NotebookError("there is no notebook here", "in a terminal, use: grader check")
-        self._home = Home.find()
-        self._course = Course.load(self._home.course if self._home else None)
+        self.home = Home.find()
+        self.course = Course.load(self.home.course if self.home else None)
         self._grader: WarmGrader | None = None
-        self._handle = _Handle()
-        self._levels: dict[str, int] = {}
-        self._cards: dict[int, tuple[SubmissionResult, Card, int]] = {}
+        self.output = _Output()
+        self.levels: dict[str, int] = {}
+        self.cards: deque[tuple[SubmissionResult, Card, int]] = deque(maxlen=_KEPT_CARDS)
         formatter = self._shell.display_formatter.ipython_display_formatter
         formatter.for_type(SubmissionResult, self._display_result)
         atexit.register(self.close)
 
-    def check(self, names: Sequence[str]) -> SubmissionResult:
-        """See `grader.notebook.desk.check`."""
-        exercises = self._exercises(names)
-        graded = self._grade(exercises)
-        result = graded.result
-        if self._home is not None:
-            self._home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
-        card = Card(graded, self._course, exercises[0] if len(exercises) == 1 else "")
-        self._cards[id(result)] = (result, card, self._shell.execution_count)
-        while len(self._cards) > _KEPT_CARDS:
-            del self._cards[next(iter(self._cards))]
-        self._handle.show(card.html(), card.text())
-        return result
-
-    def show(self, names: Sequence[str]) -> None:
-        """See `grader.notebook.desk.show`."""
-        known = pictured(self._course)
-        exercises = [name for name in self._exercises(names) if name in known]
-        if not exercises:
-            raise NotebookError("there are no pictures of that", f"these have some: {', '.join(known)}")
-        results = [one for one in self._grade(exercises).result.exercises if one.name in exercises]
-        shown = [one for one in results if one.pictures]
-        if not shown:
-            self._handle.show("", "")
-            first = results[0].name
-            raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
-        self._handle.show(pictures_html(shown), pictures_text(shown))
-
-    def hint(self, name: str, level: int | None) -> None:
-        """See `grader.notebook.desk.hint`."""
-        exercise = self._course.exercise(self._one(name))
-        count = len(exercise.hints)
-        if not count:
-            raise NotebookError(f"{exercise.full_name} has no hints")
-        wanted = level or min(self._levels.get(exercise.full_name, 0) + 1, count)
-        if not 1 <= wanted <= count:
-            raise NotebookError(f"{exercise.full_name} has no level {wanted}", f"levels go from 1 to {count}")
-        self._levels[exercise.full_name] = wanted
-        text = exercise.hints[wanted - 1]
-        _Handle().show(hint_html(exercise.full_name, wanted, count, text), text)
+    @property
+    def cell(self) -> int:
+        """The number of the cell that runs now."""
+        return int(self._shell.execution_count)
 
     def close(self) -> None:
         """Ends the worker."""
@@ -175,97 +186,147 @@ class NotebookDesk:
             self._grader.close()
             self._grader = None
 
-    # ---------------------------------------------------------------- what is graded
-
     def _cells(self) -> list[str]:
         return [str(source) for source in self._shell.history_manager.input_hist_raw[1:]]
 
-    def _exercises(self, names: Sequence[str]) -> list[str]:
-        if names:
-            return self._select(names)
-        topics = defined_topics(self._cells(), self._course)
-        if not topics:
+    def exercises(self, given: Sequence[Named]) -> list[str]:
+        """The full names of the exercises that are meant; without names, those of the topics that cells define."""
+        names = [one if isinstance(one, str) else str(getattr(one, "__name__", one)) for one in given]
+        chosen = names or defined_topics(self._cells(), self.course)
+        if not chosen:
             raise NotebookError("no cell has defined an exercise yet", "run the cells with your functions first")
-        return self._select(topics)
-
-    def _select(self, names: Sequence[str]) -> list[str]:
         try:
-            return self._course.select(names)
+            return self.course.select(chosen)
         except UserError as error:
             raise NotebookError(str(error), error.fix) from None
 
-    def _one(self, name: str) -> str:
-        found = self._select([name])
-        if len(found) != 1:
-            raise NotebookError(f"`{name}` is a topic", f'name one exercise, for example: hint("{found[0]}")')
-        return found[0]
-
-    def _folder(self) -> Submission | None:
-        """The work in the folder that the notebook is in, for topics that are not in the notebook itself."""
-        if self._home is None:
-            return None
-        with contextlib.suppress(UserError, OSError):
-            return open_submission(self._home.folder, topics_of(self._course)).read()
-        return None
-
-    def _grade(self, exercises: list[str]) -> Graded:
+    def grade(self, exercises: list[str]) -> Graded:
         """Grades what the cells define, and shows meanwhile how far it is.
+
+        Topics that are not in the notebook are taken from the folder that it is in.
 
         Raises:
             CheckInterrupted: the kernel was interrupted.
         """
+        others = None
+        if self.home is not None:
+            with contextlib.suppress(UserError, OSError):
+                others = open_submission(self.home.folder, topics_of(self.course)).read()
         topics = {name.partition(".")[0] for name in exercises}
-        submission = submission_of(self._cells(), self._course, topics, self._folder())
+        submission = submission_of(self._cells(), self.course, topics, others)
         events = _Events()
-        self._handle = _Handle()
-        doing = "starting the grader (importing torch)" if self._grader is None else "checking"
+        self.output = _Output()
+        doing = "checking"
         if self._grader is None:
-            settings = GradingSettings(devices=resolve_devices("auto"), pictures=pictured(self._course))
-            self._grader = WarmGrader(self._course, settings)
-        count, known = len(self._course.with_needs(exercises)), 0
-        self._handle.show(waiting_html(doing, 0, count), doing)
+            doing = "starting the grader (importing torch)"
+            settings = GradingSettings(devices=resolve_devices("auto"), pictures=pictured(self.course))
+            self._grader = WarmGrader(self.course, settings)
+        count, known = len(self.course.with_needs(exercises)), 0
+
+        def show_progress(doing: str) -> None:
+            self.output.show(_html_of("waiting", doing=doing, done=known, count=count), doing)
+
+        show_progress(doing)
         future = self._grader.submit(submission, exercises, events)
-        future.add_done_callback(lambda done: events.queue.put(None))
+        future.add_done_callback(lambda done: events.put(None))
         try:
-            while (event := events.queue.get()) is not None:
+            while (event := events.get()) is not None:
                 if isinstance(event, Place):
                     doing = f"checking {event.exercise or event.topic}"
                 else:
                     known += 1
-                self._handle.show(waiting_html(doing, known, count), doing)
+                show_progress(doing)
             return future.result()
         except KeyboardInterrupt:
             self._grader.stop()
             text = f"{counted(known, 'exercise')} checked"
-            self._handle.show(waiting_html(f"stopped: {text}", known, count), f"stopped: {text}")
+            show_progress(f"stopped: {text}")
             raise CheckInterrupted(text) from None
 
     def _display_result(self, result: SubmissionResult) -> None:
         """Shows a result that a cell ends with, unless that very cell has shown it already."""
-        found = self._cards.get(id(result))
+        found = next((kept for kept in self.cards if kept[0] is result), None)
         if found is None:
             print(repr(result))
-            return
-        _, card, number = found
-        if number != self._shell.execution_count:
-            _Handle().show(card.html(), card.text())
+        elif found[2] != self.cell:
+            _Output().show(found[1].html(), found[1].text())
 
 
-class _Events:
-    """What is known while a submission is graded; the thread that asked takes it from the queue."""
+class Card(NamedTuple):
+    """What is shown of a result, in the two forms that notebooks choose from.
 
-    def __init__(self) -> None:
-        self.queue: queue.SimpleQueue[Place | ExerciseResult | None] = queue.SimpleQueue()
+    Attributes:
+        wanted: the exercise that was asked for; empty if several were.
+    """
+
+    graded: Graded
+    course: Course
+    wanted: str = ""
+
+    def html(self) -> str:
+        """The card."""
+        result = self.graded.result
+        entry = Entry(Row(result, self.graded.digest, self.graded.seconds))
+        page = feedback_page(entry, self.course, _PAGE_BYTES)
+        unwritten = [one.name for one in result.exercises if is_unwritten(one)]
+        first = next_exercise(result.exercises)
+        opened = self.wanted or (first.name if first and first.name not in unwritten else "")
+        programs = [one.name for one in result.exercises if is_program_with_its_bug(one) and one.name != opened]
+        names = {"wanted": self.wanted, "unwritten": unwritten, "programs": programs, "opened": opened}
+        return _html_of("card", page=page, **names)
+
+    def text(self) -> str:
+        """The same for a place without HTML, as `grader check` prints it."""
+        console = _plain_console()
+        CheckReport(self.course, console).end(self.graded.result)
+        return f"{console.export_text().strip()}\n\n{_pictures_text(self.graded.result.exercises)}".strip()
+
+
+def _plain_console() -> Console:
+    """A console that keeps the plain text that is printed on it."""
+    return Console(
+        file=io.StringIO(),
+        record=True,
+        width=_COLUMNS,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_jupyter=False,  # a notebook would show each line as an output of its own
+        force_terminal=False,
+    )
+
+
+def _pictures_text(exercises: Sequence[ExerciseResult]) -> str:
+    """The pictures of these exercises, which have passed, for a place without HTML."""
+    console = _plain_console()
+    for picture in (one for exercise in exercises for one in exercise.pictures):
+        print_picture(picture, console)
+    return console.export_text().strip()
+
+
+def _html_of(template: str, **values: object) -> str:
+    """The HTML of a template, by its name without the suffix."""
+    return _environment().get_template(f"{template}.html").render(values)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = environment_of("grader.notebook")
+    environment.filters["topic"] = lambda name: name.partition(".")[0]
+    return environment
+
+
+class _Events(queue.SimpleQueue[Place | ExerciseResult | None]):
+    """The news of a submission while it is graded; the thread that asked takes them from this queue."""
 
     def began(self, place: Place) -> None:
-        if not place.check:
-            self.queue.put(place)
+        self.put(place)
 
     def known(self, exercise: ExerciseResult) -> None:
-        self.queue.put(exercise)
+        self.put(exercise)
 
 
-class _Handle:
+class _Output:
     """One output below a cell, which is replaced by what is shown later."""
 
     def __init__(self) -> None:

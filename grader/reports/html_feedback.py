@@ -27,7 +27,6 @@ _WIDTH = 160
 _MOST_READ = 4 * _WIDTH
 """Characters of a line that are read: escape sequences may take some of them."""
 _CONTEXT = 3
-_MOST_LINES = 60
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -239,13 +238,16 @@ class _Maker:
         return replace(part, code=code)
 
 
-def excerpt(files: Mapping[str, bytes], exercise: str, marks: Collection[tuple[str, int]]) -> list[Excerpt]:
+def excerpt(
+    files: Mapping[str, bytes], exercise: str, marks: Collection[tuple[str, int]], most: int = 60
+) -> list[Excerpt]:
     """The definition of an exercise, without docstrings, and the lines around marked lines elsewhere.
 
     Args:
         files: the submission's files, by path.
         exercise: its full name.
         marks: file and line number of the lines to mark.
+        most: the most lines of one excerpt.
     """
     found = []
     topic, _, name = exercise.partition(".")
@@ -257,12 +259,12 @@ def excerpt(files: Mapping[str, bytes], exercise: str, marks: Collection[tuple[s
     if start:
         left_out = docstrings(lines[own], start, end)
         numbers = [number for number in range(start, end + 1) if number not in left_out]
-        found.append(_shown(own, files[own], numbers, elsewhere[own]))
+        found.append(_shown(own, files[own], numbers, elsewhere[own], most))
         elsewhere[own] = [number for number in elsewhere[own] if not start <= number <= end]
     for path in dict.fromkeys(path for path, _ in marks if elsewhere.get(path)):
         near = {n for mark in elsewhere[path] for n in range(mark - _CONTEXT, mark + _CONTEXT + 1)}
         around = sorted(near & set(range(1, len(lines[path]) + 1)))
-        found.append(_shown(path, files[path], around, elsewhere[path]))
+        found.append(_shown(path, files[path], around, elsewhere[path], most))
     return found
 
 
@@ -273,17 +275,17 @@ def whole(file: str, content: bytes) -> Excerpt:
     return Excerpt(clean(file), tuple(Line(number, _narrow(line)) for number, line in enumerate(lines, start=1)))
 
 
-def _shown(file: str, content: bytes, numbers: list[int], marked: Collection[int]) -> Excerpt:
+def _shown(file: str, content: bytes, numbers: list[int], marked: Collection[int], most: int) -> Excerpt:
     """Lines of a file; if it was made of a notebook, each cell begins with its name, and its lines at 1.
 
     Of very many lines, it shows the first, or those around the first marked one if that would be cut off.
     """
     lines, cells = lines_in(content), Cells(content)
     at = next((index for index, number in enumerate(numbers) if number in marked), 0)
-    first = max(0, at - _MOST_LINES // 2) if at >= _MOST_LINES else 0
+    first = max(0, at - most // 2) if at >= most else 0
     shown: list[Line] = []
     last, cell = 0, 0
-    for number in numbers[first : first + _MOST_LINES]:
+    for number in numbers[first : first + most]:
         here, in_cell = cells.find(number) if cells else (0, number)
         if here != cell:
             shown.append(Line(0, cells.named(here)))

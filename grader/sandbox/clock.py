@@ -3,6 +3,7 @@
 Nor is time that the grader waited before it could ask or read on, or that the machine itself did not run.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -23,23 +24,20 @@ _NEARLY: Final = 0.005
 
 
 class Effort(NamedTuple):
-    """The work of some processes up to now, all together (s)."""
+    """The work of some processes up to now, and how long they waited for a processor, all together (s)."""
 
     worked: float = 0.0
     waited: float = 0.0
-    """For their turn on a processor."""
 
 
 def lost_seconds() -> float:
     """For how long this thread has waited for a processor, and a virtual machine for its host's; 0 where none says."""
-    try:
+    with contextlib.suppress(OSError, IndexError, ValueError):
         with open("/proc/thread-self/schedstat", "rb", buffering=0) as counted:
             waited = int(counted.read(100).split()[1]) / 1e9
         with open("/proc/stat", "rb", buffering=0) as times:
-            stolen = int(times.read(200).split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return 0.0
-    return waited + stolen
+            return waited + int(times.read(200).split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 class Deadline:
@@ -53,37 +51,31 @@ class Deadline:
         seconds: the limit.
         effort: gives the work of the processes since they began.
         paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
-        lost: gives the time that nobody could use (s), since any moment.
+
+    Attributes:
+        seconds: the limit, with all that was allowed since.
+        at: when it is over, on the monotonic clock, as far as it is known now.
     """
 
     def __init__(
-        self,
-        seconds: float,
-        effort: Callable[[], Effort] = Effort,
-        paused: Callable[[], float] = lambda: 0.0,
-        lost: Callable[[], float] = lost_seconds,
+        self, seconds: float, effort: Callable[[], Effort] = Effort, paused: Callable[[], float] = lambda: 0.0
     ) -> None:
-        self._begin = time.monotonic()
         self.seconds = seconds
-        """The limit, with all that was allowed since."""
         self._effort = effort
-        self._worked_before: float | None = None
-        self._counted = self._waited_before = 0.0
-        self._looked = self._begin
         self._paused = paused
-        self._paused_before = paused()
-        self._lost = lost
-        self._lost_before = lost()
-        self.at = self._begin + seconds
-        """On the monotonic clock, as far as it is known now."""
+        self._looked = time.monotonic()
+        self._begin = self._looked - paused()
+        self._worked_before: float | None = None
+        self._waited_before = lost_seconds()
+        self._counted = 0.0
+        self.at = self._looked + seconds
 
     def left(self) -> float:
         """Seconds until then; what was waited is looked up only when they seem to be over."""
         now = time.monotonic()
         if now >= self.at - _NEARLY:
-            begin = self._begin + self._paused() - self._paused_before
-            again = max(begin + self.seconds, now + max(_AGAIN * self.seconds, 2 * _NEARLY))
-            self.at = min(begin + min(self.seconds + self._waited(now), CAP * self.seconds), again)
+            again = now + max(_AGAIN * self.seconds, 2 * _NEARLY)
+            self.at = min(self._end(now), max(self._begin + self._paused() + self.seconds, again))
         return max(self.at - now - _NEARLY, 0.0)
 
     def own_left(self, enough: float) -> float:
@@ -93,21 +85,20 @@ class Deadline:
         """
         now = time.monotonic()
         if self.at - now < enough:
-            begin = self._begin + self._paused() - self._paused_before
-            self.at = max(self.at, begin + min(self.seconds + self._waited(now), CAP * self.seconds))
+            self.at = max(self.at, self._end(now))
         return max(self.at - now, 0.0)
 
-    def _waited(self, now: float) -> float:
-        """The part of the time that they waited which counts; 0 once they have worked enough."""
+    def _end(self, now: float) -> float:
+        """When the time is over, with the part of what they waited that counts: none once they have worked enough."""
         worked, waited = self._effort()
         if self._worked_before is None:
             self._worked_before = worked
         # No more than the time that has passed: the first look also sees what they waited before this limit began.
-        lost = self._lost()
-        kept = waited - self._waited_before + lost - self._lost_before
-        self._counted += max(0.0, min(kept, now - self._looked))
-        self._waited_before, self._lost_before, self._looked = waited, lost, now
-        return 0.0 if worked - self._worked_before >= MORE_WORK * self.seconds else self._counted
+        waited += lost_seconds()
+        self._counted += max(0.0, min(waited - self._waited_before, now - self._looked))
+        self._waited_before, self._looked = waited, now
+        counted = 0.0 if worked - self._worked_before >= MORE_WORK * self.seconds else self._counted
+        return self._begin + self._paused() + min(self.seconds + counted, CAP * self.seconds)
 
     def is_over(self) -> bool:
         """Whether no time is left."""
@@ -115,6 +106,6 @@ class Deadline:
 
     def allow(self, seconds: float) -> None:
         """Lets it take so long from now, if it has less."""
-        paused = self._paused() - self._paused_before
-        self.seconds = max(self.seconds, time.monotonic() - self._begin - paused + seconds)
-        self.at = max(self.at, self._begin + paused + self.seconds)
+        begin = self._begin + self._paused()
+        self.seconds = max(self.seconds, time.monotonic() - begin + seconds)
+        self.at = max(self.at, begin + self.seconds)

@@ -12,110 +12,71 @@ import sys
 from typing import Any, Final
 
 LINUX: Final = sys.platform == "linux"
-MACHINE: Final = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+MACHINE: Final = platform.machine()
 SUPPORTED: Final = LINUX and MACHINE in ("x86_64", "aarch64") and sys.maxsize > 2**32
 
-CLONE_NEWNS: Final = 0x00020000
-CLONE_NEWIPC: Final = 0x08000000
-CLONE_NEWUSER: Final = 0x10000000
-CLONE_NEWPID: Final = 0x20000000
-CLONE_NEWNET: Final = 0x40000000
-CLONE_NEW_ANY: Final = 0x7E020000
-
-MS_RDONLY: Final = 1
-MS_NOSUID: Final = 2
-MS_NODEV: Final = 4
-MS_NOEXEC: Final = 8
-MS_BIND: Final = 4096
-MS_REC: Final = 16384
-MS_PRIVATE: Final = 1 << 18
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
+CLONE_NEWPID, CLONE_NEWNET, CLONE_NEW_ANY = 0x20000000, 0x40000000, 0x7E020000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 18
 MNT_DETACH: Final = 2
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 36, 38, 47, 4
 
-PR_SET_PDEATHSIG: Final = 1
-PR_SET_DUMPABLE: Final = 4
-PR_SET_SECCOMP: Final = 22
-PR_CAPBSET_DROP: Final = 24
-PR_SET_CHILD_SUBREAPER: Final = 36
-PR_SET_NO_NEW_PRIVS: Final = 38
-PR_CAP_AMBIENT: Final = 47
-PR_CAP_AMBIENT_CLEAR_ALL: Final = 4
-
-_NUMBERS: Final[dict[str, dict[str, int]]] = {
-    "x86_64": {"pivot_root": 155, "capset": 126},
-    "aarch64": {"pivot_root": 41, "capset": 91},
+_NUMBERS: Final = {
+    **({"pivot_root": 155, "capset": 126} if MACHINE == "x86_64" else {"pivot_root": 41, "capset": 91}),
+    **{"close_range": 436, "mount_setattr": 442},
+    **{"landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446},
 }
-_NUMBERS_EVERYWHERE: Final = {
-    "close_range": 436,
-    "mount_setattr": 442,
-    "landlock_create_ruleset": 444,
-    "landlock_add_rule": 445,
-    "landlock_restrict_self": 446,
-}
-
-_libc: Any = ctypes.CDLL(None, use_errno=True) if LINUX else None
+"""System calls that the C library has no function for."""
+_LIBC: Any = ctypes.CDLL(None, use_errno=True) if LINUX else None
 
 
-def _checked(result: int, what: str) -> int:
+def call(function: str, *arguments: Any, doing: str = "") -> int:
+    """Calls a function of the C library: ints go as longs, text as bytes, bytes and pointers as they are.
+
+    Args:
+        doing: what an error is about; the function's name if empty.
+    """
+    words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    result = int(_LIBC[function](*(os.fsencode(one) if isinstance(one, str) else one for one in words)))
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
+        raise OSError(code, f"{doing or function}: {os.strerror(code)}")
     return result
 
 
 def syscall(name: str, *arguments: Any) -> int:
-    """A system call by name; ints go as longs, bytes and pointers as they are."""
-    number = _NUMBERS.get(MACHINE, {}).get(name, _NUMBERS_EVERYWHERE.get(name, -1))
-    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _checked(int(_libc.syscall(ctypes.c_long(number), *words)), name)
+    """A system call by name; arguments as for `call`."""
+    return call("syscall", _NUMBERS[name], *arguments, doing=name)
 
 
 def prctl(option: int, first: Any = 0, second: Any = 0) -> int:
     """``prctl(2)`` with up to two arguments after the option."""
-    words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in (first, second, 0, 0)]
-    return _checked(int(_libc.prctl(option, *words)), f"prctl({option})")
+    return call("prctl", option, first, second, 0, 0, doing=f"prctl({option})")
 
 
 def unshare(flags: int) -> None:
     """Moves this process into new namespaces, given as ``CLONE_NEW...`` flags."""
-    _checked(int(_libc.unshare(flags)), f"unshare({flags:#x})")
-
-
-def setns(fd: int, kind: int) -> None:
-    """Moves this process into the namespace of a descriptor; `kind` is its ``CLONE_NEW...`` flag."""
-    _checked(int(_libc.setns(fd, kind)), "setns")
+    call("unshare", flags)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     """``mount(2)``: `kind` is the type of file system, `data` its options."""
-    result = _libc.mount(
-        os.fsencode(source),
-        os.fsencode(target),
-        kind.encode() if kind else None,
-        ctypes.c_ulong(flags),
-        data.encode() if data else None,
-    )
-    _checked(int(result), f"mount {target}")
-
-
-def detach_mount(target: str) -> None:
-    """Unmounts `target` as soon as nothing uses it."""
-    _checked(int(_libc.umount2(os.fsencode(target), MNT_DETACH)), f"umount {target}")
+    call("mount", source, target, kind, flags, data, doing=f"mount {target}")
 
 
 def make_read_only(target: str) -> None:
     """Makes the whole mount tree at `target` read-only, and its set-uid bits without effect (Linux 5.12)."""
     attributes = (ctypes.c_uint64 * 4)(1 | 2, 0, 0, 0)  # set MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID
     at_fdcwd, at_recursive = -100, 0x8000
-    syscall("mount_setattr", at_fdcwd, os.fsencode(target), at_recursive, ctypes.byref(attributes), 32)
+    syscall("mount_setattr", at_fdcwd, target, at_recursive, ctypes.byref(attributes), 32)
 
 
 def drop_capability_bounds() -> None:
     """From now on no program can gain a capability. Must run before the user id changes, which takes away the right."""
-    for capability in range(64):
-        try:
+    with contextlib.suppress(OSError):  # no more capabilities, or no right to drop this one: no_new_privs covers that
+        for capability in range(64):
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # no more capabilities, or no right to drop this one: no_new_privs covers that
-            break
 
 
 def drop_capabilities() -> None:
@@ -123,8 +84,7 @@ def drop_capabilities() -> None:
     with contextlib.suppress(OSError):  # kernels without ambient capabilities have none to clear
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    syscall("capset", ctypes.byref(header), ctypes.byref(nothing))
+    syscall("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))  # six words: no capability
 
 
 def die_with_parent() -> None:
@@ -140,7 +100,7 @@ def close_all_but(keep: set[int]) -> None:
         if fd > low:
             try:
                 syscall("close_range", low, fd - 1, 0)
-            except (OSError, AttributeError):  # before Linux 5.9, or another system
+            except (OSError, TypeError):  # before Linux 5.9, or another system, whose library is not loaded
                 os.closerange(low, min(fd, 65536))
         low = fd + 1
 

@@ -5,6 +5,7 @@ Must never raise a limit: it only lowers those of the host process.
 
 import contextlib
 import math
+from pathlib import Path
 
 import msgspec
 
@@ -36,23 +37,26 @@ class Limits(msgspec.Struct, frozen=True):
     Times are seconds that the submission works, sleeps or waits. If it waits for a processor because the machine is
     busy, that does not count.
 
+    Attributes:
+        check_seconds: the longest that one check may take (s).
+        topic_seconds: the longest that a topic may take in all, with its imports and second runs (s); also each
+            process's CPU time, plus 5 s.
+        memory_bytes: memory that a submission may add to what the warm host already holds (bytes).
+        processes: processes and threads of the submission alive at the same time.
+        file_bytes: the largest file, and all files in the work folder together (bytes); the same again for shared
+            memory.
+        print_bytes: how much of what the submission prints is kept (bytes).
+
     Raises:
         InvalidLimit: a value is out of its range.
     """
 
     check_seconds: float = 10.0
-    """The longest that one check may take (s)."""
     topic_seconds: float = 60.0
-    """The longest that a topic may take in all, with its imports and second runs (s); also each process's CPU time,
-    plus 5 s."""
     memory_bytes: int = 2 << 30
-    """Memory that a submission may add to what the warm host already holds (bytes)."""
     processes: int = 64
-    """Processes and threads of the submission alive at the same time."""
     file_bytes: int = 16 << 20
-    """The largest file, and all files in the work folder together (bytes); the same again for shared memory."""
     print_bytes: int = 64 << 10
-    """How much of what the submission prints is kept (bytes)."""
 
     def __post_init__(self) -> None:
         for name in ("check_seconds", "topic_seconds"):
@@ -82,34 +86,20 @@ def apply(limits: Limits, *, gpus: bool = False) -> None:
     Raises:
         OSError, ValueError: the system refused a limit.
     """
-    data, size = _own_sizes()
-    cpu = math.ceil(limits.topic_seconds) + CPU_GRACE_SECONDS
+    size, *_, data, _ = (int(pages) * resource.getpagesize() for pages in Path("/proc/self/statm").read_text().split())
     wanted = {
-        "RLIMIT_DATA": data + limits.memory_bytes + (CUDA_BYTES if gpus else 0),
-        "RLIMIT_AS": size + 2 * limits.memory_bytes + ADDRESS_SPACE_SLACK_BYTES,
-        "RLIMIT_NPROC": limits.processes,
-        "RLIMIT_FSIZE": limits.file_bytes,
-        "RLIMIT_NOFILE": OPEN_FILES,
-        "RLIMIT_CORE": 0,
-        "RLIMIT_CPU": cpu,
-        "RLIMIT_MSGQUEUE": 0,
+        resource.RLIMIT_DATA: data + limits.memory_bytes + (CUDA_BYTES if gpus else 0),
+        resource.RLIMIT_AS: size + 2 * limits.memory_bytes + ADDRESS_SPACE_SLACK_BYTES,
+        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: math.ceil(limits.topic_seconds) + CPU_GRACE_SECONDS,
+        resource.RLIMIT_MSGQUEUE: 0,
     }
     if gpus:
-        del wanted["RLIMIT_AS"]
-    for name, value in wanted.items():
-        kind = getattr(resource, name, None)
-        if kind is None:
-            continue
+        del wanted[resource.RLIMIT_AS]
+    for kind, value in wanted.items():
         _, hard = resource.getrlimit(kind)
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (bound, bound))
-
-
-def _own_sizes() -> tuple[int, int]:
-    found = {"VmData": 0, "VmSize": 0}
-    with open("/proc/self/status", encoding="utf-8", errors="replace") as status:
-        for line in status:
-            name, _, rest = line.partition(":")
-            if name in found:
-                found[name] = int(rest.split()[0]) * 1024
-    return found["VmData"], found["VmSize"]

@@ -1,48 +1,60 @@
-"""Finds, measures and ends the processes below a student process. Runs in the host, or in the judge where is none.
+"""Finds, measures and ends the processes below a student process. Runs in the host, or in the judge if there is none.
 
-It reads Linux's /proc; on other systems `any_system.py` asks psutil. Must never signal a process outside the tree that
-it was given.
+It reads Linux's /proc; on other systems it asks psutil, which is imported when needed. Must never signal a process
+outside the tree that it was given. A process that is not there, or may not be looked at, counts nothing.
 """
 
 import contextlib
+import importlib.util
 import os
 import signal
+import socket
+import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
 
-from grader.sandbox import any_system
 from grader.sandbox.clock import Effort
 
+T = TypeVar("T")
 
-def _has_proc() -> bool:
-    try:
-        return bool(os.listdir("/proc/self/task"))
-    except OSError:
-        return False
-
-
-HAS_PROC: Final = _has_proc()
+HAS_PROC: Final = os.path.isdir("/proc/self/task")
 """Whether the system has /proc as Linux has it."""
 _END_SECONDS = 20.0
 """How long processes that are killed may take to end, on a busy machine too."""
 _PAUSE_SECONDS = 0.002
+_SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead")
+"""As psutil calls them."""
+
+
+def why_not_forked() -> str:
+    """The first thing that forked processes in a sandbox need and this system has not, found by trying; empty if none.
+
+    macOS counts as a system that cannot fork: there, libraries that torch uses end a process that was forked.
+    """
+    if sys.platform == "darwin":
+        return "on macOS, a process that has loaded torch cannot be forked safely"
+    for module, name in (os, "fork"), (os, "pidfd_open"), (os, "waitpid"), (signal, "SIGUSR1"), (socket, "send_fds"):
+        if not hasattr(module, name):
+            return f"this system has no {module.__name__}.{name}"
+    for name in ("fcntl", "resource"):
+        if importlib.util.find_spec(name) is None:
+            return f"this system has no module {name}"
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:  # a kernel older than Python's
+        return f"this system refuses os.pidfd_open ({error.strerror})"
+    return "" if HAS_PROC else "this system has no /proc"
 
 
 def descendants(pid: int) -> list[int]:
     """All processes below `pid`, parents first; without `pid` itself."""
     if not HAS_PROC:
-        return any_system.descendants(pid)
-    found: list[int] = []
-    seen = {pid}
-    waiting = [pid]
-    while waiting:
-        for child in _children(waiting.pop()):
-            if child not in seen:
-                seen.add(child)
-                found.append(child)
-                waiting.append(child)
-    return found
+        return _ask(pid, lambda process: [one.pid for one in process.children(recursive=True)], [])
+    found = [pid]
+    for parent in found:
+        found += [child for child in _children(parent) if child not in found]
+    return found[1:]
 
 
 def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
@@ -51,7 +63,7 @@ def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
 
 
 def effort(pids: Iterable[int]) -> Effort:
-    """What the threads of `pids` have worked, and waited for a processor; 0 waited where the system does not say."""
+    """What the threads of `pids` have worked, and waited for a processor; 0 waited if the system does not say."""
     done = [activity(pid) for pid in pids]
     return Effort(sum(worked for _, worked, _ in done), sum(waited for _, _, waited in done))
 
@@ -59,116 +71,112 @@ def effort(pids: Iterable[int]) -> Effort:
 def activity(pid: int) -> tuple[bool, float, float]:
     """Whether all threads of a process sleep, their processor time, and how long they waited for a processor (s).
 
-    Where the system does not say whether they sleep, they always do: then their processor time decides.
+    On Windows, which does not say whether they sleep, they always do: then their processor time decides.
     """
     if not HAS_PROC:
-        return any_system.sleeps(pid), any_system.processor_time(pid), 0.0
+        sleeps = _ask(pid, lambda process: sys.platform == "win32" or process.status() in _SLEEPING, True)
+        return sleeps, _ask(pid, lambda process: sum(process.cpu_times()[:2]), 0.0), 0.0
     threads = list(_threads(pid))
-    return (
-        bool(threads) and all(state in "SZX" for state, _, _ in threads),
-        sum(worked for _, worked, _ in threads),
-        sum(waited for _, _, waited in threads),
-    )
+    sleeps = bool(threads) and all(state in "SZX" for state, _, _ in threads)
+    return sleeps, sum(worked for _, worked, _ in threads), sum(waited for _, _, waited in threads)
+
+
+def idle_seconds() -> float:
+    """For how long each processor of the machine had nothing to do, on average (s); for systems without /proc."""
+    import psutil
+
+    return float(psutil.cpu_times().idle) / (psutil.cpu_count() or 1)
 
 
 def count_threads(pid: int) -> int:
-    """How many threads a process has; 0 where the system does not say."""
-    if not HAS_PROC:
-        return any_system.count_threads(pid)
-    try:
-        return len(os.listdir(f"/proc/{pid}/task"))
-    except OSError:
-        return 0
+    """How many threads a process has; 0 if the system does not say."""
+    return len(_tasks(pid)) if HAS_PROC else _ask(pid, lambda process: int(process.num_threads()), 0)
 
 
 def find_by_inner_id(pids: Iterable[int], inner: int) -> int | None:
     """The process that has the id ``inner`` in its own, innermost PID namespace."""
-    for pid in pids:
-        ids = _status(pid).get("NSpid", str(pid)).split()
-        if ids and int(ids[-1]) == inner:
-            return pid
-    return None
-
-
-def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
-    """Of each thread of a process: its state, its processor time, and the time that it waited for a processor (s)."""
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8", errors="replace") as stat:
-                state = stat.read().rpartition(")")[2].split()[0]
-            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="utf-8") as counted:
-                worked, waited = counted.read().split()[:2]
-            yield state, int(worked) / 1e9, int(waited) / 1e9
-    except (OSError, IndexError, ValueError):
-        return
+    return next((pid for pid in pids if _status(pid).get("NSpid", str(pid)).split()[-1:] == [str(inner)]), None)
 
 
 def kill_all(pids: Iterable[int]) -> None:
     """SIGKILL these, and wait until they have ended; what else starts meanwhile stays."""
-    alive = list(pids)
-    until = time.monotonic() + _END_SECONDS
-    while alive and time.monotonic() < until:
-        for pid in alive:
-            kill(pid)
-        time.sleep(_PAUSE_SECONDS)
-        alive = [pid for pid in alive if is_alive(pid)]
+    given = list(pids)
+    _kill_while(lambda: given)
 
 
 def kill_tree_below(pid: int) -> None:
     """SIGKILL everything below `pid` but not `pid`, until none is left alive (zombies are not alive)."""
+    _kill_while(lambda: descendants(pid))
+
+
+def _kill_while(found: Callable[[], list[int]]) -> None:
     until = time.monotonic() + _END_SECONDS
-    while (alive := [child for child in descendants(pid) if is_alive(child)]) and time.monotonic() < until:
-        for child in alive:
-            kill(child)
+    while (alive := [pid for pid in found() if is_alive(pid)]) and time.monotonic() < until:
+        for pid in alive:
+            kill(pid)
         time.sleep(_PAUSE_SECONDS)  # the end of a grandchild gives no event to wait for
 
 
 def kill(pid: int) -> None:
     """Ends a process at once, if it is there."""
     if not HAS_PROC:
-        any_system.kill(pid)
+        _ask(pid, lambda process: process.kill(), None)
         return
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
-def processor_time(pids: Iterable[int]) -> float:
-    """The processor time of `pids` together (s), of those that have not ended."""
-    return sum(activity(pid)[1] for pid in pids)
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and has not ended; a zombie has."""
+    if not HAS_PROC:
+        return _ask(pid, lambda process: process.status() != "zombie", False)
+    return _status(pid).get("State", "Z")[0] not in "ZX"
+
+
+def _ask(pid: int, question: Callable[[Any], T], otherwise: T) -> T:
+    """The answer of psutil's object of a process; another one if it is not there, or may not be looked at."""
+    import psutil
+
+    try:
+        return question(psutil.Process(pid))
+    except (psutil.Error, ValueError):
+        return otherwise
+
+
+def _tasks(pid: int) -> list[str]:
+    """The folders of a process's threads."""
+    with contextlib.suppress(OSError):
+        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
+    return []
+
+
+def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
+    """Of each thread of a process: its state, its processor time, and the time that it waited for a processor (s)."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        for task in _tasks(pid):
+            with open(f"{task}/stat", encoding="utf-8", errors="replace") as stat:
+                state = stat.read().rpartition(")")[2].split()[0]
+            with open(f"{task}/schedstat", encoding="utf-8") as counted:
+                worked, waited = counted.read().split()[:2]
+            yield state, int(worked) / 1e9, int(waited) / 1e9
 
 
 def _children(pid: int) -> list[int]:
-    try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
     found: list[int] = []
-    for task in tasks:
-        try:
-            with open(f"/proc/{pid}/task/{task}/children", encoding="utf-8") as children:
-                found += [int(word) for word in children.read().split()]
-        except OSError:
-            continue
+    for task in _tasks(pid):
+        with contextlib.suppress(OSError), open(f"{task}/children", encoding="utf-8") as children:
+            found += map(int, children.read().split())
     return found
 
 
 def _status(pid: int) -> dict[str, str]:
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-            return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-    except OSError:
-        return {}
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process exists and has not ended; a zombie has."""
-    if not HAS_PROC:
-        return any_system.is_alive(pid)
-    return _status(pid).get("State", "Z")[0] not in "ZX"
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    return {}
 
 
 def _resident(pid: int) -> int:
     if not HAS_PROC:
-        return any_system.memory(pid)
+        return _ask(pid, lambda process: int(process.memory_info().rss), 0)
     status = _status(pid)
     return sum(int(status.get(name, "0").split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from grader import machine
-from grader.sandbox import confinement, kernel, landlock, namespaces, seccomp, view
-from grader.sandbox.confinement import ConfinementPlan
+from grader.sandbox import confinement, kernel, seccomp, view
+from grader.sandbox.confinement import ConfinementPlan, LayerFailed
 from grader.sandbox.limits import Limits
-from grader.sandbox.namespaces import LayerFailed
-from grader.sandbox.offered import why_not_forked
+from grader.sandbox.process_tree import why_not_forked
 from grader.sandbox.workspace import Workspace, remove_shared_memory
 
 NOT_SANDBOXED = 86
@@ -33,8 +32,8 @@ _ADVICE = {
     "Debian: sysctl kernel.unprivileged_userns_clone=1), or start as root",
     "landlock": "needs Linux 5.13 or newer, booted with landlock among its security modules (lsm=)",
     "seccomp": "needs a kernel with CONFIG_SECCOMP_FILTER",
+    **dict.fromkeys(_NAMESPACES, "in a container: run it as an ordinary user, or add --cap-add SYS_ADMIN"),
 }
-_NAMESPACE_ADVICE = "in a container: run it as an ordinary user, or add --cap-add SYS_ADMIN"
 
 
 def probe_layers() -> dict[str, str | None]:
@@ -52,6 +51,10 @@ class Sandbox:
     """Forks sandboxed children of this process, one after another or side by side.
 
     Without a mount namespace the children share one work folder, which is emptied at each fork: one at a time then.
+
+    Attributes:
+        work: the child's current and only writable folder; same path inside and outside.
+        reasons: layer -> None when active, else why not.
     """
 
     def __init__(
@@ -73,19 +76,14 @@ class Sandbox:
             without: layers not to use (to test or measure the others).
             gpus: whether children may use the machine's NVIDIA GPUs.
         """
-        self.limits = limits
+        self._limits = limits
+        self._gpus = gpus
         self._space = Workspace()
         self.work = self._space.work
-        """The child's current and only writable folder; same path inside and outside."""
-        self._gpus = gpus
-        more = machine.cuda_paths() if gpus else []
-        self._shown = view.python_view(hidden=hidden, readable=[*readable, *more])
-        self._links = view.links()
-        self._pid_namespace = namespaces.own_pid_namespace() if kernel.SUPPORTED else -1
+        self._shown = view.python_view(hidden=hidden, readable=[*readable, *(machine.cuda_paths() if gpus else [])])
         self._fresh_proc = True
         self._spare_id = _spare_id()
         self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in full_set()}
-        """Layer -> None when active, else why not."""
         self._settle()
 
     @property
@@ -114,47 +112,19 @@ class Sandbox:
             kernel.die_with_parent()
             _run(child)
         if "mount-namespace" not in self.layers:
-            self._space.empty_work(self._plan.layout.owner)
+            self._space.empty_work(self._plan.owner)
         self._remove_leftovers()
-        return self._fork(self._plan, child, keep_fds, errors=2 if _is_open(2) else -1)
+        return _fork(self._plan, child, keep_fds, errors=2)
 
     def close(self) -> None:
         """Remove the sandbox's folder. Children must have ended."""
         self._remove_leftovers()
-        if self._pid_namespace >= 0:
-            os.close(self._pid_namespace)
-            self._pid_namespace = -1
         self._space.close()
 
     def _remove_leftovers(self) -> None:
         """Removes the shared memory of earlier children that others see too, if their user id is theirs alone."""
         if "uid" in self.layers and not {"mount-namespace", "ipc-namespace"} <= set(self.layers):
-            remove_shared_memory(self._plan.layout.owner[0])
-
-    def _fork(self, plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
-        host = os.pidfd_open(os.getpid())
-        try:
-            pid, helper = self._fork_process(plan.layers)
-        except LayerFailed:
-            os.close(host)
-            raise
-        if pid:
-            os.close(host)
-            return pid
-        try:
-            _confine_or_end(plan, keep_fds, errors, host=host, helper=helper)
-            _run(child)
-        finally:
-            os._exit(NOT_SANDBOXED)
-
-    def _fork_process(self, layers: Sequence[str]) -> tuple[int, int]:
-        pid_namespace = "pid-namespace" in layers
-        if "user-namespace" in layers:
-            return namespaces.fork_through_helper(pid_namespace=pid_namespace)
-        if pid_namespace:
-            with confinement.layer("pid-namespace"):
-                return namespaces.fork_as_init(self._pid_namespace), -1
-        return os.fork(), -1
+            remove_shared_memory(self._spare_id)
 
     def _settle(self) -> None:
         """Try a child with all layers; drop the one that fails, until a child works."""
@@ -170,7 +140,8 @@ class Sandbox:
                 if failed.layer not in self.layers:  # it failed for another reason, so no layer can be trusted
                     self.reasons = dict.fromkeys(self.reasons, str(failed))
                     return
-                self.reasons[failed.layer] = _explain(failed)
+                advice = f"; {_ADVICE[failed.layer]}" if failed.layer in _ADVICE else ""
+                self.reasons[failed.layer] = failed.reason + advice
                 if failed.layer == "user-namespace":
                     self.reasons.update(dict.fromkeys(_NAMESPACES, f"needs a user namespace ({failed.reason})"))
 
@@ -179,51 +150,62 @@ class Sandbox:
         own_root = "mount-namespace" in layers
         if "uid" in layers and not own_root and (closed := view.closed_to_others(self._shown.readable)):
             raise LayerFailed("uid", f"Python cannot be read by another user ({closed} is closed)")
-        with confinement.layer("landlock"):
-            abi = landlock.version() if "landlock" in layers else 0
         families = seccomp.socket_families(own_network="net-namespace" in layers, own_files=own_root)
-        layout = namespaces.RootLayout(
+        own_proc = own_root and self._fresh_proc and "pid-namespace" in layers
+        return ConfinementPlan(
+            layers=layers,
+            limits=self._limits,
             root=str(self._space.root),
             work=str(self.work),
             owner=(self._spare_id, self._spare_id) if "uid" in layers else (os.geteuid(), os.getegid()),
-            file_bytes=self.limits.file_bytes,
             shown=self._shown,
-            links=self._links,
             fresh_proc=self._fresh_proc,
-        )
-        rules = confinement.reading_rules(
-            self._shown, work=layout.work, own_root=own_root, fresh_proc=self._fresh_proc and "pid-namespace" in layers
-        )
-        return ConfinementPlan(
-            layers=layers,
-            limits=self.limits,
-            layout=layout,
-            reading=rules,
-            landlock_abi=abi,
+            reading=tuple(self._shown.rules(str(self.work), own_root=own_root, own_proc=own_proc)),
             system_calls=seccomp.build(families=families),
-            environment=machine.gpu_environment("auto" if self._gpus else "simulated"),
             gpus=self._gpus,
         )
 
     def _try(self, plan: ConfinementPlan) -> None:
+        """Puts the layers of a plan on a child that does nothing.
+
+        Raises:
+            LayerFailed: it could not put on one of them.
+        """
         if "mount-namespace" not in plan.layers:
             with confinement.layer("uid"):
-                self._space.empty_work(plan.layout.owner)
+                self._space.empty_work(plan.owner)
         reader, writer = os.pipe()
-        try:
-            pid = self._fork(plan, lambda: None, (), errors=writer)
-        except BaseException:
-            os.close(reader)
-            raise
-        finally:
-            os.close(writer)
         with open(reader, encoding="utf-8", errors="replace") as report:
-            message = report.read()
+            with open(writer, "wb"):
+                pid = _fork(plan, lambda: None, (), errors=writer)
+            name, _, reason = report.read().removeprefix("sandbox: ").strip().partition(": ")
         _, status = os.waitpid(pid, 0)
-        if status == 0:
-            return
-        name, _, reason = message.removeprefix("sandbox: ").strip().partition(": ")
-        raise LayerFailed(name, reason or f"the process ended with status {status:#x}")
+        if status:
+            raise LayerFailed(name, reason or f"the process ended with status {status:#x}")
+
+
+def _fork(plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
+    """Runs `child()` in a new process with the layers of a plan; its pid. If one fails, `errors` gets a line."""
+    host = os.pidfd_open(os.getpid())
+    try:
+        pid, helper = confinement.fork_into(plan.layers)
+        if pid:
+            return pid
+        report = -1
+        try:
+            with contextlib.suppress(OSError):  # the host's standard error may be closed
+                report = os.dup(errors)
+            confinement.confine(plan, {*keep_fds, report} - {-1}, host=host, helper=helper)
+        except BaseException as problem:
+            os.write(report, f"sandbox: {problem}\n".encode(errors="replace"))
+        else:
+            with contextlib.suppress(OSError):
+                os.close(report)
+            _run(child)
+        finally:
+            os._exit(NOT_SANDBOXED)
+    finally:
+        os.close(host)
 
 
 def full_set() -> tuple[str, ...]:
@@ -247,29 +229,10 @@ def _spare_id() -> int:
 
 def _is_mapped(file: str, ids: range) -> bool:
     """Whether a user namespace, by such a file, has all of these ids."""
-    try:
-        lines = Path(file).read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return False
-    spans = [(int(first), int(count)) for first, _, count in map(str.split, lines)]
-    return any(first <= ids.start and ids.stop <= first + count for first, count in spans)
-
-
-def _explain(failed: LayerFailed) -> str:
-    advice = _ADVICE.get(failed.layer, _NAMESPACE_ADVICE if failed.layer in _NAMESPACES else "")
-    return f"{failed.reason}; {advice}" if advice else failed.reason
-
-
-def _confine_or_end(plan: ConfinementPlan, keep_fds: Sequence[int], errors: int, *, host: int, helper: int) -> None:
-    report = os.dup(errors) if errors >= 0 else -1
-    try:
-        confinement.confine(plan, [*keep_fds, *([report] if report >= 0 else [])], host=host, helper=helper)
-    except BaseException as problem:
-        if report >= 0:
-            os.write(report, f"sandbox: {problem}\n".encode(errors="replace"))
-        os._exit(NOT_SANDBOXED)
-    if report >= 0:
-        os.close(report)
+    with contextlib.suppress(OSError, ValueError):
+        spans = [map(int, line.split()) for line in Path(file).read_text(encoding="ascii").splitlines()]
+        return any(first <= ids.start and ids.stop <= first + count for first, _, count in spans)
+    return False
 
 
 def _run(child: Callable[[], None]) -> NoReturn:
@@ -278,11 +241,3 @@ def _run(child: Callable[[], None]) -> NoReturn:
     except BaseException:
         os._exit(CHILD_RAISED)
     os._exit(0)
-
-
-def _is_open(fd: int) -> bool:
-    try:
-        os.fstat(fd)
-    except OSError:
-        return False
-    return True

@@ -8,93 +8,39 @@ import ctypes
 import errno
 import socket
 import struct
+from typing import Final
 
 from grader.sandbox import kernel
 
-# name: (x86_64, aarch64); -1 where the call does not exist
-_REFUSED: dict[str, tuple[int, int]] = {
+_REFUSED: Final = (
     # other processes
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
+    "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, "
+    "pidfd_getfd 438 438, kcmp 312 272, "
     # mounts and roots
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "open_by_handle_at": (304, 265),
-    "name_to_handle_at": (303, 264),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "fanotify_init": (300, 262),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
+    "mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, open_tree 428 428, open_tree_attr 467 467, "
+    "move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, mount_setattr 442 442, "
+    "open_by_handle_at 304 265, name_to_handle_at 303 264, quotactl 179 60, quotactl_fd 443 443, "
+    "fanotify_init 300 262, swapon 167 224, swapoff 168 225, "
     # its own priority: time that it waits for a processor is not counted
-    "setpriority": (141, 140),
-    "sched_setparam": (142, 118),
-    "sched_setscheduler": (144, 119),
-    "sched_setattr": (314, 274),
+    "setpriority 141 140, sched_setparam 142 118, sched_setscheduler 144 119, sched_setattr 314 274, "
     # namespaces (clone is looked at more closely below)
-    "unshare": (272, 97),
-    "setns": (308, 268),
+    "unshare 272 97, setns 308 268, "
     # parts of the kernel that no exercise needs
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "personality": (135, 92),
-    "lookup_dcookie": (212, 18),
-    "uselib": (134, -1),
-    "modify_ldt": (154, -1),
-    "nfsservctl": (180, 42),
-    "syslog": (103, 116),
-    "acct": (163, 89),
+    "bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426, "
+    "io_uring_register 427 427, add_key 248 217, request_key 249 218, keyctl 250 219, personality 135 92, "
+    "lookup_dcookie 212 18, uselib 134 -1, modify_ldt 154 -1, nfsservctl 180 42, syslog 103 116, acct 163 89, "
     # memory that the memory accounting does not see well
-    "memfd_create": (319, 279),
-    "memfd_secret": (447, 447),
-    "shmget": (29, 194),
-    "shmat": (30, 196),
-    "shmctl": (31, 195),
-    "msgget": (68, 186),
-    "semget": (64, 190),
+    "memfd_create 319 279, memfd_secret 447 447, shmget 29 194, shmat 30 196, shmctl 31 195, msgget 68 186, "
+    "semget 64 190, "
     # the machine itself
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "reboot": (169, 142),
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "clock_adjtime": (305, 266),
-    "adjtimex": (159, 171),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-    "vhangup": (153, 58),
-    "iopl": (172, -1),
-    "ioperm": (173, -1),
-}
+    "kexec_load 246 104, kexec_file_load 320 294, init_module 175 105, finit_module 313 273, delete_module 176 106, "
+    "reboot 169 142, settimeofday 164 170, clock_settime 227 112, clock_adjtime 305 266, adjtimex 159 171, "
+    "sethostname 170 161, setdomainname 171 162, vhangup 153 58, iopl 172 -1, ioperm 173 -1"
+)
+"""The name of a call, and its numbers on x86_64 and on aarch64; -1 if there is no such call."""
 _SOCKET, _CLONE, _CLONE3 = (41, 198), (56, 220), (435, 435)
 
-_KILL = 0x80000000
-_ALLOW = 0x7FFF0000
-_ERRNO = 0x00050000
+_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000
@@ -108,18 +54,14 @@ def build(*, families: tuple[int, ...]) -> bytes:
     program = [_op(_LOAD, _ARCH), _op(_EQUAL, arch, 1, 0), _op(_RETURN, _KILL), _op(_LOAD, _NR)]
     if kernel.MACHINE == "x86_64":
         program += [_op(_AT_LEAST, _X32, 0, 1), _op(_RETURN, _KILL)]
-    for numbers in _REFUSED.values():
-        if numbers[column] >= 0:
-            program += [_op(_EQUAL, numbers[column], 0, 1), _op(_RETURN, refuse)]
+    for _, on_x86_64, on_aarch64 in map(str.split, _REFUSED.split(", ")):
+        number = int((on_x86_64, on_aarch64)[column])
+        if number >= 0:
+            program += [_op(_EQUAL, number, 0, 1), _op(_RETURN, refuse)]
     # clone3 hides its flags from a filter: "no such call" makes the C library fall back to clone
     program += [_op(_EQUAL, _CLONE3[column], 0, 1), _op(_RETURN, _ERRNO | errno.ENOSYS)]
-    program += [
-        _op(_EQUAL, _CLONE[column], 0, 4),
-        _op(_LOAD, _FIRST_ARGUMENT),
-        _op(_ANY_BIT, kernel.CLONE_NEW_ANY, 0, 1),
-        _op(_RETURN, refuse),
-        _op(_RETURN, _ALLOW),
-    ]
+    program += [_op(_EQUAL, _CLONE[column], 0, 4), _op(_LOAD, _FIRST_ARGUMENT)]
+    program += [_op(_ANY_BIT, kernel.CLONE_NEW_ANY, 0, 1), _op(_RETURN, refuse), _op(_RETURN, _ALLOW)]
     allowed = [op for family in families for op in (_op(_EQUAL, family, 0, 1), _op(_RETURN, _ALLOW))]
     program += [_op(_EQUAL, _SOCKET[column], 0, 2 + len(allowed)), _op(_LOAD, _FIRST_ARGUMENT), *allowed]
     program += [_op(_RETURN, refuse), _op(_RETURN, _ALLOW)]

@@ -17,12 +17,9 @@ from grader import locks
 _PREFIX: Final = "torchkata-sandbox-"
 _LOCK: Final = "in-use"
 """The file in a folder that is locked as long as somebody uses the folder; without it, nobody removes the folder."""
-_SHARED_MEMORY: Final = Path("/dev/shm")
-_SYSTEM_V: Final = Path("/proc/sysvipc")
-_REMOVE: Final = 0
-"""IPC_RMID."""
-_KINDS: Final = {"shm": ("shmid", "shmctl"), "sem": ("semid", "semctl"), "msg": ("msqid", "msgctl")}
-"""For each file of /proc/sysvipc: the column with an object's number, and the function that removes it."""
+_SYSTEM_V: Final = (("shm", "shmid", "shmctl", ()), ("sem", "semid", "semctl", (0,)), ("msg", "msqid", "msgctl", ()))
+"""A file of /proc/sysvipc, its column with an object's number, the function that removes it, its further argument."""
+_IPC_RMID: Final = 0
 _OFFERED: Final = locks.OFFERED and hasattr(os, "O_NOFOLLOW")
 
 
@@ -126,29 +123,19 @@ def remove_shared_memory(uid: int) -> None:
     if uid in (0, os.geteuid()):
         raise ValueError(f"user {uid} may have things of its own")
     with contextlib.suppress(OSError):
-        for entry in os.scandir(_SHARED_MEMORY):
+        for entry in os.scandir("/dev/shm"):
             with contextlib.suppress(OSError):
                 if entry.stat(follow_symlinks=False).st_uid == uid:
                     os.unlink(entry.path)
-    for name, (column, function) in _KINDS.items():
-        for number in _numbers(_SYSTEM_V / name, column, uid):
-            _remove_object(function, number)
+    libc = ctypes.CDLL(None)
+    for table, column, remove, further in _SYSTEM_V:
+        for number in _numbers_of(uid, Path("/proc/sysvipc", table), column):
+            libc[remove](number, *further, _IPC_RMID, None)
 
 
-def _numbers(file: Path, column: str, uid: int) -> list[int]:
-    """The numbers of a user's objects in a table of the kernel; none where there is no such table."""
-    try:
-        head, *rows = file.read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return []
-    names = head.split()
-    if column not in names or "uid" not in names:
-        return []
-    at, owner = names.index(column), names.index("uid")
-    return [int(cells[at]) for cells in map(str.split, rows) if cells[owner] == str(uid)]
-
-
-def _remove_object(function: str, number: int) -> None:
-    call = getattr(ctypes.CDLL(None), function)
-    arguments = (number, 0, _REMOVE) if function == "semctl" else (number, _REMOVE)
-    call(*map(ctypes.c_int, arguments), None)
+def _numbers_of(uid: int, table: Path, column: str) -> list[int]:
+    """The numbers of a user's objects in a table of the kernel; none if there is no such table."""
+    with contextlib.suppress(OSError, ValueError):
+        head, *rows = map(str.split, table.read_text(encoding="ascii").splitlines())
+        return [int(row[head.index(column)]) for row in rows if row[head.index("uid")] == str(uid)]
+    return []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from grader.errors import UserError
-from grader.sandbox.offered import why_not_forked
+from grader.sandbox.process_tree import why_not_forked
 
 if TYPE_CHECKING:
     from grader.sandbox.limits import Limits

@@ -29,7 +29,6 @@ from grader.border.frames import BrokenFrame
 from grader.border.messages import SetUp, Start
 from grader.errors import UserError
 from grader.sandbox import process_tree
-from grader.sandbox.any_system import Stopwatch
 from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
 from grader.sandbox.workspace import Workspace
@@ -237,7 +236,7 @@ class PortableTopic(TopicProcesses):
         self._processes: dict[int, SpawnedPython] = {}
         self._looks = 0
         self._idle: list[SpawnedPython] = []
-        self._stopwatch = None if process_tree.HAS_PROC else Stopwatch()
+        self._idle_before = 0.0 if process_tree.HAS_PROC else process_tree.idle_seconds()
         self._opened = time.monotonic()
         host.topics.add(self)
 
@@ -348,8 +347,10 @@ class PortableTopic(TopicProcesses):
         now = process_tree.effort(pid for one in running for pid in one.tree())
         worked = now.worked - sum(one.before.worked for one in running)
         waited = now.waited - sum(one.before.waited for one in running)
-        if self._stopwatch is not None:
-            waited = min(self._stopwatch.all_busy(), time.monotonic() - self._opened - worked)
+        if not process_tree.HAS_PROC:
+            passed = time.monotonic() - self._opened
+            all_busy = passed - (process_tree.idle_seconds() - self._idle_before)  # else nobody waits
+            waited = min(all_busy, passed - worked)
         return Effort(worked, max(0.0, waited))
 
     def watch(self) -> None:

@@ -1,5 +1,6 @@
 """Opens a file at a line in the student's editor. Runs only what the environment names, or VS Code."""
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -11,13 +12,17 @@ from typing import Final
 
 import msgspec
 
-_CODE: Final = frozenset({"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"})
-_WITH_COLON: Final = frozenset({"subl", "sublime_text", "zed", "zeditor", "hx", "helix"})
-_WITH_OPTION: Final = frozenset({"charm", "pycharm", "idea", "kate"})
-_WITH_PLUS: Final = frozenset(
-    {"vi", "vim", "nvim", "gvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg", "gedit"}
+_AT_LINE: Final = {
+    "-g {file}:{line}": "code code-insiders codium vscodium cursor windsurf",
+    "{file}:{line}": "subl sublime_text zed zeditor hx helix",
+    "--line {line} {file}": "charm pycharm idea kate",
+    "+{line} {file}": "vi vim nvim gvim nano emacs emacsclient micro kak joe ne mg gedit",
+}
+"""The arguments that open a file at a line, and the editors that understand them."""
+_WINDOWS: Final = (
+    "code code-insiders codium vscodium cursor windsurf charm pycharm idea kate",
+    "subl sublime_text zed zeditor gvim gedit",
 )
-_WINDOWS: Final = _CODE | _WITH_OPTION | {"subl", "sublime_text", "zed", "zeditor", "gvim", "gedit"}
 """Editors with a window of their own: nothing waits for them."""
 
 
@@ -34,32 +39,32 @@ class Editor(msgspec.Struct, frozen=True):
 
 
 def find_editor(file: Path, line: int, environment: Mapping[str, str] = os.environ) -> Editor | None:
-    """The command that opens a file: ``$VISUAL``, else ``$EDITOR``, else ``code``; None where there is none.
+    """The command that opens a file: ``$VISUAL``, else ``$EDITOR``, else ``code``; None if there is none.
 
     Args:
         line: from 1; 0 when unknown.
     """
-    for variable in ("VISUAL", "EDITOR"):
-        try:
-            words = shlex.split(environment.get(variable, ""))
-        except ValueError:  # a quote without its end
-            continue
-        if words and shutil.which(words[0], path=environment.get("PATH")):
-            return _editor(words, file, line)
-    found = shutil.which("code", path=environment.get("PATH"))
-    return _editor([found], file, line) if found else None
+    path = environment.get("PATH")
+    code = shlex.quote(shutil.which("code", path=path) or "")
+    for command in (environment.get("VISUAL", ""), environment.get("EDITOR", ""), code):
+        with contextlib.suppress(ValueError):  # a quote without its end
+            words = shlex.split(command)
+            if words and shutil.which(words[0], path=path):
+                name = Path(words[0]).stem.lower()
+                forms = [form for form, names in _AT_LINE.items() if line and name in names.split()]
+                arguments = forms[0].split() if forms else ["{file}"]
+                filled = (argument.format(file=file, line=line) for argument in arguments)
+                return Editor((*words, *filled), any(name in names.split() for names in _WINDOWS))
+    return None
 
 
 def open_in(editor: Editor) -> str:
-    """Starts an editor, and waits for one that needs the terminal; what went wrong, or nothing."""
+    """Starts an editor, and waits for one that needs the terminal; the reason if that failed, else empty."""
     try:
         if editor.has_window:
+            nowhere = subprocess.DEVNULL
             started = subprocess.Popen(
-                editor.command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                editor.command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True
             )
             threading.Thread(target=started.wait, daemon=True).start()
             return ""
@@ -67,17 +72,3 @@ def open_in(editor: Editor) -> str:
     except OSError as problem:
         return f"{editor.command[0]}: {problem.strerror}"
     return f"{editor.command[0]} ended with {code}" if code else ""
-
-
-def _editor(words: list[str], file: Path, line: int) -> Editor:
-    name = Path(words[0]).stem.lower()
-    arguments = [str(file)]
-    if name in _CODE:
-        arguments = ["-g", f"{file}:{line}" if line else str(file)]
-    elif line and name in _WITH_COLON:
-        arguments = [f"{file}:{line}"]
-    elif line and name in _WITH_OPTION:
-        arguments = ["--line", str(line), str(file)]
-    elif line and name in _WITH_PLUS:
-        arguments = [f"+{line}", str(file)]
-    return Editor((*words, *arguments), name in _WINDOWS)

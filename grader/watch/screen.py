@@ -1,9 +1,10 @@
-"""What `grader watch` shows: how far you are, what failed, and the keys; as plain lines where nothing can be cleared.
+"""What `grader watch` shows: how far you are, what failed, and the keys; as plain lines if nothing can be cleared.
 
 Shows failures as `grader check` does (`reports/check_report.py`). Decides nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -15,13 +16,15 @@ from grader.reports.check_report import print_end, show_failure
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
-from grader.reports.terminal import fit, print_line, print_wrapped
+from grader.reports.terminal import print_line, print_wrapped
 from grader.reports.where import Places, list_lines, sums
 from grader.results import ExerciseResult
 from grader.text import clean, counted, points, progress_bar
+from grader.watch.inputs import can_read_keys
 
 _FEWEST_ROWS = 10
 """Of a picture, however low the window is."""
+_MOST_MESSAGES: Final = 4
 KEYS = {"h": "hint", "n": "next", "a": "all", "r": "run", "o": "open", "l": "list", "q": "quit"}
 
 
@@ -29,48 +32,47 @@ class Screen:
     """Prints on a console.
 
     Args:
+        marks: how each exercise went when it was last checked, by full name; it may change meanwhile.
+
+    Attributes:
         has_keys: whether keys are read, so that they are worth a line.
+        pictures: of the exercise that has passed since messages were last forgotten.
     """
 
-    def __init__(self, course: Course, console: Console, has_keys: bool) -> None:
+    def __init__(self, course: Course, console: Console, marks: Mapping[str, LastCheck]) -> None:
         self.console = console
+        self.has_keys = can_read_keys() and console.file.isatty()
+        self.pictures: Sequence[Picture] = ()
         self._course = course
-        self.has_keys = has_keys
+        self._marks = marks
+        self._messages: list[str] = []
         self._clears = console.is_terminal and not console.is_dumb_terminal
 
-    def fit(self) -> None:
-        """Takes the width of the window as it is now."""
-        fit(self.console)
+    def say(self, message: str) -> None:
+        """Keeps a message above the exercise; the last ones are shown."""
+        self._messages = [*self._messages, message][-_MOST_MESSAGES:]
+
+    def forget(self) -> None:
+        """Shows no message and no picture any more."""
+        self._messages, self.pictures = [], ()
 
     def clear(self) -> None:
-        """An empty screen, where there is one; what scrolled away stays."""
+        """An empty screen, if there is one; what scrolled away stays."""
         if self._clears:
             self.console.clear()
         else:
             self.console.print()
 
-    def exercise(
-        self,
-        exercise: Exercise,
-        result: ExerciseResult | None,
-        places: Places,
-        marks: Mapping[str, LastCheck],
-        messages: Sequence[str] = (),
-        pictures: Sequence[Picture] = (),
-        hints: Sequence[str] = (),
-    ) -> None:
-        """The exercise at hand: how it went, or that it is not written yet.
+    def exercise(self, exercise: Exercise, result: ExerciseResult | None, places: Places, hints: Sequence[str]) -> None:
+        """The current exercise: how it went, or that it is not written yet.
 
         Args:
-            messages: what happened since the last time.
-            pictures: of the exercise that has passed meanwhile.
             hints: those that were asked for.
         """
         with self.console:  # all of it at once
-            self.clear()
-            self._progress(exercise.topic, marks)
-            self._messages(messages)
-            self._draw(pictures)
+            self._begin(exercise.topic)
+            for picture in self.pictures:
+                print_picture(picture, self.console, self._rows)
             place = places.of(exercise.full_name)
             if result is None:
                 print_wrapped(self.console, f"next: {exercise.full_name}  {place}", "bold")
@@ -80,34 +82,24 @@ class Screen:
                 print_wrapped(self.console, f"  hint {number} of {len(exercise.hints)}: {clean(hint)}", "cyan")
             self.keys()
 
-    def done(
-        self,
-        titles: Sequence[str],
-        marks: Mapping[str, LastCheck],
-        messages: Sequence[str],
-        pictures: Sequence[Picture] = (),
-    ) -> None:
-        """Everything that is watched has passed.
-
-        Args:
-            titles: of the topics; none means the whole course.
-            pictures: of the exercise that has passed last.
-        """
+    def done(self, scope: Sequence[Exercise]) -> None:
+        """All exercises that are watched have passed."""
+        titles = list(dict.fromkeys(one.topic for one in scope))
         with self.console:
-            self.clear()
-            self._progress("", marks)
-            self._messages(messages)
-            if titles:
-                self._draw(pictures)
+            self._begin()
+            if len(scope) < len(self._course.exercises):
+                for picture in self.pictures:
+                    print_picture(picture, self.console, self._rows)
             else:
-                print_end(self._course, self.console, pictures, self._rows)
-            what = ", ".join(titles) + (" is" if len(titles) == 1 else " are") if titles else f"{self._course.title} is"
-            print_wrapped(self.console, f"★ {clean(what)} done: well done!", "bold green")
+                print_end(self._course, self.console, self.pictures, self._rows)
+                titles = [self._course.title]
+            are = "are" if len(titles) > 1 else "is"
+            print_wrapped(self.console, f"★ {clean(', '.join(titles))} {are} done: well done!", "bold green")
             self.keys()
 
-    def list(self, marks: Mapping[str, LastCheck], page: int = 0) -> None:
+    def list(self, page: int) -> None:
         """Every exercise, and how it went: as many lines as the window has, and the rest on the next pages."""
-        lines = [clean(line) for line in list_lines(self._course, marks)]
+        lines = [clean(line) for line in list_lines(self._course, self._marks)]
         rows = max(5, self.console.height - 5) if self._clears else len(lines)
         pages = -(-len(lines) // rows)
         first = page % pages * rows
@@ -124,7 +116,7 @@ class Screen:
         if not self._clears:
             self.line(f"{text} …", "dim")
 
-    def line(self, text: str, style: str = "") -> None:
+    def line(self, text: str, style: str = "yellow") -> None:
         """One more line, below what is there."""
         print_wrapped(self.console, clean(text), style)
 
@@ -138,34 +130,25 @@ class Screen:
         self.console.print()
         self.console.print(line)
 
-    def _progress(self, topic: str, marks: Mapping[str, LastCheck]) -> None:
+    def _begin(self, topic: str = "") -> None:
+        """An empty screen with the points of a topic, if it is one, and of all, and with the messages."""
+        self.clear()
         exercises = self._course.exercises
-        of_topic = [one for one in exercises if one.topic == topic]
-        width = min(20, self.console.width // 4)
         if topic:
-            score, most = sums(of_topic, marks)
-            bar = progress_bar(score, most, width)
+            score, most = sums([one for one in exercises if one.topic == topic], self._marks)
+            bar = progress_bar(score, most, min(20, self.console.width // 4))
             print_line(self.console, Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
-        score, most = sums(exercises, marks)
-        passed = sum(one.full_name in marks and marks[one.full_name].state == "passed" for one in exercises)
-        print_line(
-            self.console,
-            Text(f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points", "dim"),
-        )
-
-    def _messages(self, messages: Sequence[str]) -> None:
-        for text in messages:
-            style = "bold green" if text.startswith(("✓", "★")) else ""
-            print_wrapped(self.console, clean(text), style)
+        score, most = sums(exercises, self._marks)
+        passed = sum(self._marks[one.full_name].state == "passed" for one in exercises if one.full_name in self._marks)
+        text = f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points"
+        print_line(self.console, Text(text, "dim"))
+        for text in self._messages:
+            self.line(text, "bold green" if text.startswith(("✓", "★")) else "")
 
     @property
     def _rows(self) -> int:
         """Lines of text of a picture: half of the window, because the next exercise is shown below it."""
         return min(ROWS, max(_FEWEST_ROWS, self.console.height // 2))
-
-    def _draw(self, pictures: Sequence[Picture]) -> None:
-        for picture in pictures:
-            print_picture(picture, self.console, self._rows)
 
     def _result(self, result: ExerciseResult, place: str) -> None:
         verdict = worst(result)
@@ -179,7 +162,6 @@ class Screen:
             self.console.print()
             failures = not_passed(result)
             reason = f": {clean(gist(failures[0]))}" if verdict != "passed" and failures else ""
-            text = f"{SYMBOLS[verdict]} {result.name}  {place}{reason}"
-            print_wrapped(self.console, text, STYLES[verdict])
+            print_wrapped(self.console, f"{SYMBOLS[verdict]} {result.name}  {place}{reason}", STYLES[verdict])
             if verdict == "error":
                 print_wrapped(self.console, "  the grader's own fault: no points are lost; tell your instructor", "")

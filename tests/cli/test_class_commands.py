@@ -18,7 +18,7 @@ from grader.errors import CourseError, UserError
 from grader.gradebook import Gradebook
 from grader.grading.settings import LateOptions
 from grader.intake.submission import Arrival, Note, Submission
-from grader.marking.points_and_time import give_points
+from grader.marking.given import give_points
 from grader.reports.status import diff_lines, status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 

@@ -14,7 +14,7 @@ from grader.gradebook import Gradebook
 from grader.gradebook.records import is_untimed, lateness
 from grader.grading.settings import LateOptions
 from grader.intake.submission import Arrival, Submission
-from grader.marking.points_and_time import give_time
+from grader.marking.given import give_time
 from grader.reports.status import status_lines
 from grader.results import ExerciseResult, SubmissionResult
 

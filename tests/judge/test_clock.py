@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from shared import REPO, WarmUp
 
+from grader.sandbox import clock
 from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort, lost_seconds
 
 COURSE = REPO / "tests" / "courses" / "reuse"
@@ -25,14 +26,20 @@ first = second = third = burn
 """
 
 
-def begun(
-    seconds: float, ago: float, effort: Callable[[], Effort], lost: Callable[[], float] = lambda: 0.0
-) -> Deadline:
+@pytest.fixture(autouse=True)
+def lost(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that nobody could use; nothing was lost if a test does not say so."""
+    seconds = [0.0]
+    monkeypatch.setattr(clock, "lost_seconds", lambda: seconds[0])
+    return seconds
+
+
+def begun(seconds: float, ago: float, effort: Callable[[], Effort]) -> Deadline:
     """A limit that began some time ago, and was not looked at since.
 
     In minutes: what this test itself waits for a processor must make no difference.
     """
-    deadline = Deadline(seconds, effort, lost=lost)
+    deadline = Deadline(seconds, effort)
     deadline._begin = deadline._looked = time.monotonic() - ago
     deadline.at = deadline._begin + seconds
     return deadline
@@ -43,13 +50,13 @@ def test_a_deadline_moves_by_what_was_waited() -> None:
     assert 50.0 < begun(1000.0, 1100.0, lambda: Effort(waited=200.0)).left() <= 100.0
 
 
-def test_a_deadline_moves_by_what_the_grader_and_the_machine_lost() -> None:
+def test_a_deadline_moves_by_what_the_grader_and_the_machine_lost(lost: list[float]) -> None:
     """Before the grader could ask, or while the machine's own host ran something else: then its processes sleep."""
-    lost = [5000.0]
-    deadline = begun(1000.0, 1100.0, Effort, lambda: lost[0])
+    lost[0] = 5000.0
+    deadline = begun(1000.0, 1100.0, Effort)
     lost[0] += 200.0
     assert 50.0 < deadline.left() <= 100.0
-    assert begun(1000.0, 1100.0, Effort, lambda: 5000.0).is_over(), "what was lost before the limit buys nothing"
+    assert begun(1000.0, 1100.0, Effort).is_over(), "what was lost before the limit buys nothing"
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not say what was lost")

@@ -11,13 +11,20 @@ from marked_class import ADA, BOB, COURSE, graded, row
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.gradebook.schema import DamagedGradebook
-from grader.marking.by_rubric import Marking, give_comment, mark_one, text_of_comment
-from grader.marking.points_and_time import give_points
+from grader.marking.given import Marking, give_comment, give_points, text_of_comment
 from grader.reports.status import Unmarked
 
 
-def mark(out: Path, student: str = "ada", items: str = "1,3", exercise: str = "report", **more: str) -> list[str]:
-    return list(mark_one(out, COURSE, exercise, student, items, **more))
+def mark(
+    out: Path,
+    student: str | None = "ada",
+    items: str = "1,3",
+    exercise: str | None = "report",
+    comment: str | None = None,
+    who: str | None = None,
+) -> list[str]:
+    with Gradebook.open_existing(out) as book:
+        return list(Marking(book, COURSE, who).mark_one(exercise, student, items, comment))
 
 
 def test_a_mark_has_the_points_of_its_items_and_counts_in_the_total(tmp_path: Path) -> None:
@@ -172,7 +179,7 @@ def test_what_cannot_be_marked_is_refused_in_one_line(
 ) -> None:
     out = graded(tmp_path, {"ada": ADA})
     with pytest.raises(UserError) as caught:
-        list(mark_one(out, COURSE, exercise, student, items))
+        mark(out, student, items, exercise)
     assert message in str(caught.value) and "\n" not in str(caught.value)
     assert row(out, "ada").marks == ()
 

@@ -69,7 +69,7 @@ def test_psutil_sees_what_proc_says(monkeypatch: pytest.MonkeyPatch) -> None:
         while not process_tree.activity(by_proc[0])[0]:  # it is still starting
             assert process_tree.is_alive(by_proc[0])
             time.sleep(0.01)
-        assert process_tree.processor_time([os.getpid()]) > 0
+        assert process_tree.effort([os.getpid()]).worked > 0
         process_tree.kill_tree_below(one.pid)
         assert not process_tree.is_alive(by_proc[0])
         process_tree.kill(one.pid)

@@ -16,7 +16,7 @@ from grader.exports.code_hosts import junit
 from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
-from grader.marking.by_rubric import give_comment, mark_one
+from grader.marking.given import Marking, give_comment
 from grader.reports.entries import Entry, entries_of
 from grader.reports.html import write_report
 from grader.reports.status import diff_lines, status_lines
@@ -28,10 +28,12 @@ HOSTILE = "=cmd|' /C calc'!A0\x1b[31m <script>alert(1)</script>\n::error::no"
 def out(tmp_path: Path) -> Path:
     """Ada is marked in all and has comments; Bob's report is marked, and changed since; nobody has marked Cy."""
     graded(tmp_path, {"ada": ADA, "bob": BOB, "=cy": BOB})
-    for exercise, items in (("report", "1,3"), ("style", "all"), ("plot", "none")):
-        list(mark_one(tmp_path, COURSE, exercise, "ada", items, HOSTILE if exercise == "report" else None, "me"))
+    with Gradebook.open_existing(tmp_path) as book:
+        marking = Marking(book, COURSE, "me")
+        for exercise, items in (("report", "1,3"), ("style", "all"), ("plot", "none")):
+            list(marking.mark_one(exercise, "ada", items, HOSTILE if exercise == "report" else None))
+        list(marking.mark_one("report", "bob", "2", None))
     list(give_comment(tmp_path, "ada", "moving_average", "=1+1 see <b>conv1d</b>", "me"))
-    list(mark_one(tmp_path, COURSE, "report", "bob", "2", None, "me"))
     return graded(tmp_path, {"bob": {**BOB, "report.md": b"new"}})
 
 

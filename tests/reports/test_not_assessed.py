@@ -21,7 +21,7 @@ from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
 from grader.grading.settings import ClassSettings
-from grader.marking.points_and_time import give_points
+from grader.marking.given import give_points
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import not_assessed

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from grader.sandbox.offered import why_not_forked
+from grader.sandbox.process_tree import why_not_forked
 from grader.student import engine
 
 

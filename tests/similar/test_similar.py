@@ -20,9 +20,8 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.intake.submission import Submission, digest
 from grader.reports.entries import Entry
-from grader.similar import fingerprints
-from grader.similar.page import MOST_PAIRS, NOT_A_VERDICT, write_page
-from grader.similar.pairs import Findings, find_pairs
+from grader.similar import pairs as comparison
+from grader.similar.pairs import MOST_PAIRS, NOT_A_VERDICT, Findings, find_pairs, write_page
 
 COURSE = Course.load(OWN_COURSE)
 STUB = COURSE.stub_file("vectors").read_text()
@@ -300,12 +299,12 @@ def test_without_the_library_one_line_and_exit_code_4(tmp_path: Path) -> None:
 
 def test_nothing_but_the_comparison_imports_the_library() -> None:
     code = (
-        "import sys, grader.cli.app, grader.cli.instructor, grader.similar.page, grader.similar.pairs\n"
+        "import sys, grader.cli.app, grader.cli.instructor, grader.similar.pairs\n"
         "assert not {'copydetect', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPO, timeout=60)
     users = [file for file in (REPO / "grader").rglob("*.py") if "copydetect." in file.read_text()]
-    assert [file.name for file in users] == [Path(fingerprints.__file__).name]
+    assert [file.name for file in users] == [Path(comparison.__file__).name]
 
 
 def test_shares_do_not_depend_on_the_hashes_of_a_process(tmp_path: Path) -> None:

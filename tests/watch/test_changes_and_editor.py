@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import watchfiles
 
-from grader.watch.changes import Changes, watched_folders
 from grader.watch.editor import find_editor
+from grader.watch.inputs import changes, watched_folders
 
 SECONDS = 60
 
@@ -37,7 +37,7 @@ def test_saves_renames_and_a_folder_that_comes_back_are_noticed(tmp_path: Path) 
     folder = tmp_path / "work"
     folder.mkdir()
     noticed = Noticed()
-    with Changes(folder, noticed):
+    with changes(folder, noticed):
         count = noticed.wait(0)  # it has begun
         (folder / "a.py").write_text("1")
         count = noticed.wait(count)
@@ -60,7 +60,7 @@ def test_what_the_system_does_not_report_is_found_by_looking(tmp_path: Path, mon
     real = watchfiles.watch
     monkeypatch.setattr(watchfiles, "watch", lambda *folders, **options: real(tmp_path / "watched", **options))
     noticed = Noticed()
-    with Changes(tmp_path, noticed):
+    with changes(tmp_path, noticed):
         count = 0
         for text in ("1", "22", "333"):
             (tmp_path / "a.py").write_text(text)

@@ -35,7 +35,7 @@ from grader.border.service import WRONG_ANSWERS
 from grader.border.transport import Starter
 from grader.machine import LOOPBACK
 from grader.sandbox import kernel, process_tree
-from grader.sandbox.offered import why_not_forked
+from grader.sandbox.process_tree import why_not_forked
 from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.rank import keep_what_deadlocks
 from grader.testkit._ranks.world import exclusive, request_of
