@@ -30,14 +30,14 @@ def on_exception(cause: Cause) -> str:
     """The meaning of an exception, if it is a known one; else empty."""
     line = cause.frames[-1].text if cause.frames else ""
     subject = f"{cause.exception_type}: {cause.exception_message}\n{line}"
-    for pattern, sentence in _sentences():
+    for pattern, sentence in sentences():
         if found := re.search(pattern, subject):
             return repaired(sentence.format(*(_Part(found, number) for number in range(found.re.groups + 1))))
     return ""
 
 
 @functools.cache
-def _sentences() -> list[tuple[str, str]]:
+def sentences() -> list[tuple[str, str]]:
     """The patterns of known exceptions, and the sentence for each."""
     text = resources.files("grader.judge").joinpath("templates", "known_errors.txt").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]

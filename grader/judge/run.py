@@ -278,7 +278,7 @@ class CollectedChecks:
             return skipped_result(check, reason)
         place = place_of(check.exercise, check.name)
         mark = self.mark_on(place)
-        if cause := mark.cause if mark else self._endless.get(place):
+        if cause := (mark.cause if mark else self._endless.get(place)):
             return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
         self.began(place)
         result = None

@@ -9,6 +9,8 @@ import bdb
 import difflib
 import io
 import os
+import re
+import string
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +29,7 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.explain import advice_on
 from grader.judge.hints import Hints
-from grader.judge.known_errors import close_names
+from grader.judge.known_errors import close_names, sentences
 from grader.results import Cause, ExerciseResult, Frame
 from grader.testkit.compare import Mismatch, assert_close
 
@@ -313,6 +315,12 @@ def backward_of_backward() -> None:
 )
 def test_an_exception_has_its_own_sentence(function: Callable[[], object], words: str) -> None:
     assert words in advice_for(function)
+
+
+def test_every_place_in_a_sentence_is_a_group_of_its_pattern() -> None:
+    for pattern, sentence in sentences():
+        places = {name for _, name, _, _ in string.Formatter().parse(sentence) if name is not None}
+        assert places <= {str(number + 1) for number in range(re.compile(pattern).groups)}, pattern
 
 
 def test_a_call_that_does_not_begin_asks_for_the_signature() -> None:
