@@ -197,34 +197,41 @@ class RankWatch:
         self._members = members
         self._deadline = Deadline(seconds, self._effort)
 
-    def follow(self, held: Member | None = None) -> None:
-        """Returns when all have replied, one has failed and the others had their time, or all are stuck.
-
-        Args:
-            held: a rank that is held: then it returns when one has failed, or each of the others has returned or waits.
-        """
-        others = [member for member in self._members if member is not held]
-        patience = QUIET_SECONDS if held is None else AT_REST_SECONDS
-        deadline = self._deadline if held is None else Deadline(0.75 * self._deadline.left(), self._effort)
+    def follow(self) -> None:
+        """Returns when all have replied, one has failed and the others had their time, or all are stuck."""
         quiet = Quiet(self._members)
         aftermath: Deadline | None = None
         while not all(member.done for member in self._members):
             self._listen()
             if aftermath is None and any(member.has_failed for member in self._members):
-                if held is not None:
-                    return
                 aftermath = Deadline(LONGEST_AFTERMATH, self._effort)
                 quiet.restart()
-            if aftermath is None and quiet.seconds() >= patience:
+            if aftermath is None and quiet.seconds() >= QUIET_SECONDS:
                 quiet.restart()
-                states = [state for state in locate(others) if held is None or state.what != "returned"]
-                waits = all(state.what == "waits" and state.name not in _JOINING for state in states)
-                if waits and (states or held is not None):
+                states = locate(self._members)
+                if states and all(state.what == "waits" and state.name not in _JOINING for state in states):
                     return
             has_ended = aftermath is not None and (quiet.seconds() > AFTERMATH_SECONDS or aftermath.is_over())
-            if has_ended or deadline.is_over():
+            if has_ended or self._deadline.is_over():
                 locate(self._members)
                 return
+
+    def follow_until_others_wait(self, held: Member) -> None:
+        """While a rank is held: returns when one has failed, or each of the others has returned or waits.
+
+        A quarter of the time is left for afterwards.
+        """
+        others = [member for member in self._members if member is not held]
+        quiet = Quiet(self._members)
+        reserve = 0.25 * self._deadline.left()
+        while not all(member.done for member in self._members) and self._deadline.own_left(reserve) > reserve:
+            self._listen()
+            if any(member.has_failed for member in self._members):
+                return
+            if quiet.seconds() > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
+                quiet.restart()
+                if all(state.what != "runs" for state in locate(others)):
+                    return
 
     def _effort(self) -> Effort:
         """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""

@@ -144,7 +144,7 @@ class RunningWorld:
                 if number == 0 and not job.group and len(members) > 1:
                     time.sleep(HEAD_START_SECONDS)
             if job.held is not None:
-                watch.follow(held=members[job.held])
+                watch.follow_until_others_wait(members[job.held])
                 early = [member.number for member in members if member.has_returned]
                 if not outside(self._channel, rank.open_gate, folder):
                     early = []
