@@ -25,9 +25,7 @@ from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
 
 _GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
-_COMMAND: Final = re.compile(
-    r"\$ +(?P<env>(?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](?P<workers>\d+) +(?P<file>\S+)"
-)
+_COMMAND: Final = re.compile(r"\$ +((?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](\d+) +(\S+)")
 _PARSER: Final = doctest.DocTestParser()
 _CHECKER: Final = doctest.OutputChecker()
 
@@ -124,9 +122,10 @@ def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
         if found is None:
             message = f"`{docstring.name}`: `{command.strip()}` is not `[NAME=VALUE] torchrun --nproc-per-node=N FILE`"
             return Untrue(docstring.line + number, message)
-        env = dict(word.split("=", 1) for word in found["env"].split())
+        variables, workers, script = found.groups()
+        env = dict(word.split("=", 1) for word in variables.split())
         channel = desk.channel()
-        order = launch.Order(found["file"], int(found["workers"]), ranks.LAUNCH_SECONDS, env, "")
+        order = launch.Order(script, int(workers), ranks.LAUNCH_SECONDS, env, "")
         with world.exclusive(channel):
             outcome = launch.launch(channel, order)
         printed = "".join(outcome.prints) if outcome.exit_code == 0 else outcome.shown()
