@@ -16,8 +16,7 @@ from grader.machine import Devices, resolve_devices
 from grader.sandbox.limits import Limits
 from grader.student import engine
 
-NONE, COURSE = "none", "course"
-FILE_TIME, KNOWN = "file-time", "known"
+NONE, COURSE, FILE_TIME, KNOWN = "none", "course", "file-time", "known"
 
 
 class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True):

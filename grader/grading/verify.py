@@ -75,6 +75,8 @@ def verify_course(
         gc.enable()
         summaries: list[ExerciseSummary] = []
         exercises = second.result().result.exercises if second else ()
+        if workers:
+            workers.end_idle()
         results = {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
         with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
             for topic in topics:
