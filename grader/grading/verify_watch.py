@@ -196,4 +196,5 @@ def _verify(verify: Callable[[Sequence[str]], int], names: Sequence[str]) -> Non
     try:
         sys.exit(verify(names))
     except UserError as error:
-        sys.exit(str(error))
+        print(error)
+        sys.exit(1)
