@@ -181,6 +181,7 @@ def _grade_mutants(course: Course, names: Sequence[str], devices: Devices, seed:
     same = f"; {counted(equivalent, 'mutant')} written down as equivalent" if equivalent else ""
     counts = [(name, f"{caught} of {judged}") for name, (caught, judged) in score.definitions.items()]
     print_lines(aligned([("function or class", "mutants caught"), *counts]))
-    judged = counted(score.caught + score.survived, "mutant")
-    typer.echo(f"{score.caught} of {judged} caught ({score.share:.1%}){same}")
+    judged = score.caught + score.survived  # without equivalent ones
+    share = score.caught / judged if judged else 1.0
+    typer.echo(f"{score.caught} of {counted(judged, 'mutant')} caught ({share:.1%}){same}")
     return 1 if score.survived or score.outdated else 0

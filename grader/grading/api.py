@@ -14,7 +14,7 @@ import msgspec
 from grader.course import Course
 from grader.gradebook.book import MAX_SEED
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.settings import GradingSettings, require_sandbox, topics_of, worker_options
+from grader.grading.settings import GradingSettings, find_sandbox, topics_of, worker_options
 from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.machine import Devices, cores
@@ -63,18 +63,18 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         if by not in ("submission", "exercise", "check"):
             raise ValueError(f'records are by "submission", "exercise" or "check", not by {by!r}')
         if by == "submission":
-            return [self._of_submission(result) for result in self.submissions]
+            return [
+                {
+                    "submission": result.submission,
+                    "score": result.score,
+                    "max": result.max,
+                    "not_assessed": sum(exercise.not_assessed for exercise in result.exercises),
+                    "flags": len(result.flags),
+                    "notes": "\n".join(self.notes.get(result.submission, ())),
+                }
+                for result in self.submissions
+            ]
         return [record for result in self.submissions for record in _of_exercises(result, by == "check")]
-
-    def _of_submission(self, result: SubmissionResult) -> dict[str, Any]:
-        return {
-            "submission": result.submission,
-            "score": result.score,
-            "max": result.max,
-            "not_assessed": sum(exercise.not_assessed for exercise in result.exercises),
-            "flags": len(result.flags),
-            "notes": "\n".join(self.notes.get(result.submission, ())),
-        }
 
 
 def _of_exercises(result: SubmissionResult, by_check: bool) -> Iterator[dict[str, Any]]:
@@ -131,7 +131,7 @@ def grade(
     settings = GradingSettings(seed=chosen, limits=limits or Limits(), devices=devices)
     options = worker_options(loaded, settings, tuple(only))
     sources = find_submissions([Path(path) for path in paths], topics_of(loaded))
-    require_sandbox(len(sources), no_sandbox=no_sandbox)
+    find_sandbox(len(sources), no_sandbox=no_sandbox)
     with Reader() as reader, LocalWorkers(loaded, options, jobs or cores()) as workers:
         graded = sorted(workers.grade_all(map(reader.read, sources)), key=lambda one: one.result.submission)
     return Results(

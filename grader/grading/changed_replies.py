@@ -66,7 +66,8 @@ def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange
         record: what crossed the border when the solution passed it.
         kit: the name of the course's kit, or empty.
     """
-    if any(isinstance(one.reply, Digest) or _request(one).operation == RUN_OF_RANKS for one in record):
+    operations = {wire.unpack(one.request, Request).operation for one in record}
+    if RUN_OF_RANKS in operations or any(isinstance(one.reply, Digest) for one in record):
         return None
     passes: ChangedRuns = {}
     for name, change in CHANGES.items():
@@ -77,11 +78,6 @@ def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange
         elif result.verdict != "passed":
             return None  # it needs more than the replies
     return passes
-
-
-def _request(exchange: Exchange) -> Request:
-    request: Request = wire.unpack(exchange.request, Request)
-    return request
 
 
 class _Handle:
@@ -120,7 +116,7 @@ class _Replay:
     def _changed(self, exchange: Exchange) -> bytes:
         """A reply with every tensor and number in it changed; handles, texts and exceptions stay as they are."""
         assert isinstance(exchange.reply, bytes)
-        request, reply = _request(exchange), wire.unpack(exchange.reply, Reply)
+        request, reply = wire.unpack(exchange.request, Request), wire.unpack(exchange.reply, Reply)
         if not isinstance(reply, Returned) or request.operation not in _CHANGED:
             return exchange.reply
         # Booleans and counts in reports of probes, functions of the testkit or the kit, are mostly facts that no check

@@ -9,7 +9,7 @@ from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook, Row
 from grader.grading.exit_codes import Tally
-from grader.grading.settings import ClassSettings
+from grader.grading.settings import ClassSettings, GradingSettings
 from grader.reports.feedback import to_look_at
 from grader.reports.status import Unmarked, untimed, worth_less
 from grader.reports.terminal import NoteList, print_note
@@ -21,9 +21,7 @@ _FLAGS_NOTED = 3
 """Flags of one submission that are notes; the class page has more of them."""
 
 
-def report_class(
-    book: Gradebook, run: int, settings: ClassSettings, fail_under: float | None, skipped_ok: bool = False
-) -> int:
+def report_class(book: Gradebook, run: int, settings: ClassSettings, grading: GradingSettings) -> int:
     """Writes results.jsonl (not for a trial), prints the table and the notes, returns the exit code.
 
     Raises:
@@ -32,7 +30,7 @@ def report_class(
     from grader.reports.terminal import make_console, show_class
 
     notes = NoteList("; all of them: grader status --notes")
-    tally = Tally(fail_under, skipped_ok)
+    tally = Tally(grading.fail_under, grading.skipped_ok)
     unmarked = Unmarked()
     counts: Counter[str] = Counter()
 

@@ -122,13 +122,11 @@ class TopicEvidence:
         solution = self.graded_solution
         found = []
         for name in (one.full_name for one in self.topic.exercises):
-            runs = (
-                (check, run) for (exercise, check), run in solution.changed_runs.items() if exercise == name and run
-            )
-            passed = ((check, tuple(sorted(change for change in run if run[change]))) for check, run in runs)
-            thin = tuple((check, changes) for check, changes in passed if changes)
-            checks = sum(exercise.full_name == name for exercise, _ in solution.results)
-            found.append(ExerciseSummary(name, checks, wrong.count(name), solution.seconds.get(name, 0.0), thin))
+            checks = [result.name for exercise, result in solution.results if exercise.full_name == name]
+            runs = {check: solution.changed_runs.get((name, check)) or {} for check in checks}
+            passed = {check: tuple(sorted(change for change in run if run[change])) for check, run in runs.items()}
+            thin = tuple((check, changes) for check, changes in passed.items() if changes)
+            found.append(ExerciseSummary(name, len(checks), wrong.count(name), solution.seconds.get(name, 0.0), thin))
         return found
 
     def _grade(self, file: Path) -> GradedFile:

@@ -246,7 +246,7 @@ class _Incidents:
         self._count += 1
         mark = _mark_on_end(self._course, failure)
         if mark is None:
-            return self._count == 1 and not failure.is_final
+            return self._count == 1 and bool(failure.cause)
         if not (mark.place.check or self._retried or self._incidents):
             self._retried = 1  # Not in a check: perhaps the system ended it, so nothing is given up yet.
             return True

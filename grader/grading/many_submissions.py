@@ -22,17 +22,10 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook, gradebook_in, row_of
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
-from grader.grading.graders import Graders
+from grader.grading.graders import Graders, Read
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
-from grader.grading.settings import (
-    ClassSettings,
-    GradingSettings,
-    require_sandbox,
-    selection_of,
-    topics_of,
-    worker_options,
-)
+from grader.grading.settings import ClassSettings, GradingSettings, find_sandbox, selection, topics_of, worker_options
 from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.intake.roster import Roster
@@ -58,29 +51,32 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
     with Reader() as reader:
         roster = None if class_settings.roster is None else Roster.read(class_settings.roster)
         sources = _find(course, class_settings, roster)
-        if class_settings.dask is None and not require_sandbox(len(sources), no_sandbox=class_settings.no_sandbox):
+        if class_settings.dask is None and not find_sandbox(len(sources), no_sandbox=class_settings.no_sandbox):
             text = "no sandbox on this system: submissions run as your own programs do (see: grader doctor)"
             make_console(stderr=True).print(text, style="yellow")
-        with (
-            _graders(course, class_settings, options) as graders,
-            Gradebook.open(gradebook_in(class_settings.out)) as book,
-        ):
+        graders: Graders
+        if class_settings.dask is None:
+            graders = LocalWorkers(course, options, class_settings.jobs)
+        else:
+            from grader.grading.dask_cluster import Cluster
+
+            graders = Cluster(class_settings.dask, course, options, print_note)
+        with graders, Gradebook.open(gradebook_in(class_settings.out)) as book:
             # The seed of a trial is not kept: later runs are no trials.
             is_of_trial = class_settings.trial and settings.seed is not None
             options = replace(options, seed=settings.seed if is_of_trial else book.keep_seed(settings.seed))
             graders.use_seed(options.seed)
             students = None if roster is None or class_settings.trial else roster.students
-            late = _late_of(course, class_settings, book)
-            run = _start_run(book, course, options, len(sources), late, trial=class_settings.trial, students=students)
+            late, trial = _late_of(course, class_settings, book), class_settings.trial
+            run = _start_run(book, course, options, expected=len(sources), late=late, trial=trial, students=students)
             grading = _ClassRun(course, options, graders, book, run, class_settings.again)
             if grading.grade_new(reader, sources):
                 done = next(one.done for one in book.runs() if one.id == run)
-                print_note(
-                    f"interrupted: {done} of {len(sources)} are graded and kept; run the same command to continue"
-                )
+                kept = f"{done} of {len(sources)} are graded and kept"
+                print_note(f"interrupted: {kept}; run the same command to continue")
                 return INTERRUPTED
             book.finish_run(run)
-            return report_class(book, run, class_settings, settings.fail_under, settings.skipped_ok)
+            return report_class(book, run, class_settings, settings)
 
 
 def _find(course: Course, settings: ClassSettings, roster: Roster | None) -> list[Source]:
@@ -98,14 +94,6 @@ def _find(course: Course, settings: ClassSettings, roster: Roster | None) -> lis
     return sources
 
 
-def _graders(course: Course, settings: ClassSettings, options: WorkerOptions) -> Graders:
-    if settings.dask is None:
-        return LocalWorkers(course, options, settings.jobs)
-    from grader.grading.dask_cluster import Cluster
-
-    return Cluster(settings.dask, course, options, print_note)
-
-
 def _late_of(course: Course, settings: ClassSettings, book: Gradebook) -> LatePolicy:
     """The cost of late work. Options of the command line are kept for later runs, unless this one is a trial."""
     kept = book.late_given()
@@ -119,18 +107,14 @@ def _late_of(course: Course, settings: ClassSettings, book: Gradebook) -> LatePo
     return policy
 
 
-def _start_run(
-    book: Gradebook, course: Course, options: WorkerOptions, expected: int, late: LatePolicy, **more: Any
-) -> int:
+def _start_run(book: Gradebook, course: Course, options: WorkerOptions, **more: Any) -> int:
     """Records that a run begins; see `Gradebook.start_run`."""
     return book.start_run(
         course.name,
         content_hash(course),
         options.seed,
-        selection_of(options),
+        selection(options),
         versions(),
-        expected=expected,
-        late=late,
         exercises=[exercise.full_name for exercise in course.all_exercises],
         resubmissions=course.marks.resubmissions,
         **more,
@@ -159,9 +143,7 @@ class _ClassRun:
                 advance()
             return self.graders.stopped
 
-    def _new(
-        self, found: Iterable[Submission | Unreadable], advance: Callable[[], None]
-    ) -> Iterator[Submission | Unreadable]:
+    def _new(self, found: Iterable[Read], advance: Callable[[], None]) -> Iterator[Read]:
         """The submissions without a result that can be reused; takes that of the others, and calls `advance`."""
         course_hash = content_hash(self.course)
         for submission in found:
@@ -174,7 +156,7 @@ class _ClassRun:
             submission = replace(submission, granted=granted)
             work = digest(submission)
             self.book.record_arrival(self.run, submission, work)
-            same = (submission.name, work, course_hash, self.options.seed, selection_of(self.options))
+            same = (submission.name, work, course_hash, self.options.seed, selection(self.options))
             earlier = None if self.is_again else self.book.lookup(*same)
             is_reused = earlier is not None and still_holds(earlier, submission, self.course)
             if is_reused and self.book.lookup(*same, reuse_in=self.run) is not None:
@@ -234,13 +216,12 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
     with Gradebook.open_existing(out) as book:
         row = row_of(list(book.results()), student)
         if row.differing:
-            raise UserError(
-                row.differing, fix="decide whose work counts, and grade that upload again: grader grade PATH"
-            )
+            fix = "decide whose work counts, and grade that upload again: grader grade PATH"
+            raise UserError(row.differing, fix=fix)
         files = book.files(row.digest)
         if not files and not row.notes:
             raise UserError(f"{book.path} has no files of {student}", fix="grade the upload again: grader grade PATH")
-        require_sandbox(1, no_sandbox=False)
+        find_sandbox(1, no_sandbox=False)
         settings = GradingSettings(names=tuple(names), seed=book.keep_seed(), pictures=pictured(course))
         options = worker_options(course, settings, settings.names)
         notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in row.notes)
@@ -262,7 +243,7 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
         if not agreed():
             yield "nothing was changed"
             return
-        run = _start_run(book, course, options, 1, book.policy(row.run))
+        run = _start_run(book, course, options, expected=1, late=book.policy(row.run))
         book.record_arrival(run, submission, row.digest)
         book.record(run, graded.result, row.digest, graded.seconds)
         book.finish_run(run)

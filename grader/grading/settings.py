@@ -16,8 +16,7 @@ from grader.machine import Devices, resolve_devices
 from grader.sandbox.limits import Limits
 from grader.student import engine
 
-NONE, COURSE = "none", "course"
-FILE_TIME, KNOWN = "file-time", "known"
+NONE, COURSE, FILE_TIME, KNOWN = "none", "course", "file-time", "known"
 
 
 class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -154,13 +153,13 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     )
 
 
-def selection_of(options: WorkerOptions) -> str:
+def selection(options: WorkerOptions) -> str:
     """A text that is equal for two runs with the same exercises and the same settings that results depend on."""
     settings = {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}
     return selection_key(options.exercises, settings)
 
 
-def require_sandbox(count: int, *, no_sandbox: bool) -> bool:
+def find_sandbox(count: int, *, no_sandbox: bool) -> bool:
     """Whether there is a sandbox here.
 
     Args:

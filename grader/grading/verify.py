@@ -75,6 +75,8 @@ def verify_course(
         gc.enable()
         summaries: list[ExerciseSummary] = []
         exercises = second.result().result.exercises if second else ()
+        if workers:
+            workers.end_idle()
         results = {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
         with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
             for topic in topics:
@@ -127,31 +129,19 @@ class Score:
     """How many mutants there are, of which kind.
 
     Attributes:
+        caught: those that a check fails.
+        survived: those that no check fails, and that are not written down.
         equivalent: those that no check fails, and that are written down.
         outdated: mutants that are written down, but are caught or no longer made, among the
             definitions that were tried.
         definitions: of each function and class with mutants, how many are caught, and of how many.
     """
 
+    caught: int = 0
+    survived: int = 0
     equivalent: set[Equivalent] = field(default_factory=set)
     outdated: list[Equivalent] = field(default_factory=list)
     definitions: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    @property
-    def caught(self) -> int:
-        """Those that a check fails."""
-        return sum(caught for caught, _ in self.definitions.values())
-
-    @property
-    def survived(self) -> int:
-        """Those that no check fails, and that are not written down."""
-        return sum(judged - caught for caught, judged in self.definitions.values())
-
-    @property
-    def share(self) -> float:
-        """The share of mutants that are caught, without equivalent ones; 1 if there are none."""
-        judged = self.caught + self.survived
-        return self.caught / judged if judged else 1.0
 
 
 def grade_mutants(
@@ -191,10 +181,12 @@ def grade_mutants(
                 definition = f"{topic.name}.{mutant.definition}"
                 caught, judged = score.definitions.get(definition, (0, 0))
                 if _is_caught(judge, topic, exercises, mutant.text):
+                    score.caught += 1
                     caught, judged = caught + 1, judged + 1
                 elif equivalent := known.get((definition, mutant.source_line, mutant.change)):
                     score.equivalent.add(equivalent)
                 else:
+                    score.survived += 1
                     judged += 1
                     place = f"{course.solution_file(topic.name)}:{mutant.line}: {mutant.definition}"
                     report(f"{place}: no check fails {mutant.change}")

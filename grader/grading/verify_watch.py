@@ -32,7 +32,7 @@ _SLOW: Final = (
 )
 
 
-class Piece(NamedTuple):
+class SavedPiece(NamedTuple):
     """A part of a course's files at one moment.
 
     Attributes:
@@ -45,9 +45,9 @@ class Piece(NamedTuple):
     content: bytes
 
 
-def snapshot(course: Course) -> frozenset[Piece]:
+def snapshot(course: Course) -> frozenset[SavedPiece]:
     """The files of a course as they are now: in pieces of one definition each, if a topic's module, else whole."""
-    found = {Piece(one.topic, one.name, repr(one).encode()) for one in course.exercises}
+    found = {SavedPiece(one.topic, one.name, repr(one).encode()) for one in course.exercises}
     modules = {course.manifest}
     for topic in course.modules:
         solution = course.solution_file(topic.name)
@@ -55,10 +55,10 @@ def snapshot(course: Course) -> frozenset[Piece]:
         modules |= {course.stub_file(topic.name), *files}
         for file in (one for one in files if one.is_file()):
             for name, text in _definitions(file.read_bytes(), file == solution):
-                found.add(Piece(topic.name, name, f"{file}\n{text}".encode()))
+                found.add(SavedPiece(topic.name, name, f"{file}\n{text}".encode()))
     for file in (file for folder in places(course) for file in folder.rglob("*")):
         if file.is_file() and file not in modules and not _LEFT_OUT & set(file.parts):
-            found.add(Piece("", "", f"{file}\n".encode() + file.read_bytes()))
+            found.add(SavedPiece("", "", f"{file}\n".encode() + file.read_bytes()))
     return frozenset(found)
 
 
@@ -68,7 +68,7 @@ def places(course: Course) -> list[Path]:
     return [course.solutions_dir, course.checks_dir, *kit]
 
 
-def changed_exercises(course: Course, changed: AbstractSet[Piece]) -> list[str]:
+def changed_exercises(course: Course, changed: AbstractSet[SavedPiece]) -> list[str]:
     """The exercises (full names) that changed pieces may concern, in order; another definition's concern its topic."""
     known = {(one.topic, one.name) for one in course.exercises}
     of_all = {piece.topic for piece in changed if (piece.topic, piece.name) not in known}
@@ -196,4 +196,5 @@ def _verify(verify: Callable[[Sequence[str]], int], names: Sequence[str]) -> Non
     try:
         sys.exit(verify(names))
     except UserError as error:
-        sys.exit(str(error))
+        print(error)
+        sys.exit(1)

@@ -144,9 +144,9 @@ class StudentWorkers(WorkersInContext):
             pool.stop()
 
     def close(self) -> None:
-        """Ends the workers and waits until they are gone."""
-        for pool in self._pools.values():
-            pool.close()
+        """Ends the workers at the same time, and waits until they are gone."""
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(LocalWorkers.close, self._pools.values()))
 
 
 class _ForStudents:

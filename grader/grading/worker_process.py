@@ -47,11 +47,10 @@ class WorkerFailed(Exception):
 
     Attributes:
         reason: one line for results.
-        cause: one line for the check at which it ended.
+        cause: one line for the check at which it ended; empty if no worker can grade, as when a check has no syntax.
         place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
         words: the last lines of its stderr.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
-        is_final: whether another worker would fail as well, such as when the checks cannot be imported.
     """
 
     reason: str
@@ -59,7 +58,6 @@ class WorkerFailed(Exception):
     place: Place | None
     words: Sequence[str] = ()
     overran: float = 0.0
-    is_final: bool = False
 
     def __str__(self) -> str:
         text = "".join(f"\n  {line}" for line in self.words[-_LAST_WORDS:])
@@ -192,7 +190,7 @@ class Worker:
             )
         if isinstance(reply, Fault):  # If it has a place, no check is at fault: nothing of it runs in the warm host.
             place = reply.place and msgspec.structs.replace(reply.place, check="")
-            raise WorkerFailed(reply.fault, "the warm host ended", place, is_final=place is None)
+            raise WorkerFailed(reply.fault, "the warm host ended" if place else "", place)
         self._first_resident = self._first_resident or reply.resident
         self.grown = reply.resident - self._first_resident
         self.endless = reply.endless

@@ -25,9 +25,7 @@ from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
 
 _GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
-_COMMAND: Final = re.compile(
-    r"\$ +(?P<env>(?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](?P<workers>\d+) +(?P<file>\S+)"
-)
+_COMMAND: Final = re.compile(r"\$ +((?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](\d+) +(\S+)")
 _PARSER: Final = doctest.DocTestParser()
 _CHECKER: Final = doctest.OutputChecker()
 
@@ -124,8 +122,9 @@ def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
         if found is None:
             message = f"`{docstring.name}`: `{command.strip()}` is not `[NAME=VALUE] torchrun --nproc-per-node=N FILE`"
             return Untrue(docstring.line + number, message)
-        env = dict(word.split("=", 1) for word in found["env"].split())
-        outcome = launch.launch(desk.channel(), found["file"], int(found["workers"]), ranks.LAUNCH_SECONDS, env)
+        variables, workers, script = found.groups()
+        env = dict(word.split("=", 1) for word in variables.split())
+        outcome = launch.launch(desk.channel(), script, int(workers), ranks.LAUNCH_SECONDS, env)
         out = "".join(out for out, _ in outcome.printed)
         printed = out if outcome.exit_code == 0 else world.shown(outcome.printed)
         if printed != wanted:

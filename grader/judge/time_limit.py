@@ -2,7 +2,7 @@
 
 The judge's processor time counts, and the time that it blocks without waiting for a student process; so neither
 a slow submission nor a busy machine uses any of it. Code deep in C cannot be interrupted from here: then the judge's
-signs of life end, and the main process ends the worker (`grading/supervisor.py`).
+signs of life end, and the main process ends the worker (`grading/worker_process.py`).
 """
 
 import _thread

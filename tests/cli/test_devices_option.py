@@ -20,7 +20,7 @@ import pytest
 from grader import machine
 from grader.errors import UserError
 from grader.grading.protocol import WorkerOptions
-from grader.grading.settings import selection_of
+from grader.grading.settings import selection
 from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import Sandbox
@@ -101,7 +101,7 @@ def test_doctor_says_what_auto_means() -> None:
 
 
 def test_another_kind_of_devices_is_another_grading() -> None:
-    keys = {selection_of(WorkerOptions(devices=name)) for name in ("auto", "simulated", "real")}
+    keys = {selection(WorkerOptions(devices=name)) for name in ("auto", "simulated", "real")}
     assert len(keys) == 3
 
 

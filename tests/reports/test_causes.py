@@ -22,7 +22,7 @@ from grader.exports.code_hosts import junit
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.graders import Graded
-from grader.grading.settings import ClassSettings
+from grader.grading.settings import ClassSettings, GradingSettings
 from grader.judge import explain
 from grader.judge.cause import topic_timeout
 from grader.notebook.desk import Card
@@ -101,7 +101,7 @@ def test_no_output_depends_on_what_a_message_says(
         folder = tmp_path / f"grades-{one is real}"
         folder.mkdir()
         with Gradebook.open_existing(gradebook(folder / "gradebook.sqlite", [one]).parent) as book:
-            report_class(book, 1, ClassSettings(paths=(), out=folder, jobs=1), None)
+            report_class(book, 1, ClassSettings(paths=(), out=folder, jobs=1), GradingSettings())
         notes.append(capsys.readouterr().err)
     assert notes[0] == notes[1]
 

@@ -20,7 +20,7 @@ from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
-from grader.grading.settings import ClassSettings
+from grader.grading.settings import ClassSettings, GradingSettings
 from grader.marking.given import give_points
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
@@ -132,7 +132,7 @@ def test_grade_notes_it_and_its_table_counts_it(tmp_path: Path, capsys: pytest.C
     assert "1 flag" in class_table(given(), tmp_path)
     gradebook(tmp_path / "gradebook.sqlite", [given()])
     with Gradebook.open_existing(tmp_path) as book:
-        code = report_class(book, 1, ClassSettings(paths=(), out=tmp_path, jobs=1), None)
+        code = report_class(book, 1, ClassSettings(paths=(), out=tmp_path, jobs=1), GradingSettings())
     printed = capsys.readouterr()
     assert f"note: me: {LOOK}" in printed.err.splitlines()
     assert code == 1 and "points that are not assessed count as missing for the exit code" in printed.out
