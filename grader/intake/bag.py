@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from grader.intake import kinds
-from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Read, open_archive
+from grader.intake.archive import TWICE, Archive, BrokenArchive, Read, open_archive
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
 
@@ -40,7 +40,6 @@ class Bag:
         self._is_full = False
         self._bytes = 0
         self._nested = 0
-        self._nested_bytes = 0
 
     def add(self, path: str, read: Read, time: float | None = None) -> None:
         """Takes a file if there is room."""
@@ -95,7 +94,7 @@ class Bag:
         if depth > _MAX_ARCHIVES_DEEP:
             self.note(name, f"archives more than {_MAX_ARCHIVES_DEEP} deep are not opened")
             return
-        if depth > 1 and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
+        if depth > 1 and self._nested >= _MAX_NESTED:
             self.note(name, "too many archives inside archives: not opened")
             return
         content = self._read(name, read)
@@ -103,7 +102,6 @@ class Bag:
             return
         if depth > 1:
             self._nested += 1
-            self._nested_bytes += len(content)
         try:
             archive = open_archive(name, content)
         except BrokenArchive as problem:
