@@ -62,10 +62,12 @@ class Bag:
 
     def _read(self, path: str, read: Read) -> bytes | None:
         """The file, within the bound of its kind; None if it is left out, which is noted."""
-        content = read(kinds.limit_of(path) + 1)
-        if isinstance(content, bytes) and len(content) <= kinds.limit_of(path):
+        most = kinds.limit_of(path)
+        content = read(most + 1)
+        if isinstance(content, bytes) and len(content) <= most:
             return content
-        self.note(path, content if isinstance(content, str) else kinds.too_large(path))
+        fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
+        self.note(path, content if isinstance(content, str) else f"larger than {most >> 20} MiB: not read{fix}")
         return None
 
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
@@ -146,7 +148,7 @@ class Bag:
                 self.add(target, read, time)
             elif kinds.is_archive(name):
                 archives[name] = read
-            elif kinds.is_unsupported_archive(name):
+            elif kinds.is_work(name):
                 self.note(start + name, kinds.UNSUPPORTED_NOTE)
             else:
                 self.add_other(start + name, read)
