@@ -123,7 +123,6 @@ class Extension(Given, frozen=True, kw_only=True):
 
     due: str
     why: str
-    made: str
 
 
 class Older(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from grader.intake import kinds
-from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Read, open_archive
+from grader.intake.archive import TWICE, Archive, BrokenArchive, Read, open_archive
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
 
@@ -40,7 +40,6 @@ class Bag:
         self._is_full = False
         self._bytes = 0
         self._nested = 0
-        self._nested_bytes = 0
 
     def add(self, path: str, read: Read, time: float | None = None) -> None:
         """Takes a file if there is room."""
@@ -63,10 +62,12 @@ class Bag:
 
     def _read(self, path: str, read: Read) -> bytes | None:
         """The file, within the bound of its kind; None if it is left out, which is noted."""
-        content = read(kinds.limit_of(path) + 1)
-        if isinstance(content, bytes) and len(content) <= kinds.limit_of(path):
+        most = kinds.limit_of(path)
+        content = read(most + 1)
+        if isinstance(content, bytes) and len(content) <= most:
             return content
-        self.note(path, content if isinstance(content, str) else kinds.too_large(path))
+        fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
+        self.note(path, content if isinstance(content, str) else f"larger than {most >> 20} MiB: not read{fix}")
         return None
 
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
@@ -95,7 +96,7 @@ class Bag:
         if depth > _MAX_ARCHIVES_DEEP:
             self.note(name, f"archives more than {_MAX_ARCHIVES_DEEP} deep are not opened")
             return
-        if depth > 1 and (self._nested >= _MAX_NESTED or self._nested_bytes >= UNPACKED_BYTES):
+        if depth > 1 and self._nested >= _MAX_NESTED:
             self.note(name, "too many archives inside archives: not opened")
             return
         content = self._read(name, read)
@@ -103,7 +104,6 @@ class Bag:
             return
         if depth > 1:
             self._nested += 1
-            self._nested_bytes += len(content)
         try:
             archive = open_archive(name, content)
         except BrokenArchive as problem:
@@ -148,7 +148,7 @@ class Bag:
                 self.add(target, read, time)
             elif kinds.is_archive(name):
                 archives[name] = read
-            elif kinds.is_unsupported_archive(name):
+            elif kinds.is_work(name):
                 self.note(start + name, kinds.UNSUPPORTED_NOTE)
             else:
                 self.add_other(start + name, read)

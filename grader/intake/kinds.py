@@ -25,12 +25,6 @@ def limit_of(path: str) -> int:
     return NOTEBOOK_BYTES if is_code(path) else ARCHIVE_BYTES if is_archive(path) else WORK_BYTES
 
 
-def too_large(path: str) -> str:
-    """The reason why a file above its limit is left out."""
-    fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
-    return f"larger than {limit_of(path) >> 20} MiB: not read{fix}"
-
-
 def is_code(path: str) -> bool:
     """Whether that is a Python file or a notebook."""
     return path.lower().endswith(CODE)
@@ -39,11 +33,6 @@ def is_code(path: str) -> bool:
 def is_archive(path: str) -> bool:
     """Whether that is an archive which is read."""
     return path.lower().endswith(ARCHIVES)
-
-
-def is_unsupported_archive(path: str) -> bool:
-    """Whether that is an archive of a kind that is not read."""
-    return path.lower().endswith(UNSUPPORTED_ARCHIVES) and not is_archive(path)
 
 
 def is_work(path: str) -> bool:

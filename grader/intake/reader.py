@@ -210,13 +210,10 @@ def _last_commit(repository: Path) -> str:
             shown = subprocess.run(
                 command, env=environment, cwd=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_SECONDS
             )
-        except (OSError, subprocess.TimeoutExpired):
+            found = _COMMITTED.search(shown.stdout.partition(b"\n\n")[0])
+            return datetime.datetime.fromtimestamp(int(found[1])).astimezone().isoformat() if found else ""
+        except (OSError, subprocess.TimeoutExpired, ValueError, OverflowError):
             return ""
-    found = _COMMITTED.search(shown.stdout.partition(b"\n\n")[0])
-    try:
-        return datetime.datetime.fromtimestamp(int(found[1])).astimezone().isoformat() if found else ""
-    except (ValueError, OverflowError, OSError):
-        return ""
 
 
 def _is_plain(objects: Path) -> bool:

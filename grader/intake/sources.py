@@ -74,10 +74,10 @@ class PathSource(Source):
             bag.add_files(folder, {path: path for path in folder.files})
         elif kinds.is_archive(name):
             bag.add_archive(name, read_file(self.path.resolve()))
-        elif kinds.is_unsupported_archive(name):
-            bag.note(name, kinds.UNSUPPORTED_NOTE)
-        else:
+        elif kinds.is_code(name):
             bag.add(name, read_file(self.path), time_of(self.path))
+        else:
+            bag.note(name, kinds.UNSUPPORTED_NOTE)
 
     def topic_of(self, submission: Submission) -> str | None:
         """The topic whose file this is; None if it is none or several, or no file at all.

@@ -222,35 +222,28 @@ def _statements(content: bytes) -> Mapping[str, list[frozenset[str]]]:
                 names = [name]
             case _:
                 continue
-        inside = frozenset(
-            "\n".join(lines[one.lineno - 1 : one.end_lineno]) for one in _all_statements(node) if _does_something(one)
-        )
+        inside = frozenset("\n".join(lines[one.lineno - 1 : one.end_lineno]) for one in _statements_in(node))
         for name in names:
             found.setdefault(name, []).append(inside)
     return found
 
 
-def _all_statements(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and all inside of it; `ast.walk` would visit each expression, too."""
+def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and all inside of it that a stub would not have; `ast.walk` would visit each expression, too."""
     waiting: list[ast.AST] = [node]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, ast.stmt):
-            yield one
+        match one:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass():
+                pass
+            case ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant(value=None)):
+                pass
+            case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
+                pass
+            case ast.stmt():
+                yield one
         for part in ("body", "handlers", "orelse", "finalbody", "cases"):
             waiting += getattr(one, part, ())
-
-
-def _does_something(node: ast.stmt) -> bool:
-    """Whether a node is a statement that a stub would not have; the definitions around statements are none."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(value=ast.Constant()):
-            return False
-        case ast.Return(value=None | ast.Constant(value=None)):
-            return False
-        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
-            return False
-    return True
 
 
 def parse(content: bytes | str) -> ast.Module:

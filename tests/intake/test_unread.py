@@ -164,6 +164,13 @@ def test_a_student_with_only_a_pdf_in_a_zip_of_a_class_keeps_a_row(tmp_path: Pat
     assert topics(found[1].read()) == BOTH
 
 
+def test_an_answer_in_a_text_in_a_zip_of_a_class_needs_a_look(tmp_path: Path) -> None:
+    files = {"ann/vectors.py": b"# later\n", "ann/answer.txt": CODE, "cy/vectors.py": CODE}
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    ann, cy = (source.read() for source in find_submissions([tmp_path / "class.zip"], TOPICS))
+    assert topics(ann) == ["vectors"] and "answer.txt is there too" in ann.unread[0].reason and cy.unread == ()
+
+
 @pytest.mark.parametrize(
     ("names", "wanted"),
     [
