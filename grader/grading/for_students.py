@@ -5,7 +5,7 @@ import msgspec
 from grader.grading.graders import Graded
 from grader.grading.worker_process import Watcher
 from grader.judge.marks import Place
-from grader.reports.hidden import exercise_for_students, for_students
+from grader.reports.entries import exercise_for_students, for_students
 from grader.results import ExerciseResult
 
 

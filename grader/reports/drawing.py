@@ -81,8 +81,7 @@ def in_words(data: PictureData) -> str:
         case Lines():
             parts = []
             for name, numbers in data.series.items():
-                known = [one for one in numbers if one is not None]
-                if known:
+                if known := [one for one in numbers if one is not None]:
                     parts.append(f"{name}: {len(numbers)} numbers, from {known[0]:g} to {known[-1]:g}")
             return clean("; ".join(parts))
         case Points():
