@@ -103,8 +103,12 @@ def export(kind: str, settings: ExportSettings) -> None:
         if settings.only:
             names = course.select(settings.only)
             entries = [entry.of_exercises(names) for entry in entries]
-        if kind in OF_MARKS:
-            _require_graded(entries)
+        lacking = [entry for entry in entries if entry.row.missing]
+        if kind in OF_MARKS and lacking:  # marks of a part of the course must not pass for marks of all of it
+            missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
+            who = f"{counted(len(lacking), 'submission')}: {listed([*missing], 3)}"
+            fix = "grade without --only, or export the part that was graded: --only NAME"
+            raise UserError(f"not graded yet for {who}; so these are no marks of the course", fix)
         if kind in READ_BY_STUDENTS:
             entries = [entry.for_students() for entry in entries]
         if kind == "github":
@@ -127,20 +131,6 @@ def export(kind: str, settings: ExportSettings) -> None:
             for note in notes:
                 print(clean(note), file=sys.stderr)
             print(file)
-
-
-def _require_graded(entries: Sequence[Entry]) -> None:
-    """Keeps marks of a part of the course from passing for marks of all of it.
-
-    Raises:
-        UserError: exercises were not graded for some submission.
-    """
-    lacking = [entry for entry in entries if entry.row.missing]
-    if lacking:
-        missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
-        who = f"{counted(len(lacking), 'submission')}: {listed([*missing], 3)}"
-        fix = "grade without --only, or export the part that was graded: --only NAME"
-        raise UserError(f"not graded yet for {who}; so these are no marks of the course", fix)
 
 
 def _content(

@@ -288,7 +288,7 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
 
 
 def show_failure(
-    exercise: ExerciseResult, course: Course, console: Console, place: str = "", every_check: bool = False
+    exercise: ExerciseResult, course: Course, console: Console, place: str, every_check: bool = False
 ) -> None:
     """Prints an exercise that does not pass.
 

@@ -195,10 +195,8 @@ def exercise_for_students(exercise: ExerciseResult, now: datetime.datetime | Non
 
 
 def _is_hidden(check: CheckResult, now: datetime.datetime) -> bool:
-    if not check.hidden_until:
-        return False
     try:
-        return now < datetime.datetime.fromisoformat(check.hidden_until)
+        return bool(check.hidden_until) and now < datetime.datetime.fromisoformat(check.hidden_until)
     except (ValueError, TypeError):  # "always"
         return True
 

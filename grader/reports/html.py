@@ -73,22 +73,22 @@ def write_report(
             if is_page and f"students/{file.name}" not in links.values():
                 file.unlink()
     except OSError as problem:
-        raise UserError(
-            f"{problem.filename or out}: {problem.strerror}",
-            fix="the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER",
-        ) from problem
+        fix = "the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER"
+        raise UserError(f"{problem.filename or out}: {problem.strerror}", fix) from problem
     return out / "index.html"
 
 
-def feedback_pages(
-    entries: Sequence[Entry], course: Course, for_instructors: bool = False
-) -> Iterator[tuple[Entry, bytes]]:
-    """Each submission with its feedback page, one file that needs no other."""
+def feedback_pages(entries: Sequence[Entry], course: Course, inside: bool = False) -> Iterator[tuple[Entry, bytes]]:
+    """Each submission with its feedback page, one file that needs no other.
+
+    Args:
+        inside: whether the page stays with the instructors.
+    """
     template = environment_of().get_template("feedback.html")
     page_bytes = _REPORT_BYTES // min(max(len(entries), 30), 300)
     for entry in entries:
         page = feedback_page(entry, course, page_bytes)
-        yield entry, template.render(page=page, course=course, inside=for_instructors).encode("utf-8", "replace")
+        yield entry, template.render(page=page, course=course, inside=inside).encode("utf-8", "replace")
 
 
 def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Path) -> None:
