@@ -26,12 +26,8 @@ _ANNOTATIONS: Final = 10
 _SUMMARY_BYTES: Final = 1_000_000
 _MESSAGE_BYTES: Final = 25_000_000
 """The size of the JUnit document from which on messages are left out, as GitLab reads at most 30 MB."""
-_ELEMENT: dict[VerdictKind, str] = {
-    **dict.fromkeys(("failed", "timeout", "crashed"), "failure"),
-    **dict.fromkeys(("blocked", "skipped"), "skipped"),
-    "error": "error",
-}
-"""JUnit's element of a verdict; none if the check has passed."""
+_ELEMENT: Final = {"passed": "", "blocked": "skipped", "skipped": "skipped", "error": "error"}
+"""JUnit's element of a verdict; of all others it is ``failure``."""
 
 
 def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
@@ -193,7 +189,7 @@ def junit(entries: Sequence[Entry]) -> Iterator[bytes]:
 
 def _suite(entry: Entry, is_single: bool, is_brief: bool) -> Iterator[str]:
     cases = list(_cases(entry, is_single))
-    elements = Counter(_ELEMENT.get(verdict, "") for _, _, verdict, _ in cases)
+    elements = Counter(_ELEMENT.get(verdict, "failure") for _, _, verdict, _ in cases)
     counts = f'failures="{elements["failure"]}" errors="{elements["error"]}" skipped="{elements["skipped"]}"'
     name = quoteattr(clean(entry.result.submission))
     yield f'<testsuite name={name} tests="{len(cases)}" {counts} time="{entry.row.seconds:.3f}">\n'
@@ -202,8 +198,8 @@ def _suite(entry: Entry, is_single: bool, is_brief: bool) -> Iterator[str]:
         topic = exercise.partition(".")[0]
         head = f"<testcase classname={quoteattr(clean(group))} name={quoteattr(clean(check))}"
         head += f' file={quoteattr(clean(topic) + ".py")} time="0"'  # Only a whole submission is timed.
-        element = _ELEMENT.get(verdict)
-        if element is None:
+        element = _ELEMENT.get(verdict, "failure")
+        if not element:
             yield head + "/>\n"
         else:
             text = "" if is_brief else escape(bounded(message))

@@ -50,11 +50,8 @@ def results(entry: Entry) -> bytes:
         lines.append("THE GRADER FAILED on some exercises: tell your instructor; no points are lost.")
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
-    document: dict[str, Any] = {
-        "score": round(entry.final, 4),
-        "execution_time": round(row.seconds, 3),
-        "output": "\n".join(lines),
-    }
+    document: dict[str, Any] = {"score": round(entry.final, 4), "execution_time": round(row.seconds, 3)}
+    document["output"] = "\n".join(lines)
     document |= dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text")
     document |= {"visibility": "visible", "stdout_visibility": "hidden"}
     document["extra_data"] = {"unread": [one.topic for one in row.unread]}

@@ -58,7 +58,8 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
     if own:
         found |= {f"course/{name}": file for name, file in _course_files(course)}
     elif not (FOLDER / "shipped").is_dir():
-        found |= dict(_exercises_and_solutions(course, "grader/shipped/"))
+        handed_on = ("exercises/", "solutions/")  # its checks are the grader's own
+        found |= {f"grader/shipped/{name}": file for name, file in _course_files(course) if name.startswith(handed_on)}
     files = {name: file.read_bytes() for name, file in sorted(found.items())}
     torch, others = requirements(hashes=hashes)
     for name, lines in (("requirements.txt", others), ("requirements-torch.txt", torch)):
@@ -69,13 +70,9 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
 def _course_files(course: Course) -> Iterator[tuple[str, Path]]:
     """All files of a course, each with its path in the course's folder."""
     yield "course.toml", course.manifest
-    yield from _exercises_and_solutions(course, "")
+    yield from files_below(course.exercises_dir, "exercises")
+    yield from files_below(course.solutions_dir, "solutions")
     yield from checking_files(course)
-
-
-def _exercises_and_solutions(course: Course, below: str) -> Iterator[tuple[str, Path]]:
-    yield from files_below(course.exercises_dir, f"{below}exercises")
-    yield from files_below(course.solutions_dir, f"{below}solutions")
 
 
 def wheel(course: Course, folder: Path, version: str, *, for_students: bool) -> Path:

@@ -15,7 +15,6 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.sheet import neutral
 from grader.files import write_named_file
 from grader.gradebook import Gradebook
 from grader.intake.roster import Student
@@ -47,6 +46,8 @@ _HEAD: Final = (
     *("automatic", "days late", "penalty", "final", "verdicts"),
 )
 _END: Final = ("not assessed", "flags", "unread", "not marked", "changed since", "comments", "group", "grade")
+_BEGIN_FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Also in full width, which spreadsheets in some languages take for the same."""
 _MOST_TEXT: Final = 500
 """Characters of a comment."""
 
@@ -102,8 +103,12 @@ def export(kind: str, settings: ExportSettings) -> None:
         if settings.only:
             names = course.select(settings.only)
             entries = [entry.of_exercises(names) for entry in entries]
-        if kind in OF_MARKS:
-            _require_graded(entries)
+        lacking = [entry for entry in entries if entry.row.missing]
+        if kind in OF_MARKS and lacking:  # marks of a part of the course must not pass for marks of all of it
+            missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
+            who = f"{counted(len(lacking), 'submission')}: {listed([*missing], 3)}"
+            fix = "grade without --only, or export the part that was graded: --only NAME"
+            raise UserError(f"not graded yet for {who}; so these are no marks of the course", fix)
         if kind in READ_BY_STUDENTS:
             entries = [entry.for_students() for entry in entries]
         if kind == "github":
@@ -126,20 +131,6 @@ def export(kind: str, settings: ExportSettings) -> None:
             for note in notes:
                 print(clean(note), file=sys.stderr)
             print(file)
-
-
-def _require_graded(entries: Sequence[Entry]) -> None:
-    """Keeps marks of a part of the course from passing for marks of all of it.
-
-    Raises:
-        UserError: exercises were not graded for some submission.
-    """
-    lacking = [entry for entry in entries if entry.row.missing]
-    if lacking:
-        missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
-        who = f"{counted(len(lacking), 'submission')}: {listed([*missing], 3)}"
-        fix = "grade without --only, or export the part that was graded: --only NAME"
-        raise UserError(f"not graded yet for {who}; so these are no marks of the course", fix)
 
 
 def _content(
@@ -219,6 +210,12 @@ def _line(cells: Sequence[str]) -> bytes:
     stream = io.StringIO()
     csv.writer(stream).writerow([neutral(cell) for cell in cells])
     return stream.getvalue().encode("utf-8", "replace")
+
+
+def neutral(text: str) -> str:
+    """Text for a cell of a CSV file, changed so that no spreadsheet reads it as a formula."""
+    text = clean(text)
+    return f"'{text}" if text.lstrip().startswith(_BEGIN_FORMULAS) else text
 
 
 def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from grader.grading.worker_process import Watcher, Worker
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.machine import idle_cores, workers_in_memory
-from grader.reports.hidden import exercise_for_students, for_students
+from grader.reports.entries import exercise_for_students, for_students
 from grader.results import MOST_FLAGS, ExerciseResult
 
 _Item = TypeVar("_Item")

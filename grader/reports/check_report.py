@@ -151,13 +151,10 @@ class CheckReport:
         reason = "" if verdict == "passed" else _reason(exercise, feedback.not_passed(exercise)[0])
         self._row(_Fold(SYMBOLS[verdict], STYLES[verdict], reason), name, [exercise])
         for check in exercise.checks if self.every_check else ():
-            symbol, worth = SYMBOLS[check.verdict], feedback.worth_of(check)
+            mark, worth = (SYMBOLS[check.verdict], STYLES[check.verdict]), feedback.worth_of(check)
             said = "" if check.verdict == "passed" else f": {feedback.VERDICT_WORDS[check.verdict]}"
             said += f"  {worth}" if worth else ""
-            line = Text.assemble(
-                "      ", (symbol, STYLES[check.verdict]), f" {check_title(check.name)}", (said, "dim")
-            )
-            print_line(self.console, line)
+            print_line(self.console, Text.assemble("      ", mark, f" {check_title(check.name)}", (said, "dim")))
 
     def _flush(self) -> None:
         """Prints the lines of the exercises that were kept back: one for a topic that is untouched as a whole."""
@@ -291,7 +288,7 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
 
 
 def show_failure(
-    exercise: ExerciseResult, course: Course, console: Console, place: str = "", every_check: bool = False
+    exercise: ExerciseResult, course: Course, console: Console, place: str, every_check: bool = False
 ) -> None:
     """Prints an exercise that does not pass.
 

@@ -42,9 +42,6 @@ _COLOURS: Final = ("#3b86c8", "#e0791a", "#2a9d5c", "#a260cc", "#d64a4a", "#1f9a
 """For each line or class: those that can be read on light and dark."""
 _INK: Final = "#010203"
 """Stands for the colour of the text around the picture."""
-_SIZE: Final = (5.4, 3.3)
-_SQUARE: Final = (5.4, 4.4)
-"""Inches, for pictures whose axes have one scale; a page scales both."""
 _LEVELS: Final = 24
 _RECTANGLE: Final = re.compile(r"M ([\d.]+) ([\d.]+)\s+L ([\d.]+) \2\s+L \3 ([\d.]+)\s+L \1 \4\s+(?:L \1 \2\s+)?z\s*")
 """As matplotlib writes it, which takes twice the room."""
@@ -81,8 +78,7 @@ def in_words(data: PictureData) -> str:
         case Lines():
             parts = []
             for name, numbers in data.series.items():
-                known = [one for one in numbers if one is not None]
-                if known:
+                if known := [one for one in numbers if one is not None]:
                     parts.append(f"{name}: {len(numbers)} numbers, from {known[0]:g} to {known[-1]:g}")
             return clean("; ".join(parts))
         case Points():
@@ -283,7 +279,7 @@ def _drawn_svg(encoded: bytes) -> Markup:
     with matplotlib.style.context(["default", _SETTINGS]):
         (x_low, x_high), (y_low, y_high) = ranges(data)
         has_one_scale = not isinstance(data, Lines) and 0.5 < (x_high - x_low) / abs(y_high - y_low) < 2
-        figure = Figure(figsize=_SQUARE if has_one_scale else _SIZE, layout="constrained")
+        figure = Figure(figsize=(5.4, 4.4 if has_one_scale else 3.3), layout="constrained")  # inches; a page scales it
         axes = figure.add_subplot(aspect="equal" if has_one_scale else "auto")
         match data:
             case Lines():

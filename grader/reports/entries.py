@@ -1,11 +1,18 @@
-"""The rows of a gradebook together with the files that were graded, as reports and exports need them. Only reads."""
+"""The rows of a gradebook together with the files that were graded, as reports and exports need them. Only reads.
+
+Students see of checks with ``hidden="all"`` only their number and whether they pass, until their release. Results keep
+all of it for the instructor; everything that a student may read is made by `for_students`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -13,9 +20,12 @@ from grader.course.due import moment
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Mark, Override, Row
-from grader.reports.hidden import for_students
-from grader.results import ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import counted, percent
+
+_SAID: Final = "a hidden check does not pass"
+_OPEN: Final = frozenset(("blocked", "not_assessed", "memory_short", "unwritten", "judge_ended", "grader_fault"))
+"""Kinds of causes that reveal nothing about a check."""
 
 
 @dataclass(frozen=True)
@@ -161,3 +171,42 @@ def entries_of(book: Gradebook, run: int | None = None, policy: MarkPolicy = BY_
     if not entries:
         raise UserError(f"{book.path} has no results", fix="grade first: grader grade SUBMISSIONS")
     return entries
+
+
+def for_students(result: SubmissionResult, now: datetime.datetime | None = None) -> SubmissionResult:
+    """The same result without the checks that are hidden at this time; None means now."""
+    exercises = tuple(exercise_for_students(one, now) for one in result.exercises)
+    return result if exercises == result.exercises else replace(result, exercises=exercises)
+
+
+def exercise_for_students(exercise: ExerciseResult, now: datetime.datetime | None = None) -> ExerciseResult:
+    """The same exercise without the checks that are hidden at this time; None means now."""
+    if not any(check.hidden_until for check in exercise.checks):
+        return exercise
+    now = now or datetime.datetime.now(datetime.timezone.utc)
+    shown = [check for check in exercise.checks if not _is_hidden(check, now)]
+    numbers = itertools.count(1)
+    checks = tuple(
+        check if check in shown else _without_content(check, next(numbers), exercise.name) for check in exercise.checks
+    )
+    if all(check.verdict == "passed" for check in shown):  # else a mistake would be named that no shown check finds
+        exercise = replace(exercise, misconception=None, explanation=None)
+    return replace(exercise, checks=checks)
+
+
+def _is_hidden(check: CheckResult, now: datetime.datetime) -> bool:
+    try:
+        return bool(check.hidden_until) and now < datetime.datetime.fromisoformat(check.hidden_until)
+    except (ValueError, TypeError):  # "always"
+        return True
+
+
+def _without_content(check: CheckResult, number: int, exercise: str) -> CheckResult:
+    check = replace(check, name=f"hidden_check_{number}")
+    cause = check.cause
+    if cause is None or cause.kind in _OPEN or cause.stage != "check":
+        return check
+    if cause.kind == "missing" and cause.names == (exercise.partition(".")[2],):
+        return check
+    bare = Cause(kind=cause.kind, advice=_SAID, reason=_SAID)
+    return replace(check, message=_SAID, cause=bare)

@@ -139,11 +139,8 @@ def unread(row: Row) -> list[str]:
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
         of_reason.setdefault(one.reason, []).append(one.topic)
-    lines = []
-    for reason, those in of_reason.items():
-        names = listed(those, _NAMED)
-        lines.append(f"could not be read: {reason}" if topics == set(those) else f"{names} could not be read: {reason}")
-    return lines
+    named = {reason: "" if topics == set(those) else f"{listed(those, _NAMED)} " for reason, those in of_reason.items()}
+    return [f"{names}could not be read: {reason}" for reason, names in named.items()]
 
 
 def own_name(exercise: ExerciseResult) -> str:

@@ -73,22 +73,22 @@ def write_report(
             if is_page and f"students/{file.name}" not in links.values():
                 file.unlink()
     except OSError as problem:
-        raise UserError(
-            f"{problem.filename or out}: {problem.strerror}",
-            fix="the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER",
-        ) from problem
+        fix = "the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER"
+        raise UserError(f"{problem.filename or out}: {problem.strerror}", fix) from problem
     return out / "index.html"
 
 
-def feedback_pages(
-    entries: Sequence[Entry], course: Course, for_instructors: bool = False
-) -> Iterator[tuple[Entry, bytes]]:
-    """Each submission with its feedback page, one file that needs no other."""
+def feedback_pages(entries: Sequence[Entry], course: Course, inside: bool = False) -> Iterator[tuple[Entry, bytes]]:
+    """Each submission with its feedback page, one file that needs no other.
+
+    Args:
+        inside: whether the page stays with the instructors.
+    """
     template = environment_of().get_template("feedback.html")
     page_bytes = _REPORT_BYTES // min(max(len(entries), 30), 300)
     for entry in entries:
         page = feedback_page(entry, course, page_bytes)
-        yield entry, template.render(page=page, course=course, inside=for_instructors).encode("utf-8", "replace")
+        yield entry, template.render(page=page, course=course, inside=inside).encode("utf-8", "replace")
 
 
 def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Path) -> None:
@@ -200,7 +200,7 @@ class ClassPage:
 
     Attributes:
         bars: the number of submissions in each tenth of the points.
-        topics: the name and the title of each, and its exercises.
+        topics: the exercises of each, by its name.
         checks: of each exercise the checks that somebody did not pass.
         counts: the number of submissions with each finding.
         assessed: the number of submissions in which each check was assessed.
@@ -210,7 +210,7 @@ class ClassPage:
 
     facts: dict[str, Any]
     bars: tuple[int, ...]
-    topics: tuple[tuple[str, str, tuple[ExerciseRate, ...]], ...]
+    topics: dict[str, list[ExerciseRate]]
     misconceptions: list[Finding]
     failures: list[Finding]
     checks: dict[str, list[Finding]]
@@ -261,7 +261,7 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
     return ClassPage(
         facts=_facts(rows, absent),
         bars=tuple(tenths[number] for number in range(10)),
-        topics=tuple(_heat(entries, course, names, tags)),
+        topics=_heat(entries, names, tags),
         misconceptions=misconceptions,
         failures=failures,
         checks={name: found for name, found in of_exercise.items() if found},
@@ -312,26 +312,21 @@ def _facts(rows: Sequence[TableRow], absent: int) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value != 0}
 
 
-def _heat(
-    entries: Sequence[Entry], course: Course, names: Sequence[str], tags: Mapping[Finding, str]
-) -> Iterator[tuple[str, str, tuple[ExerciseRate, ...]]]:
+def _heat(entries: Sequence[Entry], names: Sequence[str], tags: Mapping[Finding, str]) -> dict[str, list[ExerciseRate]]:
     in_order = sorted((entry for entry in entries if not entry.row.unread), key=lambda entry: entry.share or 0.0)
     third = len(in_order) // 3 if len(in_order) >= _ENOUGH else 0
     thirds = [_is_right(part) for part in (in_order[-third:], in_order[:third])] if third else []
     everybody = _is_right(entries)
-    titles = {topic.name: topic.title for topic in course.topics}
     seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
     topics: dict[str, list[ExerciseRate]] = {}
     for name in (name for name in names if name in seen):
         topic, _, own_name = name.partition(".")
         right = everybody.get(name, [])
         of_thirds = [_rate(part.get(name, [])) for part in thirds]
-        tag = tags[Finding("exercise", name)]
-        topics.setdefault(topic, []).append(
-            ExerciseRate(own_name, tag, sum(right), len(right), _rate(right), *of_thirds)
-        )
-    for name, cells in topics.items():
-        yield name, titles.get(name, ""), tuple(cells)
+        counts = sum(right), len(right), _rate(right)
+        cell = ExerciseRate(own_name, tags[Finding("exercise", name)], *counts, *of_thirds)
+        topics.setdefault(topic, []).append(cell)
+    return topics
 
 
 def _is_right(entries: Sequence[Entry]) -> dict[str, list[bool]]:

@@ -17,7 +17,6 @@ from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.drawing import svg
 from grader.reports.entries import Entry
-from grader.reports.feedback import FAILING
 from grader.results import CheckResult, ExerciseResult, VerdictKind
 from grader.text import clean, counted, one_line, points
 
@@ -224,7 +223,7 @@ class _Maker:
             alike = [one for one in others if feedback.likeness(one[0]) == feedback.likeness(first[0])]
             otherwise = tuple(one for one in others if one not in alike)
             part = replace(part, first=first, alike=tuple(alike), otherwise=otherwise)
-        if part.verdict not in FAILING:
+        if part.verdict not in feedback.FAILING:
             return part
         if cause is None or cause.cause is None or cause.cause.stage == "check":
             hint, command = feedback.help_for(exercise, self._course)

@@ -128,8 +128,7 @@ def _where_from(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _progress(run: Run) -> Iterator[str]:
-    old = run.done - run.newly_graded
-    graded = f"{run.newly_graded} graded, {old} taken over from earlier runs"
+    graded = f"{run.newly_graded} graded, {run.done - run.newly_graded} taken over from earlier runs"
     yield f"run {run.id}: {graded}, {run.left} left, {run.failed} failed"
     if run.finished or not run.left:
         return

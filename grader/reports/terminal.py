@@ -53,11 +53,8 @@ def fit(console: Console) -> None:
 def show_class(rows: Iterable[Row], console: Console) -> None:
     """Prints the instructor's table: one row per submission, and the mean score."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("submission", overflow="fold")
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("%", justify="right", no_wrap=True)
-    table.add_column("notable", overflow="fold")
-    table.add_column("seconds", justify="right", no_wrap=True)
+    for head, is_number in {"submission": False, "score": True, "%": True, "notable": False, "seconds": True}.items():
+        table.add_column(head, overflow="fold", justify="right" if is_number else "left", no_wrap=is_number)
     shares = []
     for row in rows:
         result = row.result

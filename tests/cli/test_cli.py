@@ -45,13 +45,7 @@ def command(*arguments: str | Path) -> list[str]:
 def grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
     return subprocess.run(
-        command(*arguments),
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
+        command(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
 
 

@@ -183,8 +183,7 @@ def test_folder_without_manifest_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "message"),
-    [("exercises/second.py", "no stub module"), ("checks/test_second.py", "no checks")],
+    ("missing", "message"), [("exercises/second.py", "no stub module"), ("checks/test_second.py", "no checks")]
 )
 def test_topic_without_its_files_is_refused_unless_incomplete_is_fine(folder: Path, missing: str, message: str) -> None:
     (folder / missing).unlink()

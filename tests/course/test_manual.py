@@ -70,10 +70,7 @@ def test_a_topic_without_checks_needs_no_file_but_course_toml(tmp_path: Path) ->
         ((EXERCISE + "points = 2\n", ITEM), "points: 2, but the items of the rubric make 1"),
         ((EXERCISE + 'needs = ["x"]\n', ITEM), "`needs` is for exercises with checks"),
         ((EXERCISE + 'credit = "all"\n', ITEM), "`credit` is for exercises with checks"),
-        (
-            (EXERCISE.replace('kind = "manual"', 'kind = "by hand"'), ITEM),
-            '"automatic" or "manual", not "by hand"',
-        ),
+        ((EXERCISE.replace('kind = "manual"', 'kind = "by hand"'), ITEM), '"automatic" or "manual", not "by hand"'),
         ((EXERCISE.replace('kind = "manual"\n', "points = 1\n"), ITEM), "`rubric` is for what a person marks"),
         ((EXERCISE.replace('kind = "manual"\n', "points = 1\n"),), "`file` is for what a person marks"),
         ((EXERCISE.replace("report.md", "../report.md"), ITEM), "must be a path below"),

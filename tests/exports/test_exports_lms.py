@@ -10,8 +10,7 @@ from classrooms import OWN, check, entry, exercise, result
 from grader.course import Course, misconceptions_of
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
-from grader.exports.lms import fill_canvas, fill_moodle
-from grader.exports.sheet import Sheet
+from grader.exports.lms import Sheet, fill_canvas, fill_moodle
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late
 from grader.intake.submission import Arrival

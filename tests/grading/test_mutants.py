@@ -31,10 +31,7 @@ def changes(body: str, head: str = "def f(x, y=None):") -> list[str]:
         ("return x[0]", {"0 -> 1"}),
         ("return True", {"True -> False"}),
         ("return 0.5", {"0.5 -> 1.0"}),
-        (
-            "return x.sum(dim=0)",
-            {"x.sum(dim=0) -> x.sum()", "x.sum(dim=0) -> x", "0 -> 1"},
-        ),
+        ("return x.sum(dim=0)", {"x.sum(dim=0) -> x.sum()", "x.sum(dim=0) -> x", "0 -> 1"}),
         ("return torch.exp(x)", {"torch.exp(x) -> x"}),
         ("return torch.outer(x, y)", {"torch.outer(x, y) -> torch.outer(y, x)", "torch.outer(x, y) -> x"}),
         ("return torch.dot(x, y)", {"torch.dot(x, y) -> x"}),

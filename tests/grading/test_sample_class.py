@@ -42,18 +42,7 @@ def graded(out: Path, *paths: Path) -> bytes:
     `test_dask.py` shows. What the misconceptions do is kept: `test_wrong_answers.py` has run most of them.
     """
     options = ["--check-seconds", "4", "--topic-seconds", "240", "--memory", "512MiB", "--seed", "0"]
-    command = [
-        sys.executable,
-        "-m",
-        "grader",
-        "grade",
-        *map(str, paths),
-        "--jobs",
-        "1",
-        "--out",
-        str(out),
-        *options,
-    ]
+    command = [sys.executable, "-m", "grader", "grade", *map(str, paths), "--jobs", "1", "--out", str(out), *options]
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
     done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 1, done.stderr

@@ -197,10 +197,7 @@ def backward_of_backward() -> None:
         (lambda: ONES.view(4, 5), "6 elements do not fit the shape (4, 5)"),
         (lambda: torch.stack([ONES, torch.ones(2)]), "shapes (2, 3) and (2,) cannot be stacked"),
         (lambda: torch.cat([ONES, torch.ones(3, 4)]), "sizes 3 and 4 cannot be joined along dimension 0"),
-        (
-            lambda: nn.functional.cross_entropy(ONES, torch.tensor([1])),
-            "there are 2 predictions for 1 targets",
-        ),
+        (lambda: nn.functional.cross_entropy(ONES, torch.tensor([1])), "there are 2 predictions for 1 targets"),
         (
             lambda: torch.ones(2, 3, 4) @ torch.ones(2, 5, 6),
             "begins with the shape (2, 5) where the first one needs (2, 4)",

@@ -22,7 +22,7 @@ from grader.exports.code_hosts import summary
 from grader.exports.write import csv_table
 from grader.gradebook.records import Override
 from grader.grading.exit_codes import exit_code
-from grader.reports.hidden import for_students
+from grader.reports.entries import for_students
 from grader.reports.html_feedback import feedback_page, heading_of
 from grader.results import SubmissionResult, from_json, to_json
 

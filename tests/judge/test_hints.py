@@ -15,9 +15,7 @@ TUPLE = Cause(kind="assertion", reason="a tuple where a tensor of shape (2, 2) w
 UNWRITTEN = Cause(kind="unwritten", reason="`fit` is not written yet")
 ENDED = Cause(kind="crash", reason="ended the process")
 ATTRIBUTE = Cause(
-    kind="exception",
-    exception_type="AttributeError",
-    exception_message="'fit' object has no attribute 'layers'",
+    kind="exception", exception_type="AttributeError", exception_message="'fit' object has no attribute 'layers'"
 )
 RIGHT = sorted([*(REPO / "solutions").glob("*.py"), *(REPO / "tests" / "answers" / "right").glob("*/*.py")])
 
@@ -37,11 +35,7 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
 @pytest.mark.parametrize(
     ("body", "cause", "said"),
     [
-        (
-            "    loss = model(x).sum()\n    loss.backward",
-            WRONG,
-            "line 3 only names `loss.backward`",
-        ),
+        ("    loss = model(x).sum()\n    loss.backward", WRONG, "line 3 only names `loss.backward`"),
         ("    with torch.no_grad:\n        return 1", ATTRIBUTE, "`with torch.no_grad():`"),
         (
             "    if x < 0:\n        return ValueError('x')",

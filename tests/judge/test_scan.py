@@ -70,12 +70,7 @@ TAMPERING = {
         "class T:\n    def __torch_function__(self): pass",
         "from types import CodeType",
     ],
-    "C": [
-        "import ctypes",
-        "from ctypes import string_at",
-        "import ctypes.util",
-        "c = __import__('ctypes')",
-    ],
+    "C": ["import ctypes", "from ctypes import string_at", "import ctypes.util", "c = __import__('ctypes')"],
     "made-up text": [
         "exec(open('x').read())",
         "import os\neval('1' + os.name)",

@@ -60,9 +60,7 @@ def test_most_examples_of_a_secret_seed_are_in_no_battery_of_seed_0(
 
 
 @pytest.mark.slow
-def test_no_example_with_many_numbers_is_in_both(
-    batteries: dict[str, dict[str, tuple[set[str], set[str]]]],
-) -> None:
+def test_no_example_with_many_numbers_is_in_both(batteries: dict[str, dict[str, tuple[set[str], set[str]]]]) -> None:
     shared = [
         (name, check, example)
         for name, checks in batteries.items()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from grader.course import Course, Misconception
 from grader.exports.write import FILES, READ_BY_STUDENTS, ExportSettings, export
-from grader.reports.hidden import exercise_for_students
+from grader.reports.entries import exercise_for_students
 from grader.reports.html_feedback import feedback_page, heading_of
 from grader.results import Cause
 

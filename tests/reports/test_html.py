@@ -52,10 +52,7 @@ RAISED = Cause(
     sentence="Rows have length 1.",
     call="normalize(1)",
     exception_type="ZeroDivisionError",
-    frames=(
-        Frame("vectors.py", 8, "normalize", "return helper(y)"),
-        Frame("vectors.py", 12, "helper", "return y / 0"),
-    ),
+    frames=(Frame("vectors.py", 8, "normalize", "return helper(y)"), Frame("vectors.py", 12, "helper", "return y / 0")),
 )
 
 
@@ -388,11 +385,7 @@ def test_feedback_is_one_file_for_each_student_by_the_names_that_moodle_knows() 
         made = entry(result(name, exercise("vectors.normalize", check())), {"vectors.py": CODE})
         return dataclasses.replace(made, row=replace(made.row, arrival=Arrival(**arrival)))
 
-    entries = [
-        came("Zoë_M / ../=x", student="12", lms="moodle"),
-        came("Ann", student="13", lms="canvas"),
-        came("<b>"),
-    ]
+    entries = [came("Zoë_M / ../=x", student="12", lms="moodle"), came("Ann", student="13", lms="canvas"), came("<b>")]
     data = feedback_zip(entries, COURSE)
     assert data == feedback_zip(entries, COURSE)
     with zipfile.ZipFile(io.BytesIO(data)) as made:

@@ -260,8 +260,7 @@ def test_without_a_terminal_it_prints_plain_lines(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [((), "no topic module"), (("nosuch",), "unknown"), (("--course", "nowhere"), "nowhere")],
+    ("arguments", "said"), [((), "no topic module"), (("nosuch",), "unknown"), (("--course", "nowhere"), "nowhere")]
 )
 def test_what_cannot_be_watched_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     done = run_grader("watch", *arguments, cwd=tmp_path)
