@@ -221,23 +221,19 @@ def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> t
     Raises:
         WireError: if the tree is malformed, or the tensor goes over the budget.
     """
-    match tree:
-        case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
-            name in DTYPES
-            and len(shape) <= 32
-            and (device is None or (type(device) is str and device.startswith("cuda:")))
-        ):
-            dtype = DTYPES[name]
+    match tree[1:]:
+        case [str(name), list(shape), list() | None as steps, bytes(data), bool(grad), int(kind), str() | None as at]:
+            dtype = DTYPES.get(name)
         case _:
             raise WireError("a malformed tensor")
-    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in (*shape, *(strides or ()))):
+    if dtype is None or len(shape) > 32 or (steps is not None and len(steps) != len(shape)):
+        raise WireError("a malformed tensor")
+    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in (*shape, *(steps or ()))):
         raise WireError("a malformed tensor shape")
-    if strides is not None and len(strides) != len(shape):
-        raise WireError("malformed tensor strides")
     numbers = math.prod(shape)
     if numbers * dtype.itemsize > MAX_PAYLOAD or math.prod(size or 1 for size in shape) >= 1 << 40:
         raise WireError("a tensor that is larger than a message may be")
-    if _elements(shape, strides) * dtype.itemsize != len(data):
+    if _elements(shape, steps) * dtype.itemsize != len(data):
         raise WireError("a tensor whose bytes do not match its shape")
     if dtype is torch.bool and data.strip(b"\0\1"):
         raise WireError("a bool tensor with other bytes than 0 and 1")
@@ -249,13 +245,13 @@ def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> t
         tensor = torch.empty(shape, dtype=dtype)
     else:
         flat = torch.frombuffer(bytearray(data), dtype=dtype).clone() if flat is None else flat
-        tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
+        tensor = flat.view(shape) if steps is None else flat.as_strided(shape, steps)
     view = tensor_facts.plain(tensor) if memory is not None else None
-    if device is not None:
+    if at is not None:
         try:
-            tensor = labels.place(tensor, device)
+            tensor = labels.place(tensor, at)
         except ValueError as error:
-            raise WireError(f"a tensor on {device!r}, which is not here") from error
+            raise WireError(f"a tensor on {at!r}, which is not here") from error
     if grad:
         tensor.requires_grad_(True)
     if kind == 1:
@@ -288,8 +284,6 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
         raise WireError(f"more than {MAX_NODES} parts")
     try:
         return _decoder(kind).decode(data)
-    except WireError:
-        raise
     except _NOT_DATA as error:
         raise WireError("not a message") from error
 
