@@ -47,6 +47,8 @@ _KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
 _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {dict: dict.items, list: list.__iter__, tuple: tuple.__iter__}
 """What is in a container, by methods that a subclass cannot replace."""
 _TAGS: Final[dict[type, str]] = {dict: "d", list: "l", tuple: "t"}
+_CONTAINERS: Final = frozenset(_TAGS.values())
+_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 _NOT_DATA: Final = (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError)
 
@@ -78,25 +80,29 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
         if kind is bytes or value.isascii():
             return value
         return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    if kind is complex:
-        return ["c", value.real, value.imag]
-    if kind is torch.dtype:
-        return ["y", str(value).removeprefix("torch.")]
-    if kind is torch.device:
-        return ["v", str(value)]
-    if kind is torch.Tensor or kind is torch.nn.Parameter:
-        return _encode_tensor(value, budget) or other(value)
-    value = plain(value)
-    kind = type(value)
-    if kind not in _TAGS:
-        return other(value)
-    if kind is dict and len(value) > MAX_KEYS:
-        raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    budget.take((2 if kind is dict else 1) * len(value) + 1)
-    if kind is dict and not all(map(_is_key, value)):
-        return other(value)
-    parts = itertools.chain.from_iterable(value.items()) if kind is dict else value
-    return [_TAGS[kind], *[encode(part, other, budget, depth + 1) for part in parts]]
+    tag = _TAGS.get(kind)
+    if tag is None:
+        if kind in _TENSORS:
+            return _encode_tensor(value, budget) or other(value)
+        if kind is complex:
+            return ["c", value.real, value.imag]
+        if kind is torch.dtype:
+            return ["y", str(value).removeprefix("torch.")]
+        if kind is torch.device:
+            return ["v", str(value)]
+        value = plain(value)
+        tag = _TAGS.get(type(value))
+        if tag is None:
+            return other(value)
+    if tag == "d":
+        if len(value) > MAX_KEYS:
+            raise WireError(f"a dict of more than {MAX_KEYS} entries")
+        if not all(map(_is_key, value)):
+            return other(value)
+        value = list(itertools.chain.from_iterable(value.items()))
+    budget.take(len(value) + 1)
+    depth += 1
+    return [tag, *[encode(part, other, budget, depth) for part in value]]
 
 
 def plain(value: object) -> object:
@@ -178,18 +184,17 @@ def decode(
         raise WireError("neither a scalar nor an array with a tag")
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
-    tag, *parts = tree
+    tag = tree[0]
     budget = budget or Budget()
     if tag == "T":
         return _decode_tensor(tree, budget, memory)
-    if tag in ("i", "c", "y", "v"):
-        return _decode_scalar(tree)
-    if tag not in ("l", "t", "d"):
-        return other(tree)
-    if tag == "d" and len(parts) > 2 * MAX_KEYS:
+    if tag not in _CONTAINERS:
+        return _decode_scalar(tree) if tag in ("i", "c", "y", "v") else other(tree)
+    if tag == "d" and len(tree) > 2 * MAX_KEYS + 1:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
     budget.take(len(tree))
-    items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth + 1) for part in parts]
+    depth += 1
+    items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth) for part in tree[1:]]
     if tag == "d":
         if len(items) % 2 or not all(map(_is_key, items[::2])):
             raise WireError("a malformed dict")
