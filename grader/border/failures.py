@@ -20,7 +20,7 @@ MEMORY_SHORT: Final = "the machine's memory was short, and the system ended the 
 
 MAX_SOURCE_LINES: Final = 16
 """Lines of a traceback that are kept."""
-_MAX_LINE_NUMBER: Final = 10_000_000
+_LINE_NUMBERS: Final = range(1, 10_000_000)
 _ASKED: Final = re.compile(r"tried to allocate (\d{1,18}) bytes")
 
 
@@ -144,12 +144,9 @@ def source_lines(frames: Sequence[SentLine]) -> tuple[Frame, ...]:
     """The lines of a traceback fit to be shown: bounded, and without control characters; an odd number becomes 0."""
     return tuple(
         Frame(
-            one_line(frame.file),
-            frame.line if 0 < frame.line < _MAX_LINE_NUMBER else 0,
-            one_line(frame.function),
-            one_line(frame.text, 200),
+            one_line(at.file), at.line if at.line in _LINE_NUMBERS else 0, one_line(at.function), one_line(at.text, 200)
         )
-        for frame in frames[:MAX_SOURCE_LINES]
+        for at in frames[:MAX_SOURCE_LINES]
     )
 
 

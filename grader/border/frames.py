@@ -35,26 +35,24 @@ class FrameReader:
 
     Args:
         limit: the largest payload (bytes).
+
+    Attributes:
+        data: what has come of it.
     """
 
     def __init__(self, limit: int = MAX_PAYLOAD) -> None:
-        self._data = bytearray()
+        self.data = bytearray()
         self._limit = limit
 
     def feed(self, data: bytes) -> None:
         """Adds bytes that have arrived."""
-        self._data += data
-
-    @property
-    def is_inside_frame(self) -> bool:
-        """Whether a part of a frame has come."""
-        return bool(self._data)
+        self.data += data
 
     def missing(self) -> int:
         """How many bytes to read next: as many as the current frame is known to need, at most 1 MiB."""
-        if len(self._data) < _HEADER.size:
-            return _HEADER.size - len(self._data)
-        return min(_HEADER.size + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), _MAX_READ_BYTES)
+        if len(self.data) < _HEADER.size:
+            return _HEADER.size - len(self.data)
+        return min(_HEADER.size + int(_HEADER.unpack_from(self.data)[0]) - len(self.data), _MAX_READ_BYTES)
 
     def next(self) -> bytes | None:
         """The next whole payload, or None until more arrives.
@@ -62,16 +60,16 @@ class FrameReader:
         Raises:
             BrokenFrame: the announced length is over the limit.
         """
-        if len(self._data) < _HEADER.size:
+        if len(self.data) < _HEADER.size:
             return None
-        (length,) = _HEADER.unpack_from(self._data)
+        (length,) = _HEADER.unpack_from(self.data)
         if length > self._limit:
             raise BrokenFrame("a message over the limit was announced")
         end = _HEADER.size + length
-        if len(self._data) < end:
+        if len(self.data) < end:
             return None
-        payload = bytes(self._data[_HEADER.size : end])
-        del self._data[:end]
+        payload = bytes(self.data[_HEADER.size : end])
+        del self.data[:end]
         return payload
 
 
@@ -88,7 +86,7 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
     while (payload := reader.next()) is None:
         data = read(reader.missing())
         if not data:
-            if reader.is_inside_frame:
+            if reader.data:
                 raise BrokenFrame("the stream ended inside a frame")
             return None
         reader.feed(data)

@@ -5,12 +5,13 @@ Nothing here runs submitted code. The `Channel` decides the result of a use.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grader.border.failures import BadReply, SubmissionRaised
+from grader.border.failures import BadReply
 from grader.text import with_article
 
 if TYPE_CHECKING:
@@ -84,13 +85,9 @@ class Remote:
 
     def __iter__(self) -> Iterator[Any]:
         iterator = self._channel.request("iter", (self,), {}, Call("iter", (self,), {}))
-        while True:
-            try:
+        with contextlib.suppress(StopIteration):  # as the submission raised it
+            while True:
                 yield self._channel.request("next", (iterator,), {}, Call("list", (self,), {}))
-            except SubmissionRaised as error:
-                if isinstance(error, StopIteration):
-                    return
-                raise
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -15,7 +15,7 @@ R = TypeVar("R")
 _BASE: Final[Any] = torch._C.TensorBase
 _without_overrides: Final[Any] = torch._C.DisableTorchFunctionSubclass
 _storage_start: Final = torch.UntypedStorage.data_ptr
-_clone, _detach, _stride, _storage = Tensor.clone, _BASE.detach, _BASE.stride, _BASE.untyped_storage
+_clone, _stride, _storage = Tensor.clone, _BASE.stride, _BASE.untyped_storage
 _get_shape, _get_dtype, _get_device, _get_requires_grad, _get_layout = (
     getattr(_BASE, name).__get__ for name in ("shape", "dtype", "device", "requires_grad", "layout")
 )
@@ -33,6 +33,7 @@ def _own(method: Callable[..., R]) -> Callable[..., R]:
     return ask
 
 
+_detach: Final[Callable[[Tensor], Tensor]] = _own(_BASE.detach)
 grad_of: Final[Callable[[Tensor], Tensor | None]] = _own(_BASE.grad.__get__)
 requires_grad: Final[Callable[[Tensor], bool]] = _own(_get_requires_grad)
 is_leaf: Final[Callable[[Tensor], bool]] = _own(_BASE.is_leaf.__get__)
@@ -61,8 +62,7 @@ def plain(tensor: Tensor) -> Tensor:
     Raises:
         TypeError: if a subclass makes something else of it.
     """
-    with _without_overrides():
-        found = _detach(tensor)
+    found = _detach(tensor)
     if type(found) is not Tensor:
         raise TypeError("a tensor that is no plain memory")
     return found

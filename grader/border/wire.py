@@ -47,6 +47,8 @@ _KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
 _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {dict: dict.items, list: list.__iter__, tuple: tuple.__iter__}
 """What is in a container, by methods that a subclass cannot replace."""
 _TAGS: Final[dict[type, str]] = {dict: "d", list: "l", tuple: "t"}
+_CONTAINERS: Final = frozenset(_TAGS.values())
+_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 _NOT_DATA: Final = (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError)
 
@@ -78,25 +80,29 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
         if kind is bytes or value.isascii():
             return value
         return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    if kind is complex:
-        return ["c", value.real, value.imag]
-    if kind is torch.dtype:
-        return ["y", str(value).removeprefix("torch.")]
-    if kind is torch.device:
-        return ["v", str(value)]
-    if kind is torch.Tensor or kind is torch.nn.Parameter:
-        return _encode_tensor(value, budget) or other(value)
-    value = plain(value)
-    kind = type(value)
-    if kind not in _TAGS:
-        return other(value)
-    if kind is dict and len(value) > MAX_KEYS:
-        raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    budget.take((2 if kind is dict else 1) * len(value) + 1)
-    if kind is dict and not all(map(_is_key, value)):
-        return other(value)
-    parts = itertools.chain.from_iterable(value.items()) if kind is dict else value
-    return [_TAGS[kind], *[encode(part, other, budget, depth + 1) for part in parts]]
+    tag = _TAGS.get(kind)
+    if tag is None:
+        if kind in _TENSORS:
+            return _encode_tensor(value, budget) or other(value)
+        if kind is complex:
+            return ["c", value.real, value.imag]
+        if kind is torch.dtype:
+            return ["y", str(value).removeprefix("torch.")]
+        if kind is torch.device:
+            return ["v", str(value)]
+        value = plain(value)
+        tag = _TAGS.get(type(value))
+        if tag is None:
+            return other(value)
+    if tag == "d":
+        if len(value) > MAX_KEYS:
+            raise WireError(f"a dict of more than {MAX_KEYS} entries")
+        if not all(map(_is_key, value)):
+            return other(value)
+        value = list(itertools.chain.from_iterable(value.items()))
+    budget.take(len(value) + 1)
+    depth += 1
+    return [tag, *[encode(part, other, budget, depth) for part in value]]
 
 
 def plain(value: object) -> object:
@@ -178,18 +184,17 @@ def decode(
         raise WireError("neither a scalar nor an array with a tag")
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
-    tag, *parts = tree
+    tag = tree[0]
     budget = budget or Budget()
     if tag == "T":
         return _decode_tensor(tree, budget, memory)
-    if tag in ("i", "c", "y", "v"):
-        return _decode_scalar(tree)
-    if tag not in ("l", "t", "d"):
-        return other(tree)
-    if tag == "d" and len(parts) > 2 * MAX_KEYS:
+    if tag not in _CONTAINERS:
+        return _decode_scalar(tree) if tag in ("i", "c", "y", "v") else other(tree)
+    if tag == "d" and len(tree) > 2 * MAX_KEYS + 1:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
     budget.take(len(tree))
-    items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth + 1) for part in parts]
+    depth += 1
+    items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth) for part in tree[1:]]
     if tag == "d":
         if len(items) % 2 or not all(map(_is_key, items[::2])):
             raise WireError("a malformed dict")
@@ -221,23 +226,19 @@ def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> t
     Raises:
         WireError: if the tree is malformed, or the tensor goes over the budget.
     """
-    match tree:
-        case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
-            name in DTYPES
-            and len(shape) <= 32
-            and (device is None or (type(device) is str and device.startswith("cuda:")))
-        ):
-            dtype = DTYPES[name]
+    match tree[1:]:
+        case [str(name), list(shape), list() | None as steps, bytes(data), bool(grad), int(kind), str() | None as at]:
+            dtype = DTYPES.get(name)
         case _:
             raise WireError("a malformed tensor")
-    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in (*shape, *(strides or ()))):
+    if dtype is None or len(shape) > 32 or (steps is not None and len(steps) != len(shape)):
+        raise WireError("a malformed tensor")
+    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in (*shape, *(steps or ()))):
         raise WireError("a malformed tensor shape")
-    if strides is not None and len(strides) != len(shape):
-        raise WireError("malformed tensor strides")
     numbers = math.prod(shape)
     if numbers * dtype.itemsize > MAX_PAYLOAD or math.prod(size or 1 for size in shape) >= 1 << 40:
         raise WireError("a tensor that is larger than a message may be")
-    if _elements(shape, strides) * dtype.itemsize != len(data):
+    if _elements(shape, steps) * dtype.itemsize != len(data):
         raise WireError("a tensor whose bytes do not match its shape")
     if dtype is torch.bool and data.strip(b"\0\1"):
         raise WireError("a bool tensor with other bytes than 0 and 1")
@@ -249,13 +250,13 @@ def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> t
         tensor = torch.empty(shape, dtype=dtype)
     else:
         flat = torch.frombuffer(bytearray(data), dtype=dtype).clone() if flat is None else flat
-        tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
+        tensor = flat.view(shape) if steps is None else flat.as_strided(shape, steps)
     view = tensor_facts.plain(tensor) if memory is not None else None
-    if device is not None:
+    if at is not None:
         try:
-            tensor = labels.place(tensor, device)
+            tensor = labels.place(tensor, at)
         except ValueError as error:
-            raise WireError(f"a tensor on {device!r}, which is not here") from error
+            raise WireError(f"a tensor on {at!r}, which is not here") from error
     if grad:
         tensor.requires_grad_(True)
     if kind == 1:
@@ -288,8 +289,6 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
         raise WireError(f"more than {MAX_NODES} parts")
     try:
         return _decoder(kind).decode(data)
-    except WireError:
-        raise
     except _NOT_DATA as error:
         raise WireError("not a message") from error
 

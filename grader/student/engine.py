@@ -57,9 +57,6 @@ def start() -> Callable[[Limits], Host]:
 
         first = SpawnedPython()
         return lambda limits: PortableHost(first, limits)
-    import torch
-
-    torch.set_num_threads(1)
     from grader.student.forked import HostClient
     from grader.student.host import start_host
 

@@ -195,10 +195,7 @@ class Leader:
 
     def _end_all(self) -> None:
         """Ends every process of the sandbox but this one."""
-        with contextlib.suppress(ProcessLookupError):
-            if os.getpid() == 1:
-                os.kill(-1, signal.SIGKILL)
-        for pid in self._numbers:
+        for pid in [-1] if os.getpid() == 1 else self._numbers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._reap(0)

@@ -17,7 +17,6 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from grader import machine, new_python
@@ -264,28 +263,21 @@ class PortableTopic(TopicProcesses):
         self.starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
-        prints = self._new_file("prints", self._host.limits.print_bytes)
-        errors = prints if afresh else self._new_file("errors", self._host.limits.print_bytes)
-        dumps = self._new_file("dumps", student_process.DUMP_BYTES)
-        events = self._new_file("events", audit.MOST_BYTES + 1)
+        names = ("prints", "prints" if afresh else "errors", "dumps", "events", "arena")
+        paths = [self._workspace.root / f"{self._count}-{name}" for name in names]
+        prints = FilePrints(paths[0], self._host.limits.print_bytes)
+        errors = prints if afresh else FilePrints(paths[1], self._host.limits.print_bytes)
+        dumps, events = FilePrints(paths[2], student_process.DUMP_BYTES), FilePrints(paths[3], audit.MOST_BYTES + 1)
         spawned.outputs = [prints, errors, dumps, events]
-        memory = self._place("arena")
-        arena = Arena.create(memory)
+        arena = Arena.create(paths[4])
         start = Start(self._count, imports, afresh, self.bindings, self.definitions)
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
-        files = [str(path) for path in (*(output.path for output in spawned.outputs), memory)]
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)
-        frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), files)))
+        frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), [*map(str, paths)])))
         if afresh and self.bindings is not None:
             spawned.threads = process_tree.count_threads(spawned.pid)
         return StudentProcess(self, self._count, spawned.pid, spawned.calls, [*spawned.outputs], arena)
-
-    def _place(self, name: str) -> Path:
-        return self._workspace.root / f"{self._count}-{name}"
-
-    def _new_file(self, name: str, limit: int) -> FilePrints:
-        return FilePrints(self._place(name), limit)
 
     def stop(self, process: StudentProcess) -> None:
         """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""

@@ -89,7 +89,6 @@ class FilePrints(Prints):
 
     def __init__(self, path: Path, limit: int) -> None:
         self._begin(limit)
-        self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self.reader = self.writer = -1
         self._at = 0

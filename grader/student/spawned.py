@@ -15,6 +15,7 @@ import socket
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
@@ -33,8 +34,6 @@ def main() -> NoReturn:
     try:
         _live()
     except BaseException:
-        import traceback
-
         traceback.print_exc()
         os._exit(70)
     os._exit(0)

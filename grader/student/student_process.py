@@ -324,12 +324,10 @@ class StudentProcess(SocketProcess):
             reply: Imported | Raised = wire.unpack(payload, Imported | Raised)
         except WireError as error:
             raise self._crash(str(error)) from None
-        if isinstance(reply, Imported):
-            self._is_imported = True
-            self.imported = reply
-            return
-        self.alive = False
-        raise failures.out_of_memory(reply) or failures.raised_error(reply)
+        if isinstance(reply, Raised):
+            self.alive = False
+            raise failures.out_of_memory(reply) or failures.raised_error(reply)
+        self._is_imported, self.imported = True, reply
 
     # ---------------------------------------------------------------- one call after the other
 
