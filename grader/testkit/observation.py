@@ -4,8 +4,6 @@ Runs in the judge, and asks `grader.testkit.watching` and `probes` in the studen
 process: if an outcome can decide a verdict, prefer the outcome.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
