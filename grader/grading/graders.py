@@ -6,7 +6,6 @@ memory was short, or a machine died, is graded once more, alone, when all others
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -105,22 +104,24 @@ class Graders(WorkersInContext):
         Every submission gets a result: if the grader itself fails, its verdicts are ``error``. After `stop`, the
         results that are known already are still yielded, then it ends.
         """
-        left = iter(submissions)
+        left, is_more = iter(submissions), True
         waiting: dict[Any, Submission] = {}
         suspects: deque[Submission] = deque()
         alone: Submission | None = None
         while True:
-            if not self.stopped:
-                for one in itertools.islice(left, max(self._limit() - len(waiting), 0)):
-                    if isinstance(one, Unreadable):
-                        result = self._failed(one.name, one.reason)
-                        yield Graded(result, digest(Submission(one.name, {})), 0.0, fault=one.reason, was_read=False)
-                    else:
+            while is_more and not self.stopped and len(waiting) < self._limit():
+                match next(left, None):
+                    case None:
+                        is_more = False
+                    case Unreadable(name, reason):
+                        result = self._failed(name, reason)
+                        yield Graded(result, digest(Submission(name, {})), 0.0, fault=reason, was_read=False)
+                    case one:
                         waiting[self._submit(one, False)] = one
-                if suspects and not waiting:
-                    alone = suspects.popleft()
-                    waiting[self._submit(alone, True)] = alone
-            if not waiting:
+            if suspects and not waiting and not self.stopped:
+                alone = suspects.popleft()
+                waiting[self._submit(alone, True)] = alone
+            if not waiting and (self.stopped or not is_more):
                 return
             try:
                 future = self._arrived.get(timeout=REFRESH_SECONDS)

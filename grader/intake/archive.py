@@ -14,7 +14,9 @@ import re
 import stat
 import struct
 import tarfile
+import tempfile
 import time
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -40,6 +42,12 @@ _PATH_CHARACTERS = 1_000
 # Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one.
 _HEADER_BYTES = 16 << 10
 TWICE = "more than once in the archive: the last one counts"
+_EXTENDED = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+_IN_MEMORY = 4 << 20
+_PIECE_BYTES = 1 << 20
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RuntimeError)
 
@@ -135,7 +143,7 @@ class Zip(Archive):
 
 
 class Tar(Archive):
-    """A tar or tar.gz, unpacked in memory."""
+    """A tar or tar.gz, unpacked in a file without a name, or in memory if it is short."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -143,10 +151,14 @@ class Tar(Archive):
             is_gzip = packed.read(2) == b"\x1f\x8b"
             packed.seek(0)
             stream = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if is_gzip else packed
-            content = stream.read(UNPACKED_BYTES + 1)
-        if len(content) > UNPACKED_BYTES:
-            raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
-        tar = tarfile.TarFile(fileobj=io.BytesIO(content), tarinfo=_Header)
+            content = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - open for as long as the archive is
+            weakref.finalize(self, content.close)
+            while piece := stream.read(_PIECE_BYTES):
+                if content.tell() + len(piece) > UNPACKED_BYTES:
+                    raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
+                content.write(piece)
+        content.seek(0)
+        tar = tarfile.TarFile(fileobj=cast("IO[bytes]", content), tarinfo=_Header)
         for number, member in enumerate(tar):
             if number == _MEMBERS:
                 raise BrokenArchive(f"more than {_MEMBERS:,} files and folders inside: nothing was read")
@@ -157,12 +169,12 @@ class Tar(Archive):
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar; those that are no file are read as a whole, so they must be short."""
+    """A header of a tar; those that are read as a whole must be short."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
         found = super().frombuf(buf, encoding, errors)
-        if not found.isreg() and found.size > _HEADER_BYTES:
+        if found.type in _EXTENDED and found.size > _HEADER_BYTES:
             raise BrokenArchive(f"a header of more than {_HEADER_BYTES >> 10} KiB: nothing was read")
         return found
 

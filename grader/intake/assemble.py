@@ -433,7 +433,8 @@ class _Look:
     def _may_answer(self, topic: str, one: SeenText) -> bool:
         if one.module is None:
             is_named = self.topics.named(one.path.rpartition("/")[2]) == topic
-            return is_named or bool(self.topics.hidden_in(topic, one.text)[0])
+            is_stub = set(code_lines(one.text.encode())) <= set(code_lines(self.topics.stubs.get(topic, b"")))
+            return (is_named and not (one.text and is_stub)) or bool(self.topics.hidden_in(topic, one.text)[0])
         if self.topics.answered(topic, one.module):
             return True
         return bool(self.topics.hidden_in(topic, one.text, self.topics.at_top(one.module), one.path)[0])

@@ -246,11 +246,14 @@ def _with_names(found: Sequence[Source], people: Roster, graded: Roster, note: S
     seen: set[Student] = set()
     for source in found:
         key, name = source.arrival.student, source.name
-        student = people.find(key) or people.find(name) or people.of_repository(name)
-        is_other = bool(key) and (people is graded or times_of[name] > 1)
-        alike = [] if student or is_other else _alike(people, source)
-        if student is None and not key and not alike:
-            student = people.of_group(name)
+        student = people.find(key)
+        if people is graded:  # a name that a person typed may be another one's id: only the whole name counts
+            alike = [] if student or key else people.of_name(name)
+        else:
+            student = student or people.find(name) or people.of_repository(name)
+            alike = [] if student or (key and times_of[name] > 1) else _alike(people, source)
+            if student is None and not key and not alike:
+                student = people.of_group(name)
         if student is None and len(alike) == 1:
             student = alike[0]
         if student is not None:

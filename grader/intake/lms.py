@@ -15,7 +15,7 @@ from grader.intake.topics import Topics
 _MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL)
 _CANVAS = re.compile(
     r"^(?:anon(?:_LATE)?_(?P<anonymous>[A-Za-z0-9]+)(?:_LATE)?_(?:(?P<order>\d+)_)?"
-    r"|(?P<name>[^/]+?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
+    r"|(?P<name>(?:(?!_\d+_)[^/])+?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
     re.DOTALL,
 )
 _BLACKBOARD = re.compile(
@@ -189,7 +189,7 @@ def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
         paths: below the export's folder.
         metadata: the text of its `GRADESCOPE_FILE`.
     """
-    _, *parts = _SUBMISSION.split(metadata.replace("\r\n", "\n"))
+    _, *parts = _SUBMISSION.split(f"{metadata}\n".replace("\r\n", "\n"))
     about = dict(zip(parts[::2], parts[1::2], strict=True))
     pieces = []
     for found in filter(None, map(_GRADESCOPE.match, paths)):

@@ -143,8 +143,9 @@ def text_of(content: bytes) -> str:
 
 
 def _cells(content: bytes) -> list[_Cell]:
-    # Not by msgspec's decoder: Python writes and reads NaN, and half of a character.
-    notebook = msgspec.convert(json.loads(content, parse_constant=str), _Notebook)
+    # Not by msgspec's decoder: Python writes and reads NaN, and half of a character. And outputs may hold anything.
+    text = content.decode(json.detect_encoding(content), "replace")
+    notebook = msgspec.convert(json.loads(text, parse_constant=str, parse_int=float), _Notebook)
     return notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
 
 

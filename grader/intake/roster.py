@@ -80,7 +80,14 @@ class Roster:
         self.students = list(dict.fromkeys(students))
         self.notes = list(notes)
         self._by_id: dict[str, Student] = {}
+        self._by_github = {one.github: one for one in self.students if one.github}
+        self._by_group = {name_key(one.group): one for one in reversed(self.students) if one.group}  # the first counts
+        self._by_name: dict[tuple[str, ...], list[Student]] = {}
+        self._by_joined: dict[str, list[Student]] = {}
         for student in self.students:
+            self._by_name.setdefault(name_key(student.name), []).append(student)
+            for joined in _without_spaces(student.name):
+                self._by_joined.setdefault(joined, []).append(student)
             for key in student.ids:
                 other = self._by_id.setdefault(key.lower(), student)
                 if other is not student:
@@ -117,8 +124,8 @@ class Roster:
     @classmethod
     def of_people(cls, known: Mapping[str, str]) -> Roster:
         """The people whose work is graded already: their names by id, else by name."""
-        people = {key.lower(): Student(name, () if key == name else (key,)) for key, name in known.items()}
-        return cls(people.values(), Path())
+        people = {(name if key == name else key.lower()): (key, name) for key, name in known.items()}
+        return cls((Student(name, () if key == name else (key,)) for key, name in people.values()), Path())
 
     def find(self, key: str) -> Student | None:
         """The student with that id."""
@@ -127,20 +134,22 @@ class Roster:
     def of_repository(self, name: str) -> Student | None:
         """The student whose GitHub name stands at the end of a repository's, behind the assignment's."""
         parts = name.lower().split("-")
-        ends = ["-".join(parts[at:]) for at in range(1, len(parts))]
-        found = (one for end in ends for one in self.students if one.github == end and end)
-        return next(found, None)
+        ends = ("-".join(parts[at:]) for at in range(1, len(parts)))
+        return next((self._by_github[end] for end in ends if end in self._by_github), None)
 
     def of_group(self, name: str) -> Student | None:
         """The first student of the group of that name."""
-        return next((one for one in self.students if one.group and name_key(one.group) == name_key(name)), None)
+        return self._by_group.get(name_key(name))
 
     def named(self, name: str) -> list[Student]:
         """The students of that name, whatever its accents, its case, the order of its words and, as Canvas writes it in
         the names of files, the spaces between them."""
         key = name_key(name)
-        alike = [one for one in self.students if name_key(one.name) == key]
-        return alike or [one for one in self.students if len(key) == 1 and key[0] in _without_spaces(one.name)]
+        return self._by_name.get(key) or (self._by_joined.get(key[0], []) if len(key) == 1 else [])
+
+    def of_name(self, name: str) -> list[Student]:
+        """The students of that name, whatever its accents, its case and the order of its words."""
+        return self._by_name.get(name_key(name), [])
 
 
 class _Table:
@@ -171,11 +180,11 @@ class _Table:
                 yield self._student(name or ids[0], tuple(dict.fromkeys(map(_key, ids))), cells)
 
     def _student(self, name: str, ids: tuple[str, ...], cells: Mapping[str, str]) -> Student:
-        column, written = _first(cells, _TIMES, _NO_TIME)
+        column, written = self._first(cells, _TIMES, _NO_TIME)
         submitted = read_time(written)
         if written and not submitted:
             self._unread_times.append(f"{name}: {written}")
-        _, until = _first(cells, _EXTENSIONS, _NO_TIME)
+        _, until = self._first(cells, _EXTENSIONS, _NO_TIME)
         try:
             extension = read_due(until).isoformat(timespec="seconds") if until else ""
         except (ValueError, OverflowError):
@@ -183,8 +192,14 @@ class _Table:
             if not extension:
                 self._unread_extensions.append(f"{name}: {until}")
         by = _TIMES[column] if submitted else ""
-        _, group = _first(cells, _GROUPS, _NO_GROUP)
+        _, group = self._first(cells, _GROUPS, _NO_GROUP)
         return Student(name, ids, submitted, by, extension, cells.get(_GITHUB, "").lower(), group)
+
+    def _first(self, cells: Mapping[str, str], columns: Iterable[str], nothing: Collection[str]) -> tuple[str, str]:
+        """The first of these columns that the list has, and what its cell says; empty if that is nothing."""
+        name = next((one for one in columns if one in self._columns), "")
+        cell = cells.get(name, "")
+        return name, "" if cell.casefold() in nothing else cell
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""
@@ -194,12 +209,6 @@ class _Table:
         ):
             if unread:
                 yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
-
-
-def _first(cells: Mapping[str, str], columns: Iterable[str], nothing: Collection[str]) -> tuple[str, str]:
-    """The first of these columns with a cell that says something, and that cell; both empty if there is none."""
-    found = ((name, cells[name]) for name in columns if cells.get(name, "").casefold() not in nothing)
-    return next(found, ("", ""))
 
 
 @functools.lru_cache(maxsize=10_000)

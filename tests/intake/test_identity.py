@@ -214,3 +214,21 @@ def test_an_id_that_the_list_does_not_have_is_found_by_its_unique_name(tmp_path:
     assert [note for note in notes if "handed in nothing" in note] == [
         "Straße Jo: in the roster, but has handed in nothing"
     ]
+
+
+@pytest.mark.parametrize("folder", ["leeann", "7"])
+def test_without_a_list_a_folder_that_only_looks_like_somebody_graded_is_somebody_else(
+    tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "vectors.py").write_text("x = 1\n")
+    (one,) = find_submissions([tmp_path], TOPICS, known_people={"Ann Lee": "Ann Lee", "7": "Zoë Müller"})
+    assert (one.name, one.arrival.student) == (folder, "")
+
+
+def test_of_several_columns_of_a_kind_the_first_counts_also_where_its_cell_is_empty(tmp_path: Path) -> None:
+    text = "id,name,submitted,created_at,group,team\n7,Ann,,2026-10-20,none,red\n8,Bob,2026-10-21,2026-10-20,blue,red\n"
+    (tmp_path / "list.csv").write_text(text)
+    ann, bob = Roster.read(tmp_path / "list.csv").students
+    assert (ann.submitted, ann.group) == ("", "")
+    assert (bob.submitted[:10], bob.group) == ("2026-10-21", "blue")

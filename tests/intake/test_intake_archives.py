@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -180,3 +181,29 @@ def test_archive_of_a_class_is_a_submission_each(tmp_path: Path) -> None:
     found = find_submissions([target], TOPICS)
     assert [source.name for source in found] == ["ann", "bob", "c"]
     assert [list(source.read().files) for source in found] == [["tensor_ops.py"], ["tensor_ops.py"], ["y.py"]]
+
+
+def test_a_link_that_claims_a_size_costs_no_file_beside_it(tmp_path: Path) -> None:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w:gz") as archive:
+        link = tarfile.TarInfo("b.py")
+        link.type, link.linkname, link.size = tarfile.LNKTYPE, "tensor_ops.py", 20_000
+        archive.addfile(link)
+        file = tarfile.TarInfo("tensor_ops.py")
+        file.size = len(CODE)
+        archive.addfile(file, io.BytesIO(CODE))
+    submission = handed_in(tmp_path, "bob.tar.gz", target.getvalue())
+    assert submission.files == {"tensor_ops.py": CODE}
+
+
+def test_a_large_tar_takes_no_memory_for_what_is_in_it(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "class.tar.gz", "w:gz", compresslevel=1) as archive:
+        for name, content in (("ann/tensor_ops.py", CODE), ("ann/data.bin", bytes(64 << 20))):
+            file = tarfile.TarInfo(name)
+            file.size = len(content)
+            archive.addfile(file, io.BytesIO(content))
+    tracemalloc.start()
+    (source,) = find_submissions([tmp_path / "class.tar.gz"], TOPICS)
+    assert source.read().files == {"tensor_ops.py": CODE}
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()

@@ -178,6 +178,7 @@ def test_canvas_names(name: str, wanted: tuple[str, str, str, bool]) -> None:
 
 def test_ordinary_folder_is_not_a_download() -> None:
     assert pieces_of(["ann/tensor_ops.py", "bob_hw.py", "cleo_1.py", "readme.txt"])[0] == []
+    assert pieces_of(["hw_3_solution_12_34_tensor_ops.py"])[0] == []  # the first number would be the student
 
 
 def test_unsafe_paths_and_files_of_no_student_in_a_download_are_noted(tmp_path: Path) -> None:

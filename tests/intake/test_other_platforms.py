@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.intake.find import find_submissions
+from grader.intake.lms import gradescope_pieces
 from grader.intake.roster import Roster
 from grader.intake.sources import Source
 from grader.intake.topics import Topics
@@ -156,3 +157,9 @@ def test_a_file_of_that_name_in_a_students_folder_gives_nobody_the_work_of_other
     assert [(one.name, one.read().files["vectors.py"]) for one in found] == [
         (who, answer(who).encode()) for who in ("eve", "submission_101")
     ]
+
+
+def test_a_list_of_gradescope_may_end_without_a_line_end() -> None:
+    about = "submission_1:\n  :submitters:\n  - :name: Ann\n    :email: ann@example.org\n    :sid: '9'"
+    (piece,) = gradescope_pieces(["submission_1/vectors.py"], about)
+    assert (piece.name, piece.student) == ("Ann", "9")

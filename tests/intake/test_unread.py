@@ -17,6 +17,7 @@ from make_class_zips import canvas_zip, encrypted, notebook, the_class, zipped
 from grader.intake.assemble import latest, why_not_python
 from grader.intake.find import find_submissions, open_submission
 from grader.intake.submission import Submission
+from grader.intake.topics import Topics
 
 TOPICS = {"vectors": ["normalize"], "matrices": ["trace"]}
 CODE = b"def normalize(x):\n    return x\n"
@@ -241,3 +242,15 @@ def test_no_encoding_that_a_file_names_is_a_fault_of_the_grader() -> None:
     names = [module.name for module in pkgutil.iter_modules(encodings.__path__)]
     reasons = {name: why_not_python(f"# coding: {name}\nx = 1\n".encode()) for name in names}
     assert reasons["undefined"] and reasons["punycode"] and not reasons["latin_1"]
+
+
+def test_a_copy_of_the_stub_in_another_format_is_not_begun(tmp_path: Path) -> None:
+    stub = b"def normalize(x):\n    raise NotImplementedError\n"
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "vectors.py").write_bytes(stub)
+    (tmp_path / "ann" / "vectors.txt").write_bytes(stub.replace(b"\n", b"\r\n"))
+    known = Topics(frozenset({"vectors"}), {"vectors": frozenset({"normalize"})}, stubs={"vectors": stub})
+    (source,) = find_submissions([tmp_path], known)
+    assert source.read().unread == ()
+    (tmp_path / "ann" / "vectors.txt").write_bytes(CODE)
+    assert topics(source.read()) == ["vectors"]
