@@ -185,6 +185,7 @@ class WarmGrader:
         self._first = first
         self._lock = threading.Lock()
         self._workers: StudentWorkers | None = None
+        self._stopped: list[StudentWorkers] = []  # not waited for yet
         self._topics: frozenset[str] = frozenset()
         self._has_graded = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm")
@@ -207,8 +208,9 @@ class WarmGrader:
         wanted = frozenset(name.partition(".")[0] for name in self._course.with_needs(exercises))
         with self._lock:
             if self._workers is not None and not wanted <= self._topics:
-                self._workers.close()
+                self._stopped.append(self._workers)
                 self._workers = None
+            self._end_stopped()
             if self._workers is None:
                 self._topics |= wanted
                 options = worker_options(self._course, self._settings, sorted(self._topics))
@@ -222,12 +224,16 @@ class WarmGrader:
         return graded
 
     def stop(self) -> None:
-        """Abandons the grading; a later submission starts another worker."""
+        """Abandons the grading without waiting: a watcher may be who stops. A later submission starts other workers."""
         with self._lock:
             workers, self._workers = self._workers, None
-        if workers is not None:
-            workers.stop()
-            workers.close()
+            if workers is not None:
+                self._stopped.append(workers)
+                workers.stop()
+
+    def _end_stopped(self) -> None:
+        while self._stopped:
+            self._stopped.pop().close()
 
     def close(self) -> None:
         """Ends the worker at once, and waits until it is gone."""
@@ -235,3 +241,4 @@ class WarmGrader:
         if self._first is not None:
             self._first.end()
         self._thread.shutdown(wait=True, cancel_futures=True)
+        self._end_stopped()
