@@ -114,7 +114,7 @@ def serving():
 
 def read_what_waits(rank):
     calls, requests = serving()
-    note(bytes(requests._data))
+    note(bytes(requests.data))
     if select.select([calls], [], [], 0.3)[0]:
         note(calls.recv(1 << 16, socket.MSG_PEEK))
     with open("seen", "rb") as seen:
@@ -123,7 +123,7 @@ def read_what_waits(rank):
 def have_another_tell(rank):
     _, requests = serving()
     if rank == 0:
-        note(bytes(requests._data))
+        note(bytes(requests.data))
         feed = type(requests).feed
         type(requests).feed = lambda self, data: (note(data), feed(self, data))
         return False

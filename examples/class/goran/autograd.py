@@ -237,9 +237,7 @@ class Cube(torch.autograd.Function):
 
 
 def accumulate_gradients(
-    model: nn.Module,
-    loss_fn: Callable[[Tensor, Tensor], Tensor],
-    batches: Sequence[tuple[Tensor, Tensor]],
+    model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence[tuple[Tensor, Tensor]]
 ) -> None:
     """The gradient of a big batch that does not fit in memory, computed from small batches.
 
