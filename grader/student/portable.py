@@ -183,12 +183,13 @@ class PortableHost(Host):
     def finish_preparing(self) -> None:
         """Waits until the first of those that wait is ready."""
         for tries_left in (2, 1, 0):
+            if not self._spares:
+                self._start_spare()
             try:
                 self._spares[0].finish_start()
                 return
             except HostGone:
                 self._spares.popleft().end()
-                self._start_spare()
                 if not tries_left:
                     raise
 
@@ -205,10 +206,9 @@ class PortableHost(Host):
             HostGone: none can be started.
         """
         self.finish_preparing()
-        one = self._spares.popleft()
-        while len(self._spares) < min(_MOST_SPARES, machine.cores()):
+        while len(self._spares) <= min(_MOST_SPARES, machine.cores()):
             self._start_spare()
-        return one
+        return self._spares.popleft()
 
     def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> PortableTopic:
         """A work folder for one topic of a submission, and its processes to come."""
