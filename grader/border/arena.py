@@ -64,11 +64,16 @@ class Arena:
         if path is not None:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         elif hasattr(os, "memfd_create"):
-            descriptor = os.memfd_create("arguments")
+            descriptor = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         else:
             descriptor, name = tempfile.mkstemp()
             os.unlink(name)
         os.ftruncate(descriptor, ARENA_BYTES)
+        with contextlib.suppress(ImportError, AttributeError, OSError):  # where a system or a file has no seals
+            import fcntl
+
+            # A student process has the memory's file too: it could fill a machine by making it longer.
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return cls(None, descriptor)
 
     @classmethod
