@@ -209,18 +209,22 @@ class Placing:
         self._placed: list[_Placed] = []
         self._alive: list[tuple[weakref.ref[memoryview], int]] = []
 
-    def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
-        """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
+    def put(self, data: bytes, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
+        """Two flat tensors in the same memory, of these bytes; None for one that is in plain memory.
+
+        Each has a storage of its own: ``share_memory_`` moves the storage of one that submitted code gets, and with it
+        all tensors of that storage. Called once for each tensor.
+        """
         self._last_mark = None
         if (offset := self._slots.take(len(data))) is None:
-            return None
+            return None, None
         self._last_mark = end = offset + len(data)
         self._memory[offset : end + 1] = data + bytes([SAME])
         if not data:
-            return None
+            return None, None
         piece = memoryview(self._memory)[offset:end]
         self._alive.append((weakref.ref(piece), self._slots.next))
-        return torch.frombuffer(piece, dtype=dtype)
+        return torch.frombuffer(piece, dtype=dtype), torch.frombuffer(piece, dtype=dtype)
 
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
         """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""

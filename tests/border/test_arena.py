@@ -126,6 +126,8 @@ def test_gradients_are_taken_of_the_very_arguments() -> None:
         (lambda x: x.unsqueeze_(0), "its shape, strides or dtype"),
         (lambda x: x.requires_grad_(True), "its `requires_grad`"),
         (lambda x: setattr(x, "data", x.data + 1), "element [0, 0] was 0 and is 1"),
+        (lambda x: x.share_memory_().add_(1), "element [0, 0] was 0 and is 1"),
+        (lambda x: x.untyped_storage().share_memory_() and x.add_(1), "element [0, 0] was 0 and is 1"),
         (lambda x: x.numpy().fill(7), "element [0, 0] was 0 and is 7"),
         (lambda x: x.zero_().div_(0), "element [0, 0] was 0 and is nan"),
     ],
