@@ -64,11 +64,16 @@ class Arena:
         if path is not None:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         elif hasattr(os, "memfd_create"):
-            descriptor = os.memfd_create("arguments")
+            descriptor = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         else:
             descriptor, name = tempfile.mkstemp()
             os.unlink(name)
         os.ftruncate(descriptor, ARENA_BYTES)
+        with contextlib.suppress(ImportError, AttributeError, OSError):  # where a system or a file has no seals
+            import fcntl
+
+            # A student process has the memory's file too: it could fill a machine by making it longer.
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return cls(None, descriptor)
 
     @classmethod
@@ -204,18 +209,22 @@ class Placing:
         self._placed: list[_Placed] = []
         self._alive: list[tuple[weakref.ref[memoryview], int]] = []
 
-    def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
-        """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
+    def put(self, data: bytes, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
+        """Two flat tensors in the same memory, of these bytes; None for one that is in plain memory.
+
+        Each has a storage of its own: ``share_memory_`` moves the storage of one that submitted code gets, and with it
+        all tensors of that storage. Called once for each tensor.
+        """
         self._last_mark = None
         if (offset := self._slots.take(len(data))) is None:
-            return None
+            return None, None
         self._last_mark = end = offset + len(data)
         self._memory[offset : end + 1] = data + bytes([SAME])
         if not data:
-            return None
+            return None, None
         piece = memoryview(self._memory)[offset:end]
         self._alive.append((weakref.ref(piece), self._slots.next))
-        return torch.frombuffer(piece, dtype=dtype)
+        return torch.frombuffer(piece, dtype=dtype), torch.frombuffer(piece, dtype=dtype)
 
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
         """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""

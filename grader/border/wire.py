@@ -245,13 +245,17 @@ def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> t
     if grad and not (dtype.is_floating_point or dtype.is_complex):
         raise WireError("an integer tensor that requires grad")
     budget.take(1, max(len(data), numbers * dtype.itemsize), numbers)
-    flat = memory.put(data, dtype) if memory is not None else None
+    flat, place = memory.put(data, dtype) if memory is not None else (None, None)
     if not numbers:
         tensor = torch.empty(shape, dtype=dtype)
     else:
         flat = torch.frombuffer(bytearray(data), dtype=dtype).clone() if flat is None else flat
         tensor = flat.view(shape) if steps is None else flat.as_strided(shape, steps)
-    view = tensor_facts.plain(tensor) if memory is not None else None
+    view = None
+    if place is not None:
+        view = place.view(shape) if steps is None else place.as_strided(shape, steps)
+    elif memory is not None:
+        view = tensor_facts.plain(tensor)
     if at is not None:
         try:
             tensor = labels.place(tensor, at)

@@ -44,7 +44,8 @@ START_SECONDS: Final = 120.0
 _SEND_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.2
 _CONNECTING_SECONDS: Final = 5.0
-"""How long who has connected may take to say who it is (s)."""
+"""How long whoever has connected may take, all in all, to say who it is and that it is ready (s)."""
+_TOKEN_BYTES: Final = 32
 _MOST_ANSWER_BYTES: Final = 1 << 16
 _MOST_SPARES: Final = 2
 _NEEDED_VARIABLES: Final = (
@@ -73,7 +74,7 @@ class SpawnedPython:
     def __init__(self, order: Prepare | None = None) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(_LOOK_SECONDS)
-        self._token = secrets.token_bytes(32)
+        self._token = secrets.token_bytes(_TOKEN_BYTES)
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -118,19 +119,30 @@ class SpawnedPython:
             if time.monotonic() > until:
                 raise HostGone(f"a student process was not ready within {START_SECONDS:g} s")
             with contextlib.suppress(TimeoutError):
-                self._take(self.listener.accept()[0])
+                sock, _ = self.listener.accept()
+                self._take(sock, min(until, time.monotonic() + _CONNECTING_SECONDS))
 
-    def _take(self, sock: socket.socket) -> None:
-        """Takes a connection, if it is that of the new process."""
+    def _take(self, sock: socket.socket, until: float) -> None:
+        """Takes a connection, if it is that of the new process: any other process can connect too.
+
+        Args:
+            until: a deadline for all that is received, since a stranger may send one byte after the other.
+        """
+
+        def receive(size: int) -> bytes:
+            sock.settimeout(max(0.001, until - time.monotonic()))
+            return sock.recv(size)
+
         with contextlib.ExitStack() as unless_taken:
             unless_taken.callback(sock.close)
-            sock.settimeout(_CONNECTING_SECONDS)
             try:
-                payload = frames.receive(sock.recv, _MOST_ANSWER_BYTES) or b""
-                answer: Answer = wire.unpack(payload, Answer)
+                token = b""
+                while len(token) < _TOKEN_BYTES and (data := receive(_TOKEN_BYTES - len(token))):
+                    token += data
+                if not hmac.compare_digest(token, self._token):
+                    return
+                answer: Answer = wire.unpack(frames.receive(receive, _MOST_ANSWER_BYTES) or b"", Answer)
             except (OSError, BrokenFrame, WireError):
-                return
-            if not hmac.compare_digest(answer.token, self._token):
                 return
             if isinstance(answer, Refused):
                 raise UserError(f"course.toml: {answer.reason}")
@@ -183,12 +195,13 @@ class PortableHost(Host):
     def finish_preparing(self) -> None:
         """Waits until the first of those that wait is ready."""
         for tries_left in (2, 1, 0):
+            if not self._spares:
+                self._start_spare()
             try:
                 self._spares[0].finish_start()
                 return
             except HostGone:
                 self._spares.popleft().end()
-                self._start_spare()
                 if not tries_left:
                     raise
 
@@ -205,10 +218,9 @@ class PortableHost(Host):
             HostGone: none can be started.
         """
         self.finish_preparing()
-        one = self._spares.popleft()
-        while len(self._spares) < min(_MOST_SPARES, machine.cores()):
+        while len(self._spares) <= min(_MOST_SPARES, machine.cores()):
             self._start_spare()
-        return one
+        return self._spares.popleft()
 
     def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> PortableTopic:
         """A work folder for one topic of a submission, and its processes to come."""

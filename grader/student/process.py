@@ -76,27 +76,24 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     Attributes:
         layers: those of the sandbox, which all processes get that the host forks; none for a spawned process.
         process: the id of the leader, or of a spawned process, which on Windows is not that of the program started.
-        token: by which the judge knows a spawned process.
     """
 
     layers: tuple[str, ...] = ()
     process: int = 0
-    token: bytes = b""
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
     """The course's ``preload`` or kit cannot be loaded, or no process can be started."""
 
     reason: str
-    token: bytes = b""
 
 
 Answer: TypeAlias = Ready | Refused
 
 
 class Connect(msgspec.Struct, frozen=True, tag=True):
-    """First message, on standard input: the port where the judge waits, a token by which it knows this process, and
-    the settings."""
+    """First message, on standard input: the port where the judge waits, a token that this process sends
+    before all else, by which the judge knows it, and the settings."""
 
     port: int
     token: bytes

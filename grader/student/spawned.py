@@ -56,11 +56,11 @@ def _live() -> None:
     if (payload := frames.receive(functools.partial(os.read, questions))) is None:
         return
     connect: process.Connect = wire.unpack(payload, process.Connect)
-    answer: process.Answer = process.Ready(process=os.getpid(), token=connect.token)
+    answer: process.Answer = process.Ready(process=os.getpid())
     try:
         modules, kit = process.load_modules(connect.order)
     except process.CannotLoad as error:
-        answer = process.Refused(str(error), connect.token)
+        answer = process.Refused(str(error))
     gc.freeze()
     gc.enable()
     dumps = [-1]
@@ -68,6 +68,7 @@ def _live() -> None:
     while True:
         with socket.create_connection(("127.0.0.1", connect.port)) as calls:
             calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            calls.sendall(connect.token)
             frames.send(calls, wire.pack(answer))
             if isinstance(answer, process.Refused) or (payload := frames.receive(calls.recv)) is None:
                 return

@@ -291,6 +291,7 @@ class StudentProcess(SocketProcess):
         arena: the memory shared with the process.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
         imported: the parts that were left out of the topic, as the process says: it is the submission's word.
+        layers: those of the sandbox around it.
     """
 
     def __init__(
@@ -300,6 +301,7 @@ class StudentProcess(SocketProcess):
         self._team = team
         self.number = number
         self.arena = arena
+        self.layers = team.layers
         self._further: list[StudentProcess] = []
         self._outside: StudentProcess | None = None
         self._is_imported = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -125,6 +126,8 @@ def test_gradients_are_taken_of_the_very_arguments() -> None:
         (lambda x: x.unsqueeze_(0), "its shape, strides or dtype"),
         (lambda x: x.requires_grad_(True), "its `requires_grad`"),
         (lambda x: setattr(x, "data", x.data + 1), "element [0, 0] was 0 and is 1"),
+        (lambda x: x.share_memory_().add_(1), "element [0, 0] was 0 and is 1"),
+        (lambda x: x.untyped_storage().share_memory_() and x.add_(1), "element [0, 0] was 0 and is 1"),
         (lambda x: x.numpy().fill(7), "element [0, 0] was 0 and is 7"),
         (lambda x: x.zero_().div_(0), "element [0, 0] was 0 and is nan"),
     ],
@@ -369,11 +372,23 @@ def test_the_judge_reads_memory_that_nobody_can_cut_short(tmp_path: Path) -> Non
         assert there.change(lambda s: s.f(X)).endswith("element [0, 1] was 1.5 and is 3")
         there.channel.restart()
         assert there.change(lambda s: s.f(torch.zeros(3))) == ""
-        os.ftruncate(judge.descriptor, 0)
+        try:
+            os.ftruncate(judge.descriptor, 0)
+        except PermissionError:
+            continue  # sealed
         assert judge.read(0, 64) == b""
         student.memory = None
         judge.close()
         judge.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, files have no seals")
+@pytest.mark.parametrize("size", [0, ARENA_BYTES + 1])
+def test_submitted_code_cannot_make_the_memory_shorter_or_longer(size: int) -> None:
+    judge = Arena.create()
+    with pytest.raises(PermissionError):
+        os.ftruncate(judge.descriptor, size)
+    judge.close()
 
 
 def _pairs(folder: Path) -> list[tuple[Arena, Arena]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from shared import REPO, Warm, WarmUp
 
-from grader.sandbox import kernel
+from grader.sandbox import kernel, process_tree
 from grader.sandbox.sandbox import probe_layers
 
 MANIFEST = """\
@@ -150,3 +150,26 @@ def test_a_script_is_not_assessed_where_no_lock_can_be_made() -> None:
     assert "mount-namespace" not in result["sandbox"] and "landlock" in result["sandbox"]
     found = {check["name"]: check["verdict"] for one in result["exercises"] for check in one["checks"]}
     assert found.pop("under_torchrun") == "skipped" and set(found.values()) == {"passed"}
+
+
+OUTLIVES = """
+import ctypes, os, signal, time
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+ctypes.CDLL(None).prctl(1, 0)  # PR_SET_PDEATHSIG: not to end with its parent
+with open("PLACE", "w") as file:
+    file.write(str(os.getpid()))
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not kernel.SUPPORTED, reason="needs prctl")
+def test_a_script_that_outlives_its_worker_is_ended_too(tmp_path: Path) -> None:
+    place = tmp_path / "process"
+    (tmp_path / "script.py").write_text(OUTLIVES.replace("PLACE", str(place)))
+    run = "from grader.testkit._ranks.launch import run_launcher\nprint(run_launcher('script.py', 1, 8.0, {}, ''))"
+    subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    script = int(place.read_text())
+    alive = process_tree.is_alive(script)
+    process_tree.kill(script)
+    assert not alive

@@ -156,8 +156,15 @@ def _be_torchrun(arguments: list[str], scratch: str, seconds: float, env: Mappin
     tempfile.tempdir = None
     from torch.distributed.run import main
 
-    # Torch's launcher ends its workers at this signal, as it does for a user who stops it.
-    alarm = threading.Timer(seconds, _thread.interrupt_main, (signal.SIGTERM,))
+    below: list[int] = []
+
+    def stop() -> None:
+        # Torch's launcher ends its workers at this signal, as it does for a user who stops it. A script may outlive
+        # its worker and is then no longer below this process, so it is noted before.
+        below.extend(process_tree.descendants(os.getpid()))
+        _thread.interrupt_main(signal.SIGTERM)
+
+    alarm = threading.Timer(seconds, stop)
     alarm.start()
     try:
         main(arguments)
@@ -166,6 +173,7 @@ def _be_torchrun(arguments: list[str], scratch: str, seconds: float, env: Mappin
         return 1 if alarm.is_alive() else None
     finally:
         alarm.cancel()
+        process_tree.kill_all(below)
         process_tree.kill_tree_below(os.getpid())
 
 

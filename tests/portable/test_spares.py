@@ -1,0 +1,96 @@
+"""New Pythons of the portable engine: those that cannot start, and who else may connect in their place."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from grader.border import frames, wire
+from grader.sandbox.limits import Limits
+from grader.student import portable
+from grader.student.process import Ready
+from grader.student.student_process import HostGone
+
+
+class NeverReady:
+    """Stands for a new Python that ends at its start."""
+
+    def finish_start(self) -> None:
+        raise HostGone("it ended")
+
+    def end(self) -> None:
+        pass
+
+
+def test_a_system_that_starts_no_process_any_more_is_said_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(order: object) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(portable, "SpawnedPython", refuse)
+    first: Any = NeverReady()
+    host = portable.PortableHost(first, Limits())
+    try:
+        for _ in range(2):
+            with pytest.raises(HostGone, match="no more processes"):
+                host.take()
+        assert host._spares == deque()
+    finally:
+        host.close()
+
+
+TOKEN = b"t" * 32
+
+
+@pytest.fixture
+def starting() -> Any:
+    """A new Python as the judge sees it while it starts; no process is behind it."""
+    one: Any = object.__new__(portable.SpawnedPython)
+    one.listener, one.calls, one._token = socket.create_server(("127.0.0.1", 0)), None, TOKEN
+    one.listener.settimeout(0.1)
+    one.popen = SimpleNamespace(poll=lambda: None)
+    yield one
+    one.listener.close()
+    if one.calls is not None:
+        one.calls.close()
+
+
+def trickle(listener: socket.socket) -> None:
+    """A stranger, connected, who sends a long frame byte by byte until the judge hangs up, or for 8 seconds."""
+    stranger = socket.create_connection(listener.getsockname())
+
+    def send() -> None:
+        with stranger, contextlib.suppress(OSError):
+            for byte in frames.frame(bytes(400)):
+                stranger.sendall(bytes([byte]))
+                time.sleep(0.02)
+
+    threading.Thread(target=send, daemon=True).start()
+
+
+def test_a_stranger_who_sends_slowly_does_not_hold_the_judge(starting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "START_SECONDS", 0.5)
+    began = time.monotonic()
+    trickle(starting.listener)
+    with pytest.raises(HostGone, match="not ready"):
+        starting.finish_start()
+    assert time.monotonic() - began < 4
+
+
+def test_the_process_itself_is_taken_after_strangers(starting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "_CONNECTING_SECONDS", 0.3)
+    trickle(starting.listener)
+    ready = frames.frame(wire.pack(Ready(process=os.getpid())))
+    address = starting.listener.getsockname()
+    with socket.create_connection(address) as stranger, socket.create_connection(address) as itself:
+        stranger.sendall(b"x" * 32 + ready)
+        itself.sendall(TOKEN + ready)
+        starting.finish_start()
+        assert starting.calls.getpeername() == itself.getsockname() and starting.pid == os.getpid()
