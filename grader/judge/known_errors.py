@@ -43,7 +43,7 @@ def on_exception(cause: Cause) -> str:
         if counts and int(counts[2]) == int(counts[1]) + 1:
             return f"`{call[1]}` takes one argument too few: is `self` its first one?"
         return f"`{call[1]}` cannot be called as the check does ({said}): keep the signature"
-    if lacks := re.search(r"([\w.]+?)(?:\.__init__)?\(\) missing \d+ required .*arguments?: (.+)", said):
+    if lacks := re.search(r"(?<![\w.])([\w.]+?)(?:\.__init__)?\(\) missing \d+ required .*arguments?: (.+)", said):
         return f"`{lacks[1]}` is called without {lacks[2]}, which it needs"
     return ""
 
