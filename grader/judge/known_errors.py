@@ -7,6 +7,7 @@ import builtins
 import difflib
 import functools
 import inspect
+import math
 import re
 import sys
 from collections.abc import Iterable
@@ -19,6 +20,8 @@ from grader.text import counted, with_article
 _SIMILAR: Final = 0.72
 _LONGEST_NAME: Final = 60
 _MOST_COMPARED: Final = 200
+_MOST_SEARCHED: Final = 600
+"""Characters of a message or a line: some patterns take time by the square of it, and the texts are the student's."""
 
 
 def with_message(cause: Cause) -> str:
@@ -28,27 +31,36 @@ def with_message(cause: Cause) -> str:
 
 def on_exception(cause: Cause) -> str:
     """The meaning of an exception, if it is a known one; else empty."""
-    line = cause.frames[-1].text if cause.frames else ""
-    subject = f"{cause.exception_type}: {cause.exception_message}\n{line}"
-    for pattern, sentence in sentences():
-        if found := re.search(pattern, subject):
-            return repaired(sentence.format(*(_Part(found, number) for number in range(found.re.groups + 1))))
+    line = cause.frames[-1].text[:_MOST_SEARCHED] if cause.frames else ""
+    said = cause.exception_message
+    raised = f"{cause.exception_type}: {said}"[:_MOST_SEARCHED]
+    for pattern, on_line, sentence in known_errors():
+        if (found := re.search(pattern, raised)) and re.search(on_line, line):
+            return sentence.format(*(_Part(found, number) for number in range(found.re.groups + 1)))
+    call = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", said)
+    if call and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
+        counts = re.search(r"\w\.\w+\(\) takes (\d+) positional arguments? but (\d+)", said)
+        if counts and int(counts[2]) == int(counts[1]) + 1:
+            return f"`{call[1]}` takes one argument too few: is `self` its first one?"
+        return f"`{call[1]}` cannot be called as the check does ({said}): keep the signature"
+    if lacks := re.search(r"(?<![\w.])([\w.]+?)(?:\.__init__)?\(\) missing \d+ required .*arguments?: (.+)", said):
+        return f"`{lacks[1]}` is called without {lacks[2]}, which it needs"
     return ""
 
 
 @functools.cache
-def sentences() -> list[tuple[str, str]]:
-    """The patterns of known exceptions, and the sentence for each."""
+def known_errors() -> list[tuple[str, str, str]]:
+    """For each known exception a pattern of it, one of the student's line (empty: any line), and the sentence."""
     text = resources.files("grader.judge").joinpath("templates", "known_errors.txt").read_text(encoding="utf-8")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return list(zip(lines[::2], lines[1::2], strict=True))
+    return re.findall(r"^(?![# ])(.+)\n(?:on: (.+)\n)?    (.+)$", text, re.MULTILINE)
 
 
 class _Part:
     """A group of a pattern in a sentence: ``{1}`` as it is, ``{1:an}`` with its article, ``{1:shape}`` as a shape.
 
     ``{1:value}`` is a number with a noun, and ``{1:next}`` the number after it. ``{2:member 1}`` offers names of the
-    first group that are similar to the second, ``{2:argument 1}`` its arguments, and ``{1:unknown}`` is a sentence.
+    first group that are similar to the second, ``{2:argument 1}`` its arguments; ``{1:math}`` names the function of
+    `math`, if there is one, and ``{1:unknown}`` is a sentence.
     """
 
     def __init__(self, found: re.Match[str], number: int) -> None:
@@ -66,6 +78,8 @@ class _Part:
                 return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
             case ["next"]:
                 return str(int(self._text) + 1)
+            case ["math"]:
+                return f": `math.{self._text}` takes numbers" if hasattr(math, self._text) else ""
             case ["unknown"]:
                 return unknown_name(self._text)
             case ["member", owner]:  # a student's own class has none here
@@ -77,10 +91,10 @@ class _Part:
         return counted(int(self._text), form)
 
 
-def repaired(sentence: str) -> str:
-    """A sentence about something that does not fit, and how it is made to fit, if that is known."""
-    repairs = [repair for pattern, repair in _REPAIRS if re.search(pattern, sentence)]
-    return ": ".join([sentence, *repairs[:1]])
+def repaired(reason: str) -> str:
+    """The reason why an answer does not fit, and how it is made to fit, if that is known."""
+    repairs = [repair for pattern, repair in _REPAIRS if re.search(pattern, reason)]
+    return ": ".join([reason, *repairs[:1]])
 
 
 # ---------------------------------------------------------------- similar names
@@ -117,6 +131,8 @@ def unknown_name(name: str, known: Iterable[str] = ()) -> str:
 
 def _full_names(name: str) -> list[str]:
     """How a name is written that torch has, and that is not imported: ``float32`` is ``torch.float32``."""
+    if name in _IMPORTS:
+        return []
     homes = (("torch", "torch"), ("nn", "torch.nn"), ("F", "torch.nn.functional"), ("math", "math"))
     found = ((short, getattr(sys.modules.get(home), name, None)) for short, home in homes)
     return next(([f"{short}.{name}"] for short, one in found if one is not None and not inspect.ismodule(one)), [])
@@ -169,16 +185,5 @@ _REPAIRS: Final = (
     (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
     (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
     (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
-    (r"method\w* has no parts to loop over", "call it, with `()`"),
-    (r"^an int has no parts to loop over", "`range(...)` counts up to it"),
-    (
-        r"cannot join .*torch\.return_types",
-        "with a `dim`, `max` and `min` give values and indices: take `.values`, or use `amax`",
-    ),
-    (r"cannot join .*tuple", "take the value out of the tuple first, as in `x, = ...`"),
-    (r"cannot join .*method", "a method needs its brackets `()`"),
-    (r"cannot join .*function", "a function needs its brackets `()`"),
-    (r"cannot join .*str", "text is no number: convert it by `int` or `float`"),
-    (r"cannot join .*list", "make a tensor of the list first"),
 )
-"""The mistake in a sentence, and how it is made right. The first that fits counts."""
+"""Reasons, and how what was returned becomes what was expected. The first that fits counts."""

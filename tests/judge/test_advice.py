@@ -12,13 +12,16 @@ import os
 import re
 import string
 import sys
+import time
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler
 
@@ -29,7 +32,7 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.explain import advice_on
 from grader.judge.hints import Hints
-from grader.judge.known_errors import close_names, sentences
+from grader.judge.known_errors import close_names, known_errors
 from grader.results import Cause, ExerciseResult, Frame
 from grader.testkit.compare import Mismatch, assert_close
 
@@ -305,6 +308,9 @@ def backward_of_backward() -> None:
         (lambda: nn.CrossEntropyLoss(ONES, ONES), "as `nn.CrossEntropyLoss()(logits, labels)`"),
         (lambda: nn.CrossEntropyLoss().backward(), "as `nn.CrossEntropyLoss()(logits, labels)`"),
         (lambda: torch.cos(0.5), "and this is a float: `math.cos` takes numbers"),
+        (lambda: torch.prod(2), "and this is an int: `math.prod` takes numbers"),
+        (lambda: len(slice(2)), "`len` is asked of a slice, which has none"),
+        (lambda: nn.dist, "torch.nn has no `dist`"),
         (lambda: torch.device("gpu"), "`gpu` is no kind of device: torch says `cpu` and `cuda`"),
         (lambda: list(NUMBER), "take apart: `range(...)` counts up to it"),
         (lambda: torch.autocast(), "`autocast` is called without 'device_type', which it needs"),
@@ -318,9 +324,52 @@ def test_an_exception_has_its_own_sentence(function: Callable[[], object], words
 
 
 def test_every_place_in_a_sentence_is_a_group_of_its_pattern() -> None:
-    for pattern, sentence in sentences():
+    for pattern, on_line, sentence in known_errors():
         places = {name for _, name, _, _ in string.Formatter().parse(sentence) if name is not None}
         assert places <= {str(number + 1) for number in range(re.compile(pattern).groups)}, pattern
+        assert re.compile(on_line).groups == 0, "the sentence could not name them"
+
+
+def test_no_sentence_is_left_out_of_the_table() -> None:
+    table = resources.files("grader.judge").joinpath("templates", "known_errors.txt").read_text(encoding="utf-8")
+    assert len(known_errors()) == sum(line.startswith("    ") for line in table.splitlines())
+
+
+def hostile_texts() -> list[str]:
+    """Texts of 2000 characters that begin to match again and again: the words of the patterns, many times over."""
+    patterns = {pattern for one in known_errors() for pattern in one[:2]}
+    words = {word for pattern in patterns for word in re.findall(r"[A-Za-z_ :',]{2,}", re.sub(r"\\(\w)", "", pattern))}
+    whole = {re.sub(r"\\[wdsbS]\+?|[\\*+?^$]|\(\?[:=!]", "a", pattern) for pattern in patterns}
+    begun = {one[: len(one) // 2] + middle * 1000 for one in whole for middle in ("a", "a.", "/a'", "\n=")}
+    repeated = (one * 1000 for one in (*words, *whole, "NoneType" + "\n=" * 500, *"a= /0'"))
+    return sorted(text[:2000] for text in (*repeated, *begun))
+
+
+def test_no_text_of_a_student_keeps_the_judge_busy() -> None:
+    slow = {}
+    for text in hostile_texts():
+        began = time.process_time()
+        frames = (Frame("a.py", 1, "f", text.replace("\n", "=")),)
+        advice_on(Cause(kind="exception", exception_type="TypeError", exception_message=text, frames=frames))
+        if (seconds := time.process_time() - began) > 0.3:
+            slow[text[:80]] = seconds
+    assert not slow
+
+
+def test_the_message_and_the_line_are_not_taken_for_one_another() -> None:
+    def told(message: str, line: str) -> str:
+        frames = (Frame("a.py", 1, "f", line),)
+        return advice_on(Cause(kind="exception", exception_type="ValueError", exception_message=message, frames=frames))
+
+    assert told("NoneType\nx.grad", "x = 1") == "your code raised ValueError: NoneType"
+    assert told("no", "print('list index out of range')") == "your code raised ValueError: no"
+    assert told("a list where a tensor", "") == "your code raised ValueError: a list where a tensor"
+
+
+def test_a_frame_without_its_text_is_no_call_that_did_not_begin() -> None:
+    cause = Cause(kind="exception", exception_type="TypeError", exception_message="f() takes no arguments")
+    assert "keep the signature" in advice_on(cause)
+    assert "keep the signature" not in advice_on(replace(cause, frames=(Frame("a.py", 1),)))
 
 
 def test_a_call_that_does_not_begin_asks_for_the_signature() -> None:
@@ -333,11 +382,17 @@ class WithoutSelf:
     def forward(x: object) -> object:
         return x
 
+    def blend(x: object, y: object, z: object, t: object) -> object:
+        return x
+
 
 def test_a_method_without_self_is_asked_for_it() -> None:
     error = exception_of(Service(ModuleType("m"), frozenset()).describe(error_of(lambda: WithoutSelf().forward(1))))
     advice = advice_on(causes.failed(check(), None, error, ""))
     assert advice == "`WithoutSelf.forward` takes one argument too few: is `self` its first one?"
+    many = error_of(lambda: WithoutSelf().blend(1, 2, 3, 4))  # type: ignore[call-arg]
+    error = exception_of(Service(ModuleType("m"), frozenset()).describe(many))
+    assert "`WithoutSelf.blend` takes one argument too few" in advice_on(causes.failed(check(), None, error, ""))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is CUDA here")
