@@ -316,7 +316,7 @@ def _is_kept_by_self(own: Definition, name: str) -> bool:
     return any(isinstance(one.ctx, ast.Store) and _text(one.value) == "self" for one in attributes)
 
 
-def _names(own: Definition, name: str) -> bool:
+def _names(own: ast.ClassDef, name: str) -> bool:
     """Whether a class gives a value to something of this name, or has the name as a text, as buffers do."""
     nodes = list(ast.walk(own))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
