@@ -10,6 +10,7 @@ import ast
 import doctest
 import itertools
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,7 +26,8 @@ from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
 
 _GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
-_COMMAND: Final = re.compile(r"\$ +((?:[A-Z_]+=\S* +)*)torchrun +--nproc[-_]per[-_]node[= ](\d+) +(\S+)")
+_VARIABLE: Final = re.compile(r"[A-Z_]+=.*")
+_COMMAND: Final = re.compile(r"torchrun --nproc[-_]per[-_]node[= ](\d+)")
 _PARSER: Final = doctest.DocTestParser()
 _CHECKER: Final = doctest.OutputChecker()
 
@@ -118,13 +120,14 @@ def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
             continue
         below = itertools.takewhile(str.strip, (line[indent:] for line in lines[number + 1 :]))
         wanted = "".join(f"{line}\n" for line in below)
-        found = _COMMAND.fullmatch(command.strip())
+        _, *words = shlex.split(command)
+        variables = list(itertools.takewhile(_VARIABLE.fullmatch, words))
+        found = _COMMAND.fullmatch(" ".join(words[len(variables) : -1]))
         if found is None:
             message = f"`{docstring.name}`: `{command.strip()}` is not `[NAME=VALUE] torchrun --nproc-per-node=N FILE`"
             return Untrue(docstring.line + number, message)
-        variables, workers, script = found.groups()
-        env = dict(word.split("=", 1) for word in variables.split())
-        outcome = launch.launch(desk.channel(), script, int(workers), ranks.LAUNCH_SECONDS, env)
+        env = dict(word.split("=", 1) for word in variables)
+        outcome = launch.launch(desk.channel(), words[-1], int(found[1]), ranks.LAUNCH_SECONDS, env)
         out = "".join(out for out, _ in outcome.printed)
         printed = out if outcome.exit_code == 0 else world.shown(outcome.printed)
         if printed != wanted:

@@ -218,8 +218,7 @@ class Hints:
                     )
                 case ast.Call(ast.Name("exit" | "quit" as kind), []) if cause.kind == "crash":
                     yield f"`{kind}()` in {at} ends Python itself: take it out"
-        if isinstance(own, ast.ClassDef):
-            yield from self._in_class(own, cause)
+        yield from self._in_class(own, cause)
 
     def _hidden(self, own: Definition) -> Iterator[str]:
         """Variables with the name of a module or a function of Python that is used in the same definition."""
@@ -253,7 +252,7 @@ class Hints:
                 at = self._place(line)
                 yield f"`{name}` in {at} can be looped over only once, then it is empty: `list(...)` keeps it"
 
-    def _in_class(self, own: ast.ClassDef, cause: Cause) -> Iterator[str]:
+    def _in_class(self, own: Definition, cause: Cause) -> Iterator[str]:
         """Methods whose names were meant to be special ones, and names that are looked for in the wrong place."""
         methods = {one.name: one for one in _methods(own)}
         for name, method in methods.items():
@@ -261,21 +260,23 @@ class Hints:
             if meant and meant not in methods:
                 at = self._place(method.lineno)
                 yield f"{at} defines `{name}`: did you mean `{meant}`, the name that Python looks for?"
-        unknown = _UNKNOWN.search(cause.exception_message)
+        said = cause.exception_message
+        unknown = _UNKNOWN.search(said)
         if cause.exception_type == "NameError" and unknown:
             name = unknown[1]
             if _is_kept_by_self(own, name):
                 yield f"`{name}` is not defined: `__init__` keeps it as `self.{name}`"
             if name in methods:
                 yield f"`{name}` is a method of the class: call it as `self.{name}(...)`"
-        missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
+        missing = re.search(r"object has no attribute '(\w+)'", said)
         if cause.exception_type == "AttributeError" and missing and "did you mean" not in cause.advice:
             name = missing[1]
-            local = [line for stored, line in _stored(methods.get("__init__")) if stored == name]
+            starts = (one for one in _methods(own) if one.name == "__init__")
+            local = [line for one in starts for stored, line in _stored(one) if stored == name]
             if local:
                 at = self._place(local[0])
                 yield f"`{name}` in {at} is a local variable of `__init__`: write `self.{name}`"
-            elif f"'{own.name}' object" in cause.exception_message and not _names(own, name):
+            elif isinstance(own, ast.ClassDef) and f"'{own.name}' object" in said and not _names(own, name):
                 yield f"nothing in `{own.name}` gives a value to `self.{name}`"
 
     def _unused(self, name: str) -> Iterator[str]:
@@ -304,9 +305,9 @@ def _arguments(own: Definition) -> set[str]:
     return set() if isinstance(own, ast.ClassDef) else {one.arg for one in own.args.args}
 
 
-def _stored(own: Definition | None) -> list[tuple[str, int]]:
+def _stored(own: Definition) -> list[tuple[str, int]]:
     """The names to which a definition gives values, and their lines."""
-    names = (node for node in (ast.walk(own) if own else ()) if isinstance(node, ast.Name))
+    names = (node for node in ast.walk(own) if isinstance(node, ast.Name))
     return [(node.id, node.lineno) for node in names if isinstance(node.ctx, ast.Store)]
 
 

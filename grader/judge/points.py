@@ -38,19 +38,19 @@ def with_points(
     total = math.fsum(weights) or 1.0
     found = []
     for check, function, weight, result in zip(checks, functions, weights, results, strict=True):
-        worth = exercise.points * weight / total if is_shared else 0.0
-        if check.bonus:
-            worth = check.bonus / cases[function]
-        earned = worth if result.verdict == "passed" else 0.0
         hidden = (exercise.hidden_until or ALWAYS) if check.is_secret else ""
-        found.append(replace(result, max=worth, score=earned, is_bonus=bool(check.bonus), hidden_until=hidden))
+        result = replace(result, is_bonus=bool(check.bonus), hidden_until=hidden)
+        if check.bonus or is_shared:  # else it has no points of its own, and none are written into the results
+            worth = check.bonus / cases[function] if check.bonus else exercise.points * weight / total
+            result = replace(result, max=worth, score=worth if result.verdict == "passed" else 0.0)
+        found.append(result)
     assessed = [one for one in found if not one.is_bonus and one.verdict not in NOT_ASSESSED]
     points = float(exercise.points)
     most = (_sum(one.max for one in assessed) if is_shared else points) if assessed else 0.0
     is_right = bool(assessed) and all(one.verdict == "passed" for one in assessed)
     score = most if is_right else _sum(one.score for one in assessed)
     if not is_shared and not is_right:
-        found = [replace(one, score=0.0) for one in found]
+        found = [replace(one, score=0.0) if one.is_bonus else one for one in found]
     bonus = _sum(one.score for one in found if one.is_bonus)
     return ExerciseResult(
         name=exercise.full_name,

@@ -336,7 +336,8 @@ class CollectedChecks:
         """
         checks = self.of(exercise)
         modules = {check.item.path: check.item.module for check in checks}
-        for path, function in ((path, one) for path, module in modules.items() for one in vars(module).values()):
+        # A picture may add names to its module, as a first warning does: collect before any is made.
+        for path, function in [(path, one) for path, module in modules.items() for one in vars(module).values()]:
             mark = getattr(function, "__dict__", {}).get(PICTURE_MARK)
             if mark is None or mark[0] != exercise or function.__module__ != modules[path].__name__:
                 continue

@@ -320,7 +320,8 @@ class _Events(queue.SimpleQueue[Place | ExerciseResult | None]):
     """The news of a submission while it is graded; the thread that asked takes them from this queue."""
 
     def began(self, place: Place) -> None:
-        self.put(place)
+        if not place.check:  # the output below the cell names exercises only
+            self.put(place)
 
     def known(self, exercise: ExerciseResult) -> None:
         self.put(exercise)

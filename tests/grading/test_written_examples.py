@@ -78,6 +78,10 @@ def main():
     Example:
         .. code-block:: text
 
+            $ SEED='3 or 5' torchrun --nproc-per-node 2 "numbers_.py"
+            rank 0, seed 3 or 5
+            rank 1, seed 3 or 5
+
             $ SEED=3 torchrun --nproc-per-node=2 numbers_.py
             rank 0, seed 4
             rank 1, seed 3

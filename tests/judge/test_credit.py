@@ -128,6 +128,12 @@ def test_each_check_earns_its_part_and_a_bonus_comes_on_top(shared_course: Path,
     assert from_json(to_json(more)) == more
 
 
+def test_a_check_without_points_of_its_own_has_none_in_the_results(solution: str) -> None:
+    (result,) = grade_here(OWN_COURSE, {"vectors": solution})
+    written = json.loads(to_json(result))
+    assert not [one for exercise in written["exercises"] for one in exercise["checks"] if {"score", "max"} & one.keys()]
+
+
 def test_an_exercise_may_have_another_credit_than_the_course(course: Path, edit: Edit, solution: str) -> None:
     """With ``all`` for the course, a bonus needs the exercise to be right; one exercise gives points per check."""
     edit(course / "course.toml", '"per-check"', '"all"')

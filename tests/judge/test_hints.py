@@ -116,6 +116,8 @@ def test_a_local_variable_that_was_meant_for_self() -> None:
     assert (
         first_sentence(source, ATTRIBUTE) == "`layers` in line 3 is a local variable of `__init__`: write `self.layers`"
     )
+    again = first_sentence(source + "    def __init__(self):\n        pass\n", ATTRIBUTE)
+    assert again == "`layers` in line 3 is a local variable of `__init__`: write `self.layers`"
 
 
 def test_a_name_that_self_keeps() -> None:
@@ -124,6 +126,9 @@ def test_a_name_that_self_keeps() -> None:
         "class fit:\n    def __init__(self, rows):\n        self.rows = rows\n    def get(self):\n        return rows\n"
     )
     assert first_sentence(source, cause) == "`rows` is not defined: `__init__` keeps it as `self.rows`"
+    inner = "".join(f"    {line}" for line in source.replace("fit", "Inner").splitlines(keepends=True))
+    within = first_sentence(f"def fit():\n{inner}    return Inner(1).get()\n", cause)
+    assert within == "`rows` is not defined: `__init__` keeps it as `self.rows`"
     unknown = first_sentence("class fit:\n    def __len__(self):\n        return len(rows)\n", cause)
     assert unknown == "`rows` is not defined"
 

@@ -111,6 +111,14 @@ def test_a_picture_comes_with_the_exercise_that_has_passed() -> None:
     assert from_json(to_json(result)) == result
 
 
+def test_a_picture_may_warn_which_adds_a_name_to_its_module(own_course: Path) -> None:
+    file = own_course / "checks" / "test_vectors.py"
+    warns = "\nimport warnings\n\n" + '@picture("vectors.normalize", title="t")\ndef {0}(submission):\n    {1}\n'
+    file.write_text(file.read_text() + warns.format("warned", "warnings.warn('first')\n    globals()['added'] = 1"))
+    (result,) = grade_here(own_course, {"vectors": SOLUTION}, pictures=True)
+    assert [picture.title for picture in exercise_of(result, "normalize").pictures][1:] == ["t"]
+
+
 def test_nothing_is_made_of_a_stub_or_without_being_asked_for() -> None:
     stub, _ = grade_here(OWN_COURSE, {"vectors": STUB}, {"vectors": SOLUTION}, pictures=True)
     assert exercise_of(stub, "normalize").pictures == ()
