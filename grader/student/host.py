@@ -204,7 +204,8 @@ class Leader:
 
         Ended processes are reaped at once: until then they count towards the submission's limit of processes.
         """
-        ready = select.select([*sources, self._woken], [], [], seconds)[0]
+        watched: list[socket.socket | int] = [*sources, self._woken]
+        ready = select.select(watched, [], [], seconds)[0]
         if self._woken in ready:
             os.read(self._woken, 4096)
         self._reap(os.WNOHANG)
