@@ -31,6 +31,8 @@ from grader.student.student_process import Bindings, Host, HostGone, StudentProc
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
+_MOST_ROUNDS: Final = 20
+"""How often processes that hold too much memory are ended and measured again before all of the topic end."""
 
 
 class LeaderGone(Exception):
@@ -221,12 +223,15 @@ class LeaderClient(TopicProcesses):
         return None
 
     def watch(self) -> None:
-        below = process_tree.descendants(self.process)
-        held = process_tree.memory_of([self.process, *below], self._host.baseline)
-        if held > self._host.most_bytes:
+        for _ in range(_MOST_ROUNDS):
+            below = process_tree.descendants(self.process)
+            held = process_tree.memory_of([self.process, *below], self._host.baseline)
+            if held <= self._host.most_bytes:
+                return
             self._held_too_much = held
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
+        self._kill()  # they fork faster than they can be ended one by one
 
     def close(self) -> None:
         self._host.topics.discard(self)

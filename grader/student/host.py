@@ -8,6 +8,7 @@ the judge measures and ends the processes. If the judge is gone, the host ends t
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
 import sys
@@ -147,6 +148,9 @@ class Leader:
         self._folder = WorkFolder(Path.cwd())
         self._numbers: dict[int, int] = {}
         self._codes: dict[int, int] = {}
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake, False)
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket."""
@@ -154,12 +158,14 @@ class Leader:
             return
         self._setup: SetUp = wire.unpack(payload, SetUp)
         sys.dont_write_bytecode = True
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # `_how_ended` waits for it
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)  # for `set_wakeup_fd`: an ignored one wakes nobody
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         while True:
+            while not self._wait([self._control]):
+                pass
             payload, descriptors = frames.receive_with_descriptors(self._control)
             if payload is None:
                 return
-            self._reap(os.WNOHANG)
             match wire.unpack(payload, messages.Order):
                 case Start() as order:
                     answer: FromLeader = self._start(order, descriptors)
@@ -178,7 +184,8 @@ class Leader:
             self._folder.renew(self._setup.files)
         pid = os.fork()
         if not pid:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             task = process.StudentTask(order, self._setup, self._folder.path, self._modules, self._kit)
             process.live(task, descriptors)
         for descriptor in descriptors:
@@ -189,9 +196,20 @@ class Leader:
     def _how_ended(self, number: int, seconds: float) -> messages.Ended:
         until = time.monotonic() + seconds
         while number not in self._codes and (left := until - time.monotonic()) > 0:
-            signal.sigtimedwait({signal.SIGCHLD}, left)
-            self._reap(os.WNOHANG)
+            self._wait([], left)
         return messages.Ended(self._codes.get(number))
+
+    def _wait(self, sources: list[socket.socket], seconds: float | None = None) -> bool:
+        """Waits until one of these can be read, and says whether it can, or until a process has ended.
+
+        Ended processes are reaped at once: until then they count towards the submission's limit of processes.
+        """
+        watched: list[socket.socket | int] = [*sources, self._woken]
+        ready = select.select(watched, [], [], seconds)[0]
+        if self._woken in ready:
+            os.read(self._woken, 4096)
+        self._reap(os.WNOHANG)
+        return any(source in ready for source in sources)
 
     def _end_all(self) -> None:
         """Ends every process of the sandbox but this one."""

@@ -79,6 +79,26 @@ def gram(x):
     os.wait()
     return x @ x.T
 """,
+    "orphans_that_have_ended": """
+import os, time
+
+forked = []
+
+def gram(x):
+    while len(forked) < 30:  # more than a submission may have at a time
+        forked.append(1)
+        if os.fork() == 0:
+            code = 1
+            try:
+                os.fork()
+                code = 0
+            finally:
+                os._exit(code)
+        if os.wait()[1]:
+            return None  # there was one process too many: shown as a wrong answer
+        time.sleep(0.005)
+    return x @ x.T
+""",
     "higher_limits": """
 import resource
 
