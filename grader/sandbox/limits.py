@@ -86,7 +86,9 @@ def apply(limits: Limits, *, gpus: bool = False) -> None:
     Raises:
         OSError, ValueError: the system refused a limit.
     """
-    size, *_, data, _ = (int(pages) * resource.getpagesize() for pages in Path("/proc/self/statm").read_text().split())
+    # Without the stack, as the kernel counts it: else a process could hold more than it may before it is refused more.
+    own = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text(errors="replace").splitlines())
+    data, size = (int(own[name].split()[0]) * 1024 for name in ("VmData", "VmSize"))
     wanted = {
         resource.RLIMIT_DATA: data + limits.memory_bytes + (CUDA_BYTES if gpus else 0),
         resource.RLIMIT_AS: size + 2 * limits.memory_bytes + ADDRESS_SPACE_SLACK_BYTES,
