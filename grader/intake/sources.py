@@ -3,6 +3,7 @@
 Never leaves something out without a note, and never shows one student's files to another's submission.
 """
 
+import abc
 import datetime
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from grader.intake.topics import Topics
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(abc.ABC):
     """A submission that was found, but not read yet: a class need not fit in memory."""
 
     name: str
@@ -34,13 +35,14 @@ class Source:
         self._fill(bag)
         return assemble(self.name, bag, self._arrival(bag))
 
+    @abc.abstractmethod
     def _fill(self, bag: Bag) -> None:
-        raise NotImplementedError
+        """Puts the student's files into the bag."""
 
     @property
+    @abc.abstractmethod
     def longer_name(self) -> str:
         """The name to use when another submission has the same short one."""
-        raise NotImplementedError
 
     def _arrival(self, bag: Bag) -> Arrival:
         """The arrival, with the time of the newest file if nothing else says when the work was handed in."""
