@@ -49,10 +49,17 @@ def test_it_ends_one_way_or_the_other(arena: Arena, attack: str) -> None:
     assert result.exercises[-1].checks[0].verdict in ("timeout", "crashed")
 
 
-@pytest.mark.parametrize("attack", [as_nightly("fork_bomb_at_import"), "memory_at_import"])
-def test_at_import_it_is_left_out_and_the_definitions_are_graded(arena: Arena, attack: str) -> None:
-    result = arena.survive(attack, gram="passed")
+def test_memory_at_import_is_left_out_and_the_definitions_are_graded(arena: Arena) -> None:
+    result = arena.survive("memory_at_import", gram="passed")
     assert result.notes
+
+
+@pytest.mark.nightly
+def test_a_fork_bomb_at_import_is_left_out_or_costs_its_topic(arena: Arena) -> None:
+    """On a busy machine its processes may leave no time to load the definitions."""
+    result = arena.attack(submission("fork_bomb_at_import"))
+    verdicts = {check.verdict for exercise in result.exercises for check in exercise.checks}
+    assert (result.score, verdicts, bool(result.notes)) in [(4, {"passed"}, True), (0, {"timeout"}, False)]
 
 
 @pytest.mark.parametrize("attack", ["big_tensor", as_nightly("touches_pages")])

@@ -84,19 +84,26 @@ import os, time
 
 forked = []
 
+def fork():
+    for _ in range(1000):  # on a busy machine those before it may end, and be reaped, a little later
+        try:
+            return os.fork()
+        except BlockingIOError:
+            time.sleep(0.01)
+    raise RuntimeError
+
 def gram(x):
     while len(forked) < 30:  # more than a submission may have at a time
         forked.append(1)
-        if os.fork() == 0:
+        if fork() == 0:
             code = 1
             try:
-                os.fork()
+                fork()
                 code = 0
             finally:
                 os._exit(code)
         if os.wait()[1]:
-            return None  # there was one process too many: shown as a wrong answer
-        time.sleep(0.005)
+            return None  # the limit of processes was never free again: shown as a wrong answer
     return x @ x.T
 """,
     "higher_limits": """

@@ -1,4 +1,5 @@
 # verdict: failed
+# misconception: inference_thaws_what_was_frozen
 def inference(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()

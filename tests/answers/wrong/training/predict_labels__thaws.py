@@ -1,4 +1,5 @@
 # verdict: failed
+# misconception: predict_labels_thaws_what_was_frozen
 def predict_labels(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()
