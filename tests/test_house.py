@@ -11,8 +11,9 @@ from grader.package import FOLDER
 FILES = {
     ".".join(file.relative_to(FOLDER.parent).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(FOLDER.rglob("*.py"))
+    if "shipped" not in file.relative_to(FOLDER).parts
 }
-"""The package's files by the name of their module."""
+"""The package's files by the name of their module; the shipped course, which lies in an installed package, is none."""
 
 
 def imported(module: str) -> set[str]:
