@@ -7,7 +7,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick nightly lint docs pictures format bench release-check clean
+.PHONY: help venv demo test quick nightly gpu lint docs pictures format bench release-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ test: lint ## style, types and all tests
 nightly: lint ## the tests that `make test` leaves out: more of kinds of which it has three
 	$(BIN)/python -m pytest -q -n $(TESTERS) -m nightly tests
 
+# Beside the torch that PYTHON has; the venv of the other commands has one without CUDA.
+gpu: ## on a machine with an NVIDIA GPU: its tests, answers on real and on simulated devices, times
+	$(PYTHON) tests/gpu/rehearse.py
+
 quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not nightly" tests
 
@@ -61,5 +65,5 @@ release-check: venv ## rehearse a release: build and check it, and run the quick
 	$(BIN)/python tests/packaging/rehearse.py
 
 clean: ## remove what the commands above made (the venv too)
-	rm -rf .venv demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-gpu demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -437,6 +437,7 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str, seed: 
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=SEEDS)
 def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], seed: int) -> None:
     """One epoch is one pass: a loader that gives other batches in each pass is asked once."""
+    on_machine(submission, 0)
     model = submission.there(recipes.model, "mlp", seed)
     losses = submission.train_on(model, submission.there(moving.passes, sizes, seed), CPU, LR)
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), seed=seed))
@@ -445,6 +446,7 @@ def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], s
 @exercise("devices.train_on")
 def test_many_batches(submission: Submission) -> None:
     """The epoch goes through all batches of the loader, however many there are."""
+    on_machine(submission, 0)
     loader = recipes.batches([1] * 120, seed=3)
     model = submission.there(recipes.model, "mlp", 1)
     losses = submission.train_on(model, loader, CPU, LR)
@@ -563,6 +565,7 @@ def test_fits(submission: Submission, device: str, epochs: int, seed: int) -> No
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3), epochs=st.integers(2, 3), seed=SEEDS)
 def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int], epochs: int, seed: int) -> None:
     """Each epoch is one more pass through the loader, which may give other batches then."""
+    on_machine(submission, 0)
     model = submission.there(recipes.model, "mlp", seed)
     losses = submission.DeviceTrainer(CPU).fit(model, submission.there(moving.passes, sizes, seed), epochs, LR)
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), epochs, LR, seed))
@@ -571,6 +574,7 @@ def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int
 @exercise("devices.DeviceTrainer")
 def test_many_epochs(submission: Submission) -> None:
     """fit runs as many epochs as it is told to, also if the loss is nearly 0."""
+    on_machine(submission, 0)
     loader, model = recipes.batches([1], seed=3), submission.there(recipes.model, "linear", 1)
     losses = submission.DeviceTrainer(CPU).fit(model, loader, 120, 2.0)
     check_trained(submission, model, losses, trained_here("linear", loader, 120, 2.0))
@@ -581,6 +585,7 @@ def test_many_epochs(submission: Submission) -> None:
 @given(seed=SEEDS)
 def test_each_fit_begins_anew(submission: Submission, seed: int) -> None:
     """A second fit of the same trainer trains its own model, and returns its own losses."""
+    on_machine(submission, 0)
     trainer = submission.DeviceTrainer(CPU)
     for turn in range(2):
         model, loader = submission.there(recipes.model, "mlp", seed + turn), recipes.batches([3, 2], seed=seed)

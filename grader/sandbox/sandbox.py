@@ -160,7 +160,7 @@ class Sandbox:
             owner=(self._spare_id, self._spare_id) if "uid" in layers else (os.geteuid(), os.getegid()),
             shown=self._shown,
             fresh_proc=self._fresh_proc,
-            reading=tuple(self._shown.rules(str(self.work), own_root=own_root, own_proc=own_proc)),
+            reading=tuple(self._shown.rules(str(self.work), own_root=own_root, own_proc=own_proc, gpus=self._gpus)),
             system_calls=seccomp.build(families=families),
             gpus=self._gpus,
         )

@@ -54,8 +54,11 @@ class View(msgspec.Struct, frozen=True):
         entries = [(r, True) for r in self.readable if r not in self.hidden] + [(h, False) for h in covers]
         return sorted(entries, key=lambda entry: (entry[0].count("/"), entry[0]))
 
-    def rules(self, work: str, *, own_root: bool, own_proc: bool) -> Iterator[tuple[str, int]]:
+    def rules(self, work: str, *, own_root: bool, own_proc: bool, gpus: bool) -> Iterator[tuple[str, int]]:
         """Landlock's rules: read all that is shown, write the work folder and, in a root of our own, /dev/shm.
+
+        With GPUs, a /proc of its own may be written to, as far as the user id allows: CUDA does not start unless it can
+        name its threads there.
 
         They can allow but not forbid. So a folder with a hidden path in it is not allowed as a whole: each of its other
         entries is.
@@ -75,7 +78,7 @@ class View(msgspec.Struct, frozen=True):
         if own_root:
             yield "/dev/shm", _WRITE & ~_EXECUTE
         for path in ("/proc",) if own_proc else _PROC_FILES:
-            yield path, _READ
+            yield path, _READ | (_WRITE_FILE | _TRUNCATE if gpus and own_proc else 0)
 
 
 def python_view(*, hidden: Sequence[Path], readable: Sequence[Path]) -> View:

@@ -11,6 +11,7 @@ Must never give a wrong verdict: a function that cannot be simulated raises `Not
 says why.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -68,6 +69,8 @@ def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     Args:
         recording: whether the check reads `events`, which real devices do not record: simulated in any case.
     """
+    if _chosen != ["simulated"]:
+        _own_gpus()
     stop()
     simulation = Simulation(gpus, mps)
     if not mps and not recording and real(gpus):
@@ -81,7 +84,13 @@ def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
 
 def real(gpus: int) -> bool:
     """Whether `start` with this many GPUs, and without `recording`, gives this machine's own."""
-    return bool(gpus) and _chosen != ["simulated"] and torch.cuda.device_count() >= gpus
+    return bool(gpus) and _chosen != ["simulated"] and _own_gpus() >= gpus
+
+
+@functools.cache
+def _own_gpus() -> int:
+    """How many GPUs this machine has: asked once, before any are simulated, because then torch counts those."""
+    return torch.cuda.device_count()
 
 
 def stop() -> None:

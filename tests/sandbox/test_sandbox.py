@@ -307,6 +307,23 @@ def test_descriptors_of_the_host_are_closed_and_output_goes_nowhere(box: Sandbox
     assert inside(box, lambda: [os.fstat(fd).st_rdev == os.stat("/dev/null").st_rdev for fd in (0, 1, 2)]) == [True] * 3
 
 
+@pytest.mark.parametrize("gpus", [False, True])
+def test_only_with_gpus_a_process_may_write_to_its_own_proc(gpus: bool) -> None:
+    """CUDA names its threads there as it starts, and does not start where it must not."""
+
+    def child() -> Any:
+        def write_name() -> str:
+            name = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
+            name.write_text("named")
+            return name.read_text().strip()
+
+        return [outcome(write_name), outcome(lambda: Path("/proc/sys/kernel/core_pattern").write_text("x"))]
+
+    with opened(gpus=gpus) as sandbox:
+        need(sandbox, "landlock", "mount-namespace", "pid-namespace")
+        assert inside(sandbox, child) == ["named" if gpus else "PermissionError", "PermissionError"]
+
+
 def test_no_capability_is_left_and_none_can_be_gained(box: Sandbox) -> None:
     need(box, "mount-namespace", "pid-namespace")
 

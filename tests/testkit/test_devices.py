@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from grader.border.labels import surroundings
 from grader.testkit import devices
 
 ONE, CPU = torch.device("cuda", 1), torch.device("cpu")
@@ -288,3 +289,23 @@ def test_threads_see_the_same_devices(log: list[Any]) -> None:
     thread.start()
     thread.join()
     assert found == [ONE]
+
+
+# ---------------------------------------------------------------- real ones beside them
+
+
+def test_the_machines_own_gpus_are_counted_before_others_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`start` itself runs on the machine of the check before it: torch must not count that one's GPUs."""
+    monkeypatch.setattr(devices, "_chosen", ["real"])
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    devices._own_gpus.cache_clear()
+    try:
+        found = []
+        for gpus in (2, 2, 1, 5, 1, 0):
+            with surroundings.enter():
+                devices.start(gpus=gpus)
+            found.append(surroundings.real)
+        assert found == [False, False, True, False, True, False]
+    finally:
+        devices.stop()
+        devices._own_gpus.cache_clear()
