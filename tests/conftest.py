@@ -100,9 +100,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.path not in slow, order.get(item.path, len(order))))
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends the session's cache, and prints the processor time of all processes, so that everybody sees it grow."""
     if CACHE:
         shutil.rmtree(CACHE, ignore_errors=True)
+        used = os.times()
+        seconds = used.user + used.system + used.children_user + used.children_system
+        kernel = used.system + used.children_system
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not config.option.collectonly:
+            reporter.write_line(f"processor time: {seconds:.0f} s, of which {kernel:.0f} s in the system")
 
 
 def pytest_collection_finish() -> None:
