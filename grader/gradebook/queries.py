@@ -88,6 +88,11 @@ class Queries:
         with file_errors(self.path):
             return self._course_and_policy(run)[1]
 
+    def selection(self, run: int) -> str:
+        """The exercises and settings of a run; see `selection_key`."""
+        with file_errors(self.path):
+            return str(self._value("SELECT selection FROM runs WHERE id = ?", run))
+
     def runs(self) -> list[records.Run]:
         """Every run and how far it came, the first one first."""
         with file_errors(self.path):
