@@ -18,7 +18,6 @@ import os
 import pathlib
 import re
 import socket
-import struct
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -60,6 +59,7 @@ _EVENTS: Final[Mapping[str, str]] = {
     "os.listdir": _OPENED,
     "os.scandir": _OPENED,
     "os.symlink": _OPENED,
+    "fcntl.fcntl": _OPENED,
 }
 _CTYPES: Final = "called C functions by ctypes"
 _FORGED: Final = "wrote into the grader's notes about it"
@@ -134,6 +134,7 @@ def watch(descriptor: int, files: Collection[str], others: Collection[int] = ())
         "os.listdir": lambda args: args[0] is not None and is_memory(path_text(args[0])),
         "os.scandir": lambda args: args[0] is not None and is_memory(path_text(args[0])),
         "os.symlink": lambda args: leads_there(path_text(args[0])),
+        "fcntl.fcntl": lambda args: args[0] in descriptors,
         "object.__getattr__": lambda args: args[1] in leading_to_frames,
         "object.__setattr__": lambda args: args[1] == "__code__",
     }
@@ -197,16 +198,15 @@ def watch(descriptor: int, files: Collection[str], others: Collection[int] = ())
 def _used_here() -> Iterator[tuple[Any, str, str]]:
     """Functions that the grader uses in this process, which no exercise needs to replace: where, and their names."""
     for owner, path, names in (
-        (os, "os", "read write pread fstat"),
+        (os, "os", "write"),
         (socket, "socket", "socket"),
-        (socket.socket, "socket.socket", "send sendall recv recv_into fileno"),
-        (msgspec, "msgspec", "convert to_builtins"),
+        (socket.socket, "socket.socket", "send sendall recv"),
+        (msgspec, "msgspec", "convert"),
         (msgspec.msgpack, "msgspec.msgpack", "encode decode Encoder Decoder"),
-        (struct, "struct", "Struct pack unpack"),
         (traceback, "traceback", "walk_tb"),
         (linecache, "linecache", "getline"),
         (dis, "dis", "opname"),
-        (sys, "sys", "_getframe addaudithook"),
+        (sys, "sys", "_getframe"),
     ):
         yield from ((owner, path, name) for name in names.split())
 
