@@ -19,6 +19,7 @@ import pathlib
 import re
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -87,7 +88,7 @@ def watch(descriptor: int, files: Collection[str], others: Collection[int] = ())
     own, descriptors = frozenset(files), frozenset((descriptor, *others))
     write, getframe, getcwd, fspath, failure = os.write, sys._getframe, os.getcwd, os.fspath, OSError
     kind_of, is_kind, text_kind, byte_kind, number_kind = type, issubclass, str, bytes, int
-    plain_text, decoded, plus, size = str.__str__, bytes.decode, int.__add__, len
+    plain_text, decoded, plus, size, this_thread = str.__str__, bytes.decode, int.__add__, len, threading.get_ident
     path_kind = type(pathlib.Path())
     steps_up = range(_MOST_UP)
     standard = os.path.dirname(os.__file__) + os.sep
@@ -100,7 +101,7 @@ def watch(descriptor: int, files: Collection[str], others: Collection[int] = ())
     is_memory, leads_there = re.compile(MEMORY_FILES).match, re.compile(f"{MEMORY_FILES}|{_FOLDERS}").match
     leading_to_frames = frozenset(("tb_frame", "gi_frame", "cr_frame", "ag_frame"))
     seen: set[tuple[str, str, int]] = set()
-    busy: list[bool] = []
+    busy: set[int] = set()
 
     def path_text(path: Any) -> str:
         """A path of any kind, from the root on; one of the grader's own descriptors is an open file as others are."""
@@ -169,15 +170,15 @@ def watch(descriptor: int, files: Collection[str], others: Collection[int] = ())
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         text = events.get(event) or (_CTYPES if event.startswith("ctypes.") else "")
-        if not text or busy:
+        if not text or (thread := this_thread()) in busy:
             return
-        busy.append(True)
+        busy.add(thread)
         try:
             is_wanted = wanted.get(event)
             if (is_wanted is None or is_wanted(args)) and (frame := students_frame(getframe(1), text)) is not None:
                 note(text, frame)
         finally:
-            busy.clear()
+            busy.discard(thread)
 
     # A name in a class that it does not have yet would take the place of one that it inherits.
     functions = tuple(

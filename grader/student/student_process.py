@@ -308,7 +308,6 @@ class StudentProcess(SocketProcess):
         self._outside: StudentProcess | None = None
         self._is_imported = False
         self._notes = outputs[3]
-        self._lost_notes = False  # before a reply came
         self._has_closed_notes = False
         self._printed = ""
         self.kept: dict[str, object] = {}
@@ -374,7 +373,7 @@ class StudentProcess(SocketProcess):
         while (reply := self._taken()) is None:
             self._wait()
         if self._notes.has_ended:
-            self._look_at_notes(has_replied=True)
+            self._look_at_notes()
         return reply
 
     def _wait(self) -> None:
@@ -387,7 +386,6 @@ class StudentProcess(SocketProcess):
         for pipe in pipes:
             if pipe.reader in readable:
                 pipe.drain()
-        self._lost_notes = self._lost_notes or (self._notes.has_ended and self._sock not in readable)
         if self._sock in readable:
             self._read()
         elif not left:  # a reply that has come in time counts, however late this process looks
@@ -425,15 +423,11 @@ class StudentProcess(SocketProcess):
         """The actions of submitted code here that no exercise needs, as far as its process says."""
         return [*audit.read(self._notes.seen().encode()), *([audit.closed()] if self._has_closed_notes else [])]
 
-    def _look_at_notes(self, *, has_replied: bool = False) -> None:
-        """Remembers whether the process has closed its notes: it has replied after their end, or is still there."""
+    def _look_at_notes(self) -> None:
+        """Remembers whether the process has closed its notes: they have ended, and it has not begun to end."""
         self._notes.drain()
-        self._has_closed_notes = self._has_closed_notes or (self._lost_notes and has_replied)
         if self._notes.has_ended and not self._has_closed_notes and self._sock.fileno() >= 0:
-            # The end of a process closes both, one a moment after the other.
-            watched = select.poll()
-            watched.register(self._sock, select.POLLHUP)
-            self._has_closed_notes = not watched.poll(END_SECONDS * 1000)
+            self._has_closed_notes = not process_tree.is_ending(self.pid)
 
     def add_prints(self, text: str) -> None:
         """Adds the prints of further processes to those that the student is shown."""

@@ -50,7 +50,7 @@ def team(warm: WarmUp) -> Warm:
         "as a file": f"{CLOSE}\ndef plain():\n    close(lambda one: open(one, 'wb').close())\n    return 1\n",
         "and then ends": (
             f"{CLOSE}\nimport threading\ndef plain():\n    close(system.close)\n"
-            "    threading.Timer(0.05, system._exit, [0]).start()\n    return 1\n"
+            "    threading.Timer(0.5, system._exit, [0]).start()\n    return 1\n"
         ),
     }.items(),
     ids=lambda one: one[0],
