@@ -20,6 +20,8 @@ MOST_POINTS: Final = 600
 MOST_CELLS: Final = 4_096
 LARGEST: Final = 1e12
 """A number beyond it is drawn as a gap, like infinity and NaN."""
+SMALLEST: Final = 1e-30
+"""A number nearer to 0 is drawn as 0: the steps of an axis of such numbers could not be counted."""
 LABEL: Final = 60
 """Characters of a label."""
 
@@ -147,13 +149,13 @@ def _lines(data: Lines) -> Lines:
     return Lines(series=series, x=x, x_label=_text(data.x_label), y_label=_text(data.y_label), marked=marked)
 
 
-def _points(data: Points) -> Points:
+def _points(data: Points, names_of_cells: Sequence[str] = ()) -> Points:
     names = _names(data.names)
     x, y, classes = (_numbers(one, "the points", MOST_POINTS) for one in (data.x, data.y, data.classes))
     classes = classes or [0] * len(x)
     if not len(x) == len(y) == len(classes):
         raise ValueError(f"{len(x)} points in x, {len(y)} in y and {len(classes)} classes do not fit together")
-    _require_classes(classes, names)
+    _require_classes(classes, names_of_cells or names)
     drawn = [point for point in zip(x, y, classes, strict=True) if None not in point]
     if not drawn:
         raise ValueError("there is no finite point to draw")
@@ -179,7 +181,7 @@ def _grid(data: Grid) -> Grid:
         names=names,
         x=_range(data.x, count),
         y=(len(values) - 1, 0) if data.y is None else _range(data.y, len(values)),
-        points=None if data.points is None else _points(data.points),
+        points=None if data.points is None else _points(data.points, names),
         x_label=_text(data.x_label),
         y_label=_text(data.y_label),
     )
@@ -218,7 +220,7 @@ def _number(value: Any, what: str) -> float | None:
         raise ValueError(f"{what}: {_kind(value)} where a number is expected")
     if not abs(value) <= LARGEST:  # nor is NaN
         return None
-    rounded = float(f"{value:.5g}")
+    rounded = float(f"{value:.5g}") if abs(value) >= SMALLEST else 0.0
     return int(rounded) if rounded == int(rounded) else rounded
 
 

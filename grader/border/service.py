@@ -38,6 +38,10 @@ WRONG_ANSWERS: Final = "_misconceptions"
 NOT_SIMULATED: Final = "NotSimulated"
 """The name of the exception that says that a device has no such thing here."""
 _RAISING: Final = ("RAISE_VARARGS", "RERAISE")
+# As they were before any submitted code could replace them.
+_OPERATION_NAMES: Final = tuple(dis.opname)
+_walk_traceback: Final = traceback.walk_tb
+_line_of_file: Final = linecache.getline
 _TRUSTED: Final = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(os.path.abspath(torch.__file__)), str(FOLDER))
 )
@@ -151,8 +155,8 @@ class Service:
             text = error.text if type(error.text) is str else ""
             return (_sent_line(error.filename, error.lineno if type(error.lineno) is int else 0, "", text),)
         lines = [
-            _sent_line(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line))
-            for code, line in ((frame.f_code, line) for frame, line in traceback.walk_tb(_traceback(error)))
+            _sent_line(code.co_filename, line, code.co_name, _line_of_file(code.co_filename, line))
+            for code, line in ((frame.f_code, line) for frame, line in _walk_traceback(_traceback(error)))
             if code.co_filename in self._files
         ]
         return tuple(lines if len(lines) <= MAX_LINES else lines[: MAX_LINES // 2] + lines[-MAX_LINES // 2 :])
@@ -183,7 +187,9 @@ class Service:
         if tb is None or tb.tb_lasti < 0:
             return True
         code = tb.tb_frame.f_code
-        return dis.opname[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(self._trusted)
+        return _OPERATION_NAMES[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(
+            self._trusted
+        )
 
     def _keep(self, value: object) -> Tree:
         number = self._ids.setdefault(id(value), len(self._ids))

@@ -304,7 +304,7 @@ def convert(tree: Tree, kind: type[T]) -> T:
         WireError: if the data does not fit the struct.
     """
     try:
-        return msgspec.convert(tree, kind)
+        return _convert(tree, kind)
     except _NOT_DATA as error:
         raise WireError("not the data that was asked for") from error
 
@@ -313,5 +313,7 @@ def _refuse(code: int, data: memoryview) -> object:
     raise WireError("a type that the format does not have")
 
 
+# As they were before any submitted code could replace them.
+_convert: Final = msgspec.convert
 _packer: Final = msgspec.msgpack.Encoder()
 _decoder: Final = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))

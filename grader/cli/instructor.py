@@ -156,18 +156,22 @@ def restore(
 
 
 @app.command()
+@with_groups
 def regrade(
     student: _Student,
     only: options.OnlyOption = None,
     yes: Annotated[bool, Option("--yes", help="The new result counts, without asking.")] = False,
     out: options.OutOption = _OUT,
     course: options.CourseHereOption = None,
+    *,
+    settings: options.AgainGroup,
 ) -> None:
-    """Grade one student's kept work again: shows what changes, and asks before it counts.
+    """Grade one student's kept work again, with the limits of its run: shows what changes, and asks before it counts.
 
     Examples:
       grader regrade "Zoë Müller"
       grader regrade 12345 --only tensor_ops.gram --yes
+      grader regrade 12345 --topic-seconds 120
     """
     from grader.course import Course
     from grader.grading.many_submissions import regrade as again
@@ -175,7 +179,8 @@ def regrade(
     def agreed() -> bool:
         return yes or (sys.stdin.isatty() and typer.confirm("does this count from now on?"))
 
-    print_lines(again(Course.load(course), out, student, tuple(only or ()), agreed))
+    changed = settings.limits()
+    print_lines(again(Course.load(course), out, student, tuple(only or ()), agreed, changed, settings.devices))
     if not yes and not sys.stdin.isatty():
         typer.echo("without a terminal nothing is recorded: --yes")
 

@@ -36,8 +36,9 @@ def size(text: str) -> int:
     return amount
 
 
-def _size_option(text: str) -> str:
-    size(text)
+def _size_option(text: str | None) -> str | None:
+    if text is not None:
+        size(text)
     return text
 
 
@@ -164,12 +165,7 @@ class GradingGroup(NamedTuple):
         Raises:
             typer.BadParameter: one of them is out of its range; the error names the option.
         """
-        try:
-            memory, files, prints = size(self.memory), size(self.files), size(self.prints)
-            return Limits(self.check_seconds, self.topic_seconds, memory, self.processes, files, prints)
-        except InvalidLimit as error:
-            name = _OPTIONS_OF_SIZES.get(error.name, error.name.replace("_", "-"))
-            raise typer.BadParameter(str(error), param_hint=f"'--{name}'") from None
+        return _limits(_given_limits(self))
 
     def settings(self, names: Sequence[str], pictures: tuple[str, ...], seed: int | None) -> "GradingSettings":
         """The settings of a run, in which these exercises are graded, and these get pictures."""
@@ -184,6 +180,48 @@ class GradingGroup(NamedTuple):
             pictures=pictures,
             devices=self.devices,
         )
+
+
+def _again(text: str, **more: Any) -> Any:
+    return _limit(help=f"{text}  [as in the run]", **more)
+
+
+class AgainGroup(NamedTuple):
+    """The options of a run that is repeated for one student; None is as in that run."""
+
+    devices: Annotated[
+        Literal["auto", "simulated", "real"] | None, _input(help="GPUs that checks get.  [as in the run]")
+    ] = None
+    check_seconds: Annotated[float | None, _again("Seconds for a check.")] = None
+    topic_seconds: Annotated[float | None, _again("Seconds for a topic.")] = None
+    memory: Annotated[str | None, _again("Memory it may add.", metavar="SIZE", callback=_size_option)] = None
+    processes: Annotated[int | None, _again("Processes and threads at a time.")] = None
+    files: Annotated[str | None, _again("Files it may write.", metavar="SIZE", callback=_size_option)] = None
+    prints: Annotated[str | None, _again("Prints that are kept.", metavar="SIZE", callback=_size_option)] = None
+
+    def limits(self) -> dict[str, Any]:
+        """The fields of `Limits` that were given.
+
+        Raises:
+            typer.BadParameter: one of them is out of its range.
+        """
+        given = _given_limits(self)
+        _limits(given)
+        return given
+
+
+def _given_limits(group: "GradingGroup | AgainGroup") -> dict[str, Any]:
+    """The fields of `Limits` that a group has."""
+    found = {name: getattr(group, _OPTIONS_OF_SIZES.get(name, name)) for name in Limits.__struct_fields__}
+    return {name: size(one) if isinstance(one, str) else one for name, one in found.items() if one is not None}
+
+
+def _limits(given: dict[str, Any]) -> Limits:
+    try:
+        return Limits(**given)
+    except InvalidLimit as error:
+        name = _OPTIONS_OF_SIZES.get(error.name, error.name.replace("_", "-"))
+        raise typer.BadParameter(str(error), param_hint=f"'--{name}'") from None
 
 
 def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:

@@ -123,14 +123,17 @@ def export(kind: str, settings: ExportSettings) -> None:
         else:
             content, notes = _content(kind, entries, course, settings, absent)
             file = to or book.path.parent / FILES[kind]
-            if str(file) == "-":
+            is_printed = str(file) == "-"
+            if is_printed:
                 sys.stdout.flush()
                 sys.stdout.buffer.writelines(content)
-                return
-            write_named_file(file, content)
+                sys.stdout.buffer.flush()
+            else:
+                write_named_file(file, content)
             for note in notes:
                 print(clean(note), file=sys.stderr)
-            print(file)
+            if not is_printed:
+                print(file)
 
 
 def _content(

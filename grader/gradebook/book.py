@@ -46,11 +46,12 @@ def gradebook_in(place: Path) -> Path:
 class Gradebook(Queries):
     """An open gradebook; use it in a ``with`` statement.
 
-    It is backed up when a run begins and when a person has given something. All of that makes one backup, which the
-    next one from the same open gradebook replaces.
+    It is backed up when a run begins and when a person gives something for the first time since it was opened; what is
+    given after that is on disk at once, and in the backup when the gradebook is closed. All of that makes one backup.
     """
 
     _backup: Path | None = None
+    _has_more = False  # than the backup
 
     @classmethod
     def open(cls, path: Path) -> Gradebook:
@@ -80,8 +81,19 @@ class Gradebook(Queries):
         self.close()
 
     def close(self) -> None:
-        """Closes the file; may be called twice."""
-        self._db.close()
+        """Closes the file, with all that was given in the backup; may be called twice.
+
+        Raises:
+            UserError: the backup cannot be written; the gradebook itself has everything.
+        """
+        try:
+            if self._has_more:
+                self._has_more = False
+                with self._writing():
+                    number = self._next_number()
+                self._write_backup(number)
+        finally:
+            self._db.close()
 
     def keep_seed(self, seed: int | None = None) -> int:
         """The seed of the next run, kept for all later ones: the given one, else the kept one, else a secret new one.
@@ -233,7 +245,7 @@ class Gradebook(Queries):
         return int(self._value("SELECT id FROM submissions WHERE name = ? AND digest = ?", name, digest))
 
     def _keep(self, table: str, course: str, given: Given, more: Mapping[str, object]) -> None:
-        """Keeps something that a person gave; it is in a backup when this returns."""
+        """Keeps something that a person gave; it is on disk when this returns."""
         row = {**msgspec.structs.asdict(given), "made": given.made or _now(), "course": course, **more}
         row.pop("stale", None)  # it is found out anew at every reading
         with self._backed_up():
@@ -247,11 +259,22 @@ class Gradebook(Queries):
 
     @contextlib.contextmanager
     def _backed_up(self) -> Iterator[None]:
-        """A transaction after which there is a backup that holds it."""
+        """A transaction, which a backup holds when this ends or, if there is one already, when the file is closed."""
+        number = 0
         with self._writing():
             yield
-            self._db.execute("UPDATE backups SET number = number + 1")
-            number = self._value("SELECT number FROM backups")
+            if self._backup is None:
+                number = self._next_number()
+        if number:
+            self._write_backup(number)
+        else:
+            self._has_more = True
+
+    def _next_number(self) -> int:
+        self._db.execute("UPDATE backups SET number = number + 1")
+        return int(self._value("SELECT number FROM backups"))
+
+    def _write_backup(self, number: int) -> None:
         with file_errors(self.path):
             self._backup = write_backup(self._db, self.path, number, self._backup)
 

@@ -88,6 +88,11 @@ class Queries:
         with file_errors(self.path):
             return self._course_and_policy(run)[1]
 
+    def selection(self, run: int) -> str:
+        """The exercises and settings of a run; see `selection_key`."""
+        with file_errors(self.path):
+            return str(self._value("SELECT selection FROM runs WHERE id = ?", run))
+
     def runs(self) -> list[records.Run]:
         """Every run and how far it came, the first one first."""
         with file_errors(self.path):
@@ -131,6 +136,10 @@ class Queries:
         The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
         trials do not count.
         """
+        return list(self.each_result(run))
+
+    def each_result(self, run: int | None = None) -> Iterator[records.Row]:
+        """The same as `results`, each read when its turn comes: the rows of a class need not fit in memory."""
         with file_errors(self.path):
             last = self._last_run()
             course, _ = self._course_and_policy(last if run is None else run)
@@ -148,14 +157,12 @@ class Queries:
             )
             count = Counter(history.whose.name for history in everybody)
             policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
-            rows = []
             for history in everybody:
                 name, person = history.whose.name, history.whose.person
                 shown = f"{name} ({person})" if run is None and count[name] > 1 else name
                 works = [history] if rule == "latest" else history.works()
                 policy = policies[history.seen[-1].run]
-                rows.append(_that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule))
-            return rows
+                yield _that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule)
 
     def _row(
         self, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]

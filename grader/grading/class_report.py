@@ -36,7 +36,7 @@ def report_class(book: Gradebook, run: int, settings: ClassSettings, grading: Gr
 
     def latest() -> Iterator[SubmissionResult]:
         """Everybody's latest results; work of this run that is worth less than the work before it gets a note."""
-        for row in book.results():
+        for row in book.each_result():
             if row.run == run and (less := worth_less(row)):
                 notes.add(f"{row.result.submission}: {less}", urgent=True)
             counts["written"] += 1
@@ -45,7 +45,7 @@ def report_class(book: Gradebook, run: int, settings: ClassSettings, grading: Gr
     def counted_and_noted() -> Iterator[Row]:
         """The rows of the run, one at a time: those of a class need not fit in memory."""
         faults: dict[str, list[str]] = {}  # of the course: all submissions that meet one share a note
-        for row in book.results(run):
+        for row in book.each_result(run):
             looks = to_look_at(row)
             tally.add(row.result)
             unmarked.add(row)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, Final
 
 from msgspec import to_builtins
@@ -25,13 +25,21 @@ from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders, Read
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
-from grader.grading.settings import ClassSettings, GradingSettings, find_sandbox, selection, topics_of, worker_options
+from grader.grading.settings import (
+    ClassSettings,
+    GradingSettings,
+    find_sandbox,
+    read_selection,
+    selection,
+    topics_of,
+    worker_options,
+)
 from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.intake.roster import Roster
 from grader.intake.sources import Source
 from grader.intake.submission import Note, Submission, Unreadable, digest
-from grader.machine import versions
+from grader.machine import Devices, versions
 from grader.reports.status import compare, marks
 from grader.reports.terminal import NoteList, make_console, print_note, progress
 from grader.results import SubmissionResult
@@ -203,12 +211,22 @@ def still_holds(result: SubmissionResult, submission: Submission, course: Course
     return True
 
 
-def regrade(course: Course, out: Path, student: str, names: Sequence[str], agreed: Callable[[], bool]) -> Iterator[str]:
+def regrade(
+    course: Course,
+    out: Path,
+    student: str,
+    names: Sequence[str],
+    agreed: Callable[[], bool],
+    changed_limits: Mapping[str, Any] = MappingProxyType({}),
+    devices: Devices | None = None,
+) -> Iterator[str]:
     """Grades the kept work of one student again: yields the difference, and if the result counts, the marks.
 
     Args:
         names: topics or exercises; empty means all.
         agreed: asks whether the new result counts; called only if there is a difference. If so, it is recorded.
+        changed_limits: fields of `Limits` that differ from those of the run that is repeated.
+        devices: None means those of that run.
 
     Raises:
         UserError: no such student or exercise, work that is not kept, or differing work of a group.
@@ -222,7 +240,14 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
         if not files and not row.notes:
             raise UserError(f"{book.path} has no files of {student}", fix="grade the upload again: grader grade PATH")
         find_sandbox(1, no_sandbox=False)
-        settings = GradingSettings(names=tuple(names), seed=book.keep_seed(), pictures=pictured(course))
+        kept = read_selection(book.selection(row.run))
+        settings = GradingSettings(
+            names=tuple(names),
+            seed=book.keep_seed(),
+            limits=replace(kept.limits, **changed_limits),
+            pictures=pictured(course),
+            devices=devices or kept.devices,
+        )
         options = worker_options(course, settings, settings.names)
         notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in row.notes)
         granted = book.granted(course.name, row.result.submission, row.arrival.student)

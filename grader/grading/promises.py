@@ -4,13 +4,11 @@ Every defect is one line with its file. Nothing is graded here: `TopicEvidence` 
 """
 
 import ast
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from rich.console import Console
 
 from grader.course import Exercise, checks_of
 from grader.course.answers import files_that_students_read, given_away
@@ -21,7 +19,7 @@ from grader.grading.evidence import TopicEvidence
 from grader.grading.mutants import equivalents_of
 from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
-from grader.reports.drawing import figure_of, print_picture
+from grader.reports.drawing import problem_of
 from grader.results import NOT_ASSESSED, CheckResult
 
 _PASSED: Final = ("passed", *NOT_ASSESSED)
@@ -193,13 +191,8 @@ def pictures_can_be_drawn(evidence: TopicEvidence) -> Iterator[Defect]:
     for name, picture in solution.pictures:
         if name not in assessed:
             continue  # as with its checks: it cannot be made here
-        problem = picture.problem
-        try:
-            print_picture(picture, Console(file=io.StringIO(), width=80))
-            if evidence.second_results is not None:  # else the author wants it quick, and matplotlib is slow
-                figure_of(picture)
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
+        # If the author wants it quick, there are no second results: matplotlib is slow.
+        problem = problem_of(picture, on_a_page=evidence.second_results is not None)
         if problem:
             text = f"picture `{picture.title}` of `{name}` cannot be drawn with the solution: {problem}"
             yield Defect(evidence.check_file, None, text)

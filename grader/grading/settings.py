@@ -159,6 +159,19 @@ def selection(options: WorkerOptions) -> str:
     return selection_key(options.exercises, settings)
 
 
+class Selection(msgspec.Struct, frozen=True):
+    """What `selection` says of a run."""
+
+    exercises: tuple[str, ...]
+    limits: Limits
+    devices: Devices
+
+
+def read_selection(text: str) -> Selection:
+    """The settings of a run, as its gradebook keeps them."""
+    return msgspec.json.decode(text, type=Selection)
+
+
 def find_sandbox(count: int, *, no_sandbox: bool) -> bool:
     """Whether there is a sandbox here.
 

@@ -15,7 +15,16 @@ from msgspec.structs import replace as replace_arrival
 from grader.errors import UserError
 from grader.intake import kinds
 from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive
-from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, pieces_of
+from grader.intake.lms import (
+    GRADESCOPE_FILE,
+    Piece,
+    blackboard_student,
+    download_of,
+    gradescope_folder,
+    gradescope_pieces,
+    odd_entries,
+    pieces_of,
+)
 from grader.intake.roster import Roster, Student, name_key
 from grader.intake.sources import DownloadSource, PathSource, Source
 from grader.intake.submission import Arrival
@@ -35,7 +44,7 @@ def _ignore(line: str) -> None:
 
 
 def find_submissions(
-    paths: Iterable[Path],
+    paths: Sequence[Path],
     topics: Known,
     skip: Path | None = None,
     roster: Roster | None = None,
@@ -58,7 +67,11 @@ def find_submissions(
     left_out = None if skip is None else skip.resolve()
     found = [source for path in paths for source in _sources(path, known, left_out, note)]
     graded = Roster.of_people(known_people)
-    named = _with_names(found, roster or graded, graded, note if roster else _ignore)
+    given = set(paths)
+    people = roster or graded
+    # In a folder, an id in a name that is not as most others are says nothing: anybody may have written it.
+    found = [_of_lms_file(one, people, graded) if one.path in given else one for one in found]
+    named = _with_names(found, people, graded, note if roster else _ignore)
     return sorted(_unique(named), key=lambda source: source.name)
 
 
@@ -105,6 +118,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[S
     submissions = [child for child in children if child.is_dir() or kinds.is_work(child.name)]
     if not submissions:
         raise UserError(f"no submission in {path}", fix=_FIX)
+    _note_odd(path, _entries(submissions), note)
     return [replace(_source(child, topics), is_link=child.is_symlink()) for child in submissions]
 
 
@@ -113,7 +127,12 @@ def _is_download(children: Sequence[Path]) -> bool:
     inside = [child / GRADESCOPE_FILE for child in children] if len(children) == 1 else []
     if any(file.name == GRADESCOPE_FILE and file.is_file() for file in (*children, *inside)):
         return True
-    return bool(pieces_of(f"{kinds.as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
+    return download_of(_entries(children)) is not None
+
+
+def _entries(children: Sequence[Path]) -> list[str]:
+    """The names of files, and a path in each folder."""
+    return [f"{kinds.as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children]
 
 
 def _require(path: Path) -> None:
@@ -147,31 +166,45 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
 def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of a platform's download; none if it is no such download."""
     paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
-    pieces, others = _of_gradescope(download, paths) or pieces_of(paths)
-    if not pieces:
-        return []
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
-    problematic, foreign = pieces_of(reasons)
-    for path in [*(path for path in others if not kinds.is_clutter(path)), *foreign, *(() if problematic else reasons)]:
-        note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
-    return _by_student(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in problematic])
+    if exported := _of_gradescope(download, paths):
+        pieces, others = exported
+        others += reasons
+    elif platform := download_of(paths):
+        pieces, others = platform.pieces(dict.fromkeys([*paths, *reasons]))
+    else:
+        return []
+    for path in others:
+        if path in reasons or not kinds.is_clutter(path):
+            note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
+    problematic = [(piece, reasons[piece.path]) for piece in pieces if piece.path in reasons]
+    return _by_student(download, at, topics, (piece for piece in pieces if piece.path in download.files), problematic)
 
 
 def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece], list[str]] | None:
     """The students' files of a Gradescope export, and the other paths; None if it is no such export."""
-    found = [path for path in paths if path.rpartition("/")[2] == GRADESCOPE_FILE and path.count("/") <= 1]
-    folder = found[0].removesuffix(GRADESCOPE_FILE) if len(found) == 1 else ""
-    if len(found) != 1 or not all(path.startswith(folder) for path in paths):
-        return None  # a file of that name in one student's folder says nothing about the others
+    folder = gradescope_folder(paths)
+    if folder is None:
+        return None
+    about = f"{folder}{GRADESCOPE_FILE}"
     # It is about a whole class, with the output of every test.
-    metadata = download.content(found[0], kinds.ARCHIVE_BYTES).decode("utf-8", "replace")
+    metadata = download.content(about, kinds.ARCHIVE_BYTES).decode("utf-8", "replace")
     pieces = [
         replace(piece, path=f"{folder}{piece.path}")
         for piece in gradescope_pieces((path.removeprefix(folder) for path in paths), metadata)
     ]
-    known = {*found, *(piece.path for piece in pieces)}
-    return (pieces, [path for path in paths if path not in known]) if pieces else None
+    known = {about, *(piece.path for piece in pieces)}
+    others = [path for path in paths if path not in known]
+    theirs, rest = (
+        {
+            path.removeprefix(folder).partition("/")[0]
+            for path in group
+            if "/" in path[len(folder) :] or kinds.is_work(path)
+        }
+        for group in (known, others)
+    )
+    return (pieces, others) if len(theirs) > len(rest - theirs) else None
 
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
@@ -192,6 +225,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         return []
     for path, reason in download.problems:
         note(f"{kinds.as_text(at.name)}: {path}: {reason}")
+    _note_odd(at, inside, note)
     pieces = []
     for path in download.files:
         top, _, rest = path.removeprefix(root).partition("/")
@@ -200,6 +234,13 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         if path.startswith(root) and is_kept and not kinds.is_clutter(top):
             pieces.append(Piece(path, rest or top, top if rest else top.partition(".")[0], ""))
     return _by_student(download, at, topics, pieces, [])
+
+
+def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
+    """Notes which of a class's entries are named as in a download, as most are not."""
+    for entry, lms in odd_entries(entries):
+        name = f"{kinds.as_text(at.name)}: {entry}"
+        note(f"{name}: named as in a download of {lms.capitalize()}, as most others are not: taken by its whole name")
 
 
 def _by_student(
@@ -213,9 +254,9 @@ def _by_student(
     for (student, _), parts in students.items():
         of = tuple(piece for piece, reason in parts if not reason)
         problems = tuple((piece.file, reason) for piece, reason in parts if reason)
-        texts = (download.content(one.path, 1000).decode("utf-8", "replace") for one in of if one.about)
-        said = (blackboard_name(text, student) for text in texts)
-        name = next(filter(None, said), parts[0][0].name)
+        texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
+        said = (blackboard_student(path, text) for path, text in texts)
+        name, student = next(filter(None, said), (parts[0][0].name, student))
         found.append(DownloadSource(name, at, topics, download, of, problems, arrival=_arrival_of(student, of)))
     return found
 
@@ -240,7 +281,6 @@ def _with_names(found: Sequence[Source], people: Roster, graded: Roster, note: S
     """
     for line in people.notes:
         note(line)
-    found = [_of_lms_file(source, people, graded) for source in found]
     times_of = Counter(source.name for source in found)
     named: list[Source] = []
     seen: set[Student] = set()

@@ -4,22 +4,25 @@ Works on names, and on the texts of the platform's own that say whose a submissi
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from grader.intake.dates import read_time
+from grader.intake.kinds import is_work
 from grader.intake.roster import name_key
 from grader.intake.topics import Topics
 
-_MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL)
+_MOODLE = re.compile(
+    r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL
+)
 _CANVAS = re.compile(
     r"^(?:anon(?:_LATE)?_(?P<anonymous>[A-Za-z0-9]+)(?:_LATE)?_(?:(?P<order>\d+)_)?"
     r"|(?P<name>(?:(?!_\d+_)[^/])+?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
     re.DOTALL,
 )
 _BLACKBOARD = re.compile(
-    r"^(?P<who>[^/]+)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d)(?:_(?P<rest>[^/]+)|\.txt)$",
+    r"^(?P<who>[^/]+?)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d)(?:_(?P<rest>[^/]+)|\.txt)$",
     re.DOTALL,
 )
 _BRIGHTSPACE = re.compile(
@@ -28,6 +31,7 @@ _BRIGHTSPACE = re.compile(
 )
 _BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
 GRADESCOPE_FILE = "submission_metadata.yml"
+_GRADESCOPE_FOLDER = re.compile(r"assignment_\d+_export\b")
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
 _SUBMISSION = re.compile(r"^(submission_\d+):[ \t]*$", re.MULTILINE)
 _CREATED = re.compile(r"^  :created_at:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
@@ -71,23 +75,72 @@ class Piece:
     attempt: str = ""
 
 
+@dataclass(frozen=True)
+class Download:
+    """How the files of one platform's download are named.
+
+    Attributes:
+        lms: see `Piece`.
+        form: matches a path inside `folder`.
+        make: a path and its match become a piece.
+        folder: the one folder that all files are in, with its slash, or empty.
+    """
+
+    lms: str
+    form: re.Pattern[str]
+    make: Callable[[str, re.Match[str]], Piece]
+    folder: str = ""
+
+    def pieces(self, paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
+        """The students' files, and the other paths."""
+        pieces, others = [], []
+        for path in paths:
+            if found := self.form.match(path.removeprefix(self.folder)):
+                pieces.append(self.make(path, found))
+            else:
+                others.append(path)
+        return _told_apart(pieces), others
+
+
+def download_of(paths: Iterable[str]) -> Download | None:
+    """The platform whose form more than half of the entries at the top have; None if these are not its download.
+
+    The platform begins a name, and the student ends it. So a student can give a file a second form, but all files have
+    the platform's: it has the most matches, and of two that match all files it is the one that the names begin with.
+    Files that can be nobody's work, such as an index of the platform's own, do not count.
+    """
+    all_paths = list(paths)
+    folder = _wrapping(all_paths)
+    entries = _at_top(path.removeprefix(folder) for path in all_paths)
+    best: tuple[tuple[int, bool, int], Download] | None = None
+    for download in _DOWNLOADS:
+        found = list(filter(None, map(download.form.match, entries)))
+        # Canvas numbers each file. Names with the same numbers are Blackboard's, whose title may have numbers in it.
+        is_numbered = download.form is not _CANVAS or len({one[0][: one.start("rest")] for one in found}) == len(found)
+        key = len(found), is_numbered, -sum(len(one[0]) - len(one["rest"] or "") for one in found)
+        others = sum(not download.form.match(entry) for entry in entries if entry.endswith("/_") or is_work(entry))
+        if len(found) > others and (best is None or key > best[0]):
+            best = key, replace(download, folder=folder)
+    return best[1] if best else None
+
+
+def odd_entries(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The entries at the top that are named as in a download, and of which platform; for what is not a download."""
+    for entry in _at_top(paths):
+        if lms := next((one.lms for one in _DOWNLOADS if one.form.match(entry)), ""):
+            yield entry.removesuffix("/_"), lms
+
+
+def _at_top(paths: Iterable[str]) -> dict[str, None]:
+    """The files at the top, and each folder as the path of a file in it."""
+    return dict.fromkeys(f"{top}/_" if slash else top for top, slash, _ in (path.partition("/") for path in paths))
+
+
 def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     """The students' files, and the other paths; no pieces at all if this is not an LMS's download."""
     all_paths = list(paths)
-    folder = _wrapping(all_paths)
-    inside = {path: path.removeprefix(folder) for path in all_paths}
-    at_top = sum("/" not in name for name in inside.values())
-    for form, make in (
-        (_MOODLE, _moodle),
-        (_BLACKBOARD, _blackboard),
-        (_BRIGHTSPACE, _brightspace),
-        (_CANVAS, _canvas),
-    ):
-        pieces = [make(path, found) for path, name in inside.items() if (found := form.match(name))]
-        if pieces and (form in (_MOODLE, _BRIGHTSPACE) or 2 * len(pieces) >= at_top):
-            known = {piece.path for piece in pieces}
-            return _told_apart(pieces), [path for path in all_paths if path not in known]
-    return [], []
+    download = download_of(all_paths)
+    return download.pieces(all_paths) if download else ([], [])
 
 
 def latest_files(
@@ -162,6 +215,14 @@ def _brightspace(path: str, found: re.Match[str]) -> Piece:
     return Piece(path, found["rest"], found["name"].strip(), found["id"], order, "brightspace", submitted=when)
 
 
+_DOWNLOADS = (
+    Download("moodle", _MOODLE, _moodle),
+    Download("blackboard", _BLACKBOARD, _blackboard),
+    Download("brightspace", _BRIGHTSPACE, _brightspace),
+    Download("canvas", _CANVAS, _canvas),
+)
+
+
 def _told_apart(pieces: list[Piece]) -> list[Piece]:
     """The same: of Blackboard's ids without the assignment, of the others only those that have one name."""
     names: dict[str, set[tuple[str, ...]]] = {}
@@ -176,10 +237,25 @@ def _told_apart(pieces: list[Piece]) -> list[Piece]:
     return [piece if len(names[piece.student]) == 1 else replace(piece, student="") for piece in pieces]
 
 
-def blackboard_name(text: str, student: str) -> str:
-    """The student's name in Blackboard's text about a submission, whatever its language; empty if it is not there."""
-    found = _BLACKBOARD_NAME.match(text.lstrip("\ufeff"))
-    return found["name"].strip() if found and found["id"] == student else ""
+def blackboard_student(path: str, text: str) -> tuple[str, str] | None:
+    """The student's name and id in Blackboard's text about a submission, whatever its language.
+
+    Args:
+        path: of the text; after the assignment's title it has the id, too. None if that is another one.
+    """
+    found, of = _BLACKBOARD_NAME.match(text.lstrip("\ufeff")), _BLACKBOARD.match(path.rpartition("/")[2])
+    return (found["name"].strip(), found["id"]) if found and of and of["who"].endswith(f"_{found['id']}") else None
+
+
+def gradescope_folder(paths: Sequence[str]) -> str | None:
+    """The folder of a Gradescope export with its slash, or empty; None if none of the paths is its list of submissions.
+
+    Students can hand in a file of the list's name, but not at the top, nor in a folder that is named as the export is.
+    """
+    if GRADESCOPE_FILE in paths:
+        return ""
+    folder = _wrapping(list(paths))
+    return folder if _GRADESCOPE_FOLDER.match(folder) and f"{folder}{GRADESCOPE_FILE}" in paths else None
 
 
 def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:

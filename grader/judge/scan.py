@@ -33,17 +33,23 @@ _HIDDEN_ATTRIBUTE: Final = re.compile(
     r"|no_dispatch|_disable_current_modes|_pop_mode\w*"
 )
 """Attributes that lead from an object to its surroundings, or get between torch and its callers."""
-_UNNEEDED_MODULES: Final = frozenset(("grader", "ctypes", "_ctypes", "cffi", "_thread", "checks", "solutions"))
+_UNNEEDED_MODULES: Final = frozenset(
+    ("grader", "ctypes", "_ctypes", "cffi", "_thread", "posix", "_socket", "checks", "solutions")
+)
 _UNNEEDED_NAME: Final = re.compile(
-    r"sys\.(modules|_getframe|_current_frames|settrace|setprofile|addaudithook|meta_path|path_hooks|setswitchinterval)"
+    r"sys\.(modules|_getframe|_current_(frames|exceptions)|settrace|setprofile|addaudithook|meta_path|path_hooks"
+    r"|setswitchinterval)"
+    r"|logging\.currentframe"
     r"|threading\.(settrace|setprofile|_\w+)|traceback\.(walk|extract)_stack"
     r"|inspect\.(stack|currentframe|trace|get(outer|inner)frames)"
     r"|gc\.(get_objects|get_referrers|get_referents|callbacks)"
-    r"|os\.(closerange|dup2|kill|killpg|fork|forkpty)|signal\.pthread_kill|types\.CodeType"
+    r"|os\.(closerange|dup2?|kill|killpg|fork|forkpty)|signal\.pthread_kill|types\.CodeType"
     r"|torch\.(overrides\.TorchFunctionMode|utils\._python_dispatch|utils\.cpp_extension|library)"
     r"|torch\.(\w+\.)*_C|torch\.jit\.(script|trace|fork|load|CompilationUnit|ScriptFunction|_)\w*"
 )
-_GUARDED: Final = frozenset(("torch", "builtins", "time", "os"))
+_GUARDED: Final = frozenset(
+    ("torch", "builtins", "time", "os", "socket", "msgspec", "struct", "traceback", "linecache", "dis", "faulthandler")
+)
 """Modules whose functions nobody needs to replace."""
 _OFTEN_REPLACED: Final = re.compile(
     r".*\.(__(repr|str|format|rich_repr|dir|doc)__|_repr_\w+_|extra_repr)"
@@ -59,6 +65,7 @@ _BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr"))
 _CALLED: Final = frozenset(("__import__", "vars", *_RUNS_TEXT, *_BY_NAME))
 """Functions of Python by whose names a call is recognised."""
 _IMPORTS: Final = frozenset(("__import__", "importlib.import_module"))
+_BY_DOTTED_NAME: Final = frozenset(("operator.attrgetter", "operator.methodcaller"))
 _CLASSES: Final = frozenset(("torch.Tensor", "torch.nn.Module"))
 _MISSING: Final = object()
 _MOST_TERMS: Final = 40
@@ -166,7 +173,7 @@ class _SourceFile:
         return self._dotted(node) == "sys.modules"
 
     def _is_unneeded(self, module: str) -> bool:
-        return _root(module) in self._unneeded or _UNNEEDED_NAME.fullmatch(module) is not None
+        return _root(module) in self._unneeded or _is_unneeded_name(module)
 
     def _noticed(self, node: ast.AST) -> Iterator[str]:
         match node:
@@ -177,7 +184,7 @@ class _SourceFile:
                     yield f"imports {module}"
                 for one in names:
                     name = f"{module}.{one.name}"
-                    if _UNNEEDED_NAME.fullmatch(name) or _HIDDEN_ATTRIBUTE.fullmatch(one.name):
+                    if _is_unneeded_name(name) or _HIDDEN_ATTRIBUTE.fullmatch(one.name):
                         yield f"uses {name}"
             case ast.Attribute():
                 yield from self._attribute(node)
@@ -201,7 +208,7 @@ class _SourceFile:
             is_own_class = isinstance(node.value, ast.Name) and node.value.id in self._classes
             if not is_own_class or node.attr != "__subclasses__":
                 yield f"uses {node.attr}"
-        elif _UNNEEDED_NAME.fullmatch(name := self._dotted(node)):
+        elif _is_unneeded_name(name := self._dotted(node)):
             yield f"uses {name}"
         if not isinstance(node.ctx, ast.Load):
             yield from self._replaced(owner, node.attr)
@@ -232,12 +239,17 @@ class _SourceFile:
             yield from self._by_name(called, owner, other)
         elif called == "vars" and _root(owner) in _GUARDED:
             yield f"uses vars({owner})"
+        elif called in _BY_DOTTED_NAME:
+            for name in filter(None, map(_constant_text, node.args[:_MOST_TERMS])):
+                parts = name.split(".")
+                if _is_unneeded_name(name) or (parts[1:] and any(map(_HIDDEN_ATTRIBUTE.fullmatch, parts))):
+                    yield f"uses {name[:60]}"
 
     def _by_name(self, function: str, owner: str, attribute: ast.expr) -> Iterator[str]:
         """An attribute by its name: ``getattr(sys, "mod" + "ules")``."""
         name = _constant_text(attribute)
         changes = function in ("setattr", "delattr")
-        if name is not None and _UNNEEDED_NAME.fullmatch(f"{owner}.{name}"):
+        if name is not None and _is_unneeded_name(f"{owner}.{name}"):
             yield f"uses {owner}.{name}"
         if changes:
             yield from self._replaced(owner, name)
@@ -276,6 +288,13 @@ def parsed(content: bytes | str) -> ast.Module | None:
         thread.join()
         threading.stack_size(before)
     return found[0] if found else None
+
+
+def _is_unneeded_name(name: str) -> bool:
+    """Whether no exercise needs it, also if it is reached by way of another module, as in ``random._os.fork``."""
+    parts = name.split(".")[:_MOST_PARTS]
+    names = (".".join([parts[at].lstrip("_"), *parts[at + 1 :]]) for at in range(max(len(parts) - 1, 1)))
+    return any(map(_UNNEEDED_NAME.fullmatch, (name, *names)))
 
 
 def _root(name: str) -> str:

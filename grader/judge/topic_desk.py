@@ -116,14 +116,12 @@ class TopicDesk(Desk):
         import_failure: why the topic cannot be imported as it is; None if it can.
         left_out: the statements that were left out, if it could be loaded without them.
         time: the budget of the topic's time.
-        flags: of actions that no exercise needs, as far as the ended processes of the submission say.
     """
 
     def __init__(
         self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
         self.wants_trace_only = is_own
-        self.flags: dict[Flag, None] = {}
         self._check_seconds = host.limits.check_seconds
         self.memory_limit = host.limits.memory_bytes
         self._course = course
@@ -221,11 +219,14 @@ class TopicDesk(Desk):
 
     def end_process(self) -> None:
         if self._process is not None:
-            if self._leader.bindings is None:
-                self.flags |= dict.fromkeys(self._process.flags())
             self._process.end()
         self._process = self._channel = None
         self._is_shared = False
+
+    @property
+    def flags(self) -> dict[Flag, None]:
+        """Of actions that no exercise needs, as far as the processes of the submission that have ended say."""
+        return self._leader.flags
 
     def end_worlds(self) -> None:
         """Ends the further processes that the check has started: a failed check leaves none to the next."""

@@ -3,7 +3,7 @@
 Both are imported when the first picture is drawn. A terminal that cannot show a picture gets a line in words. Only
 numbers and characters of this module go to plotext; labels are printed by rich, as any text. The same picture gives the
 same SVG: its lines and words have the colour of the text around it, so it suits light and dark pages, and it has no
-style sheet, script, link or image. Decides nothing.
+style sheet, script, link or image. A picture that cannot be drawn is a line of text, and no error. Decides nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import io
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ from rich.text import Text
 
 from grader.pictures import Grid, Lines, Picture, PictureData, Points
 from grader.reports.terminal import print_wrapped
-from grader.text import clean, counted
+from grader.text import clean, counted, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,9 +68,31 @@ def print_picture(picture: Picture, console: Console, rows: int = ROWS) -> None:
         print_wrapped(console, in_words(picture.data), "")
         return
     has_colours = console.color_system is not None and not console.no_color
-    for line in _drawn_text(picture.data, min(console.width, _WIDEST), rows, has_colours):
+    try:
+        lines = list(_drawn_text(picture.data, min(console.width, _WIDEST), rows, has_colours))
+    except Exception as error:
+        print_wrapped(console, f"no picture: {_problem(error)}", "yellow")
+        return
+    for line in lines:
         line.no_wrap = True
         console.print(line, soft_wrap=True)
+
+
+def problem_of(picture: Picture, *, on_a_page: bool) -> str:
+    """Why a picture cannot be drawn in a terminal or, if asked for, on a page; empty if it can."""
+    if picture.data is None:
+        return picture.problem
+    try:
+        list(_drawn_text(picture.data, _WIDEST, ROWS, has_colours=True))
+        if on_a_page:
+            _drawn_svg(msgspec.json.encode(picture))
+    except Exception as error:
+        return _problem(error)
+    return ""
+
+
+def _problem(error: Exception) -> str:
+    return f"its numbers cannot be drawn ({one_line(f'{type(error).__name__}: {error}')})"
 
 
 def in_words(data: PictureData) -> str:
@@ -140,6 +163,7 @@ def ranges(data: PictureData) -> tuple[tuple[float, float], tuple[float, float]]
 def _edges(ends: tuple[float, float], count: int) -> tuple[float, float]:
     """The outer edges of cells whose first and last middle are given."""
     half = (ends[1] - ends[0]) / (count - 1) / 2 if count > 1 else 0.5
+    half = half or max(map(abs, ends)) / 2 or 0.5  # where both ends are the same
     return ends[0] - half, ends[1] + half
 
 
@@ -258,14 +282,15 @@ def _shade(value: float, scale: tuple[float, float] | None) -> int:
 def figure_of(picture: Picture) -> Markup:
     """The picture as HTML: an SVG with its title, or why there is none."""
     title = escape(clean(picture.title))
-    if picture.data is None:
-        return Markup("<p>{}: no picture: {}</p>").format(title, clean(picture.problem))
-    return Markup('<figure class="picture"><figcaption>{}</figcaption>{}</figure>').format(title, svg(picture))
-
-
-def svg(picture: Picture) -> Markup:
-    """The picture as an SVG element to stand in a page; the same numbers are drawn once."""
-    return _drawn_svg(msgspec.json.encode(picture))
+    problem = picture.problem
+    if picture.data is not None:
+        try:
+            # Of the same numbers it is drawn once.
+            drawn = _drawn_svg(msgspec.json.encode(picture))
+            return Markup('<figure class="picture"><figcaption>{}</figcaption>{}</figure>').format(title, drawn)
+        except Exception as error:
+            problem = _problem(error)
+    return Markup("<p>{}: no picture: {}</p>").format(title, clean(problem))
 
 
 @functools.lru_cache(maxsize=64)
@@ -276,7 +301,8 @@ def _drawn_svg(encoded: bytes) -> Markup:
     picture = msgspec.json.decode(encoded, type=Picture)
     data = picture.data
     assert data is not None
-    with matplotlib.style.context(["default", _SETTINGS]):
+    with matplotlib.style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a sign that the font does not have, or a label without room
         (x_low, x_high), (y_low, y_high) = ranges(data)
         has_one_scale = not isinstance(data, Lines) and 0.5 < (x_high - x_low) / abs(y_high - y_low) < 2
         figure = Figure(figsize=(5.4, 4.4 if has_one_scale else 3.3), layout="constrained")  # inches; a page scales it
@@ -363,7 +389,7 @@ def _to_stand_in_a_page(text: str, words: str) -> Markup:
     text = text[text.index("<svg") :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"\s*<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
-    text = re.sub(r' id="(?:[a-z]+_?)+\d+"', "", text)
+    text = re.sub(r' id="[a-z_]+\d+"', "", text)
     text = text.replace('id="cells"', 'shape-rendering="crispEdges"').replace(_INK, "currentColor")
     text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1; font-family: inherit", text)
     text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)

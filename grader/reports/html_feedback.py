@@ -15,7 +15,7 @@ from grader.gradebook import Override
 from grader.intake.notebook import Cells
 from grader.pictures import Picture
 from grader.reports import feedback
-from grader.reports.drawing import svg
+from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
 from grader.results import CheckResult, ExerciseResult, VerdictKind
 from grader.text import clean, counted, one_line, points
@@ -212,7 +212,7 @@ class _Maker:
     def _exercise(self, exercise: ExerciseResult) -> ExercisePart:
         part = self._part(exercise)
         if part.verdict == "passed":
-            drawn = (one for one in exercise.pictures if one.data is None or self.has_room(len(svg(one))))
+            drawn = (one for one in exercise.pictures if one.data is None or self.has_room(len(figure_of(one))))
             return replace(part, pictures=tuple(drawn))
         failures = feedback.not_passed(exercise)
         cause = feedback.one_cause(exercise)

@@ -34,6 +34,11 @@ _SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead
 """As psutil calls them."""
 
 
+_FLAGS: Final = 5
+"""Where in ``/proc/PID/stat`` the kernel's flags of a process are, after its state."""
+_PF_EXITING: Final = 0x4
+
+
 def why_not_forked() -> str:
     """The first thing that forked processes in a sandbox need and this system has not, found by trying; empty if none.
 
@@ -138,6 +143,14 @@ def is_alive(pid: int) -> bool:
     if not HAS_PROC:
         return _ask(pid, lambda process: process.status() != "zombie", False)
     return _status(pid).get("State", "Z")[0] not in "ZX"
+
+
+def is_ending(pid: int) -> bool:
+    """Whether a process has ended or begun to: from then on its descriptors close one after the other."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        state, *fields = stat.read().rpartition(")")[2].split()
+        return state in "ZX" or bool(int(fields[_FLAGS]) & _PF_EXITING)
+    return True
 
 
 def _ask(pid: int, question: Callable[[Any], T], otherwise: T) -> T:

@@ -30,6 +30,8 @@ PASSAGE = 25
 """Characters of a passage, in code in which every name is one letter: copydetect's own default."""
 MOST_BYTES = 100_000
 """Larger files are not compared."""
+_MOST_COLUMNS = 500
+"""Characters of a line that are compared: a tokenizer takes a minute for a line of a hundred thousand blanks."""
 _LEAST_SIZE = 60
 """Files with fewer characters of their own, names counted as one each, are not compared: short answers are alike."""
 _LEAST_LINES = 5
@@ -216,7 +218,11 @@ class _Topic:
             if content is not None and (reason := _why_not(content)):
                 self.notes.append(f"{one_line(entry.result.submission)}: {self._topic}.py is {reason}; not compared")
             elif content is not None:
-                yield _File(entry.result.submission, content)
+                file = _File(entry.result.submission, content)
+                if max(map(len, file.lines)) > _MOST_COLUMNS:
+                    longer = f"of lines of {self._topic}.py, the first {_MOST_COLUMNS} characters are compared"
+                    self.notes.append(f"{one_line(entry.result.submission)}: {longer}")
+                yield file
 
     def _own(self, file: _File, lines: Iterable[int]) -> frozenset[int]:
         """The lines that stub and solution do not have, if there are several one after the other."""
@@ -261,7 +267,7 @@ class _File:
         self.lines = lines_in(content)
         # Without blank lines: a tokenizer needs minutes for some thousands of them.
         self._numbers = [number for number, line in enumerate(self.lines, start=1) if line.strip()]
-        text = "\n".join(self.lines[number - 1] for number in self._numbers)
+        text = "\n".join(self.lines[number - 1][:_MOST_COLUMNS] for number in self._numbers)
         # A window of 1 keeps every passage: which ones a larger window keeps depends on the process's own hashes.
         self.code = _library().CodeFingerprint("code.py", PASSAGE, 1, language="python", fp=io.StringIO(text))
         if len(self.code.offsets):  # what it notes at the name of a class is not a sum, as the others are

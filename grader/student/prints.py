@@ -14,7 +14,10 @@ class Prints:
     Attributes:
         reader: the end of the pipe that the judge reads; -1 once no process may write any more.
         writer: the other end, for the student process; -1 once it is closed here.
+        has_ended: whether every process that could write has closed its end; never for a file.
     """
+
+    has_ended = False
 
     def __init__(self, limit: int) -> None:
         self._begin(limit)
@@ -39,6 +42,7 @@ class Prints:
                 data = os.read(self.reader, 1 << 16)
                 self._keep(data, len(data))
                 if not data:
+                    self.has_ended = True
                     self._close_reader()
 
     def seen(self) -> str:

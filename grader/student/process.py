@@ -36,6 +36,7 @@ from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.student import audit, late_dynamo
 from grader.student.definitions import import_file, load_definitions
+from grader.testkit._ranks import launch
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
@@ -252,11 +253,14 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
             # A timer that a module sets, and does not handle, ends nothing.
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     service, imported = Service(ModuleType("outside"), frozenset(), modules=task.modules), Imported()
-    if task.order.imports:
-        files = frozenset(str(task.folder / name) for name in task.setup.files)
+    files = frozenset(str(task.folder / name) for name in task.setup.files)
+    look: Callable[[], object] = bool  # does nothing
+    if not task.order.imports and task.order.bindings is None:
+        launch.watch_scripts(events, lambda: audit.watch(events, files))
+    elif task.order.imports:
         reporter = Service(ModuleType(task.setup.topic), files, modules=task.modules)
         if task.order.bindings is None:  # not the course's own
-            audit.watch(events, files)
+            look = audit.watch(events, files, [calls.fileno()])
         try:
             module, imported, overlay = _import(task, reporter)
         except BaseException as error:
@@ -269,16 +273,21 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
         service = Service(module, files, overlay, task.modules, arena if task.order.afresh else None)
     flush_output()
     frames.send(calls, wire.pack(imported))
-    serve(calls, service)
+    serve(calls, service, look)
 
 
-def serve(calls: socket.socket, service: Service) -> None:
-    """Answers calls until the judge hangs up."""
+def serve(calls: socket.socket, service: Service, look: Callable[[], object] = bool) -> None:
+    """Answers calls until the judge hangs up.
+
+    Args:
+        look: called after each call, before its reply is sent.
+    """
     requests = FrameReader()
-    while data := calls.recv(1 << 18):
+    while data := frames.receive_some(calls, 1 << 18):
         requests.feed(data)
         while (request := requests.next()) is not None:
             reply = service.answer(request)
+            look()
             flush_output()
             # One by one: a crash in the next call must not lose this reply.
             frames.send(calls, reply)

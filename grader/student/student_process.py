@@ -119,6 +119,7 @@ class TopicProcesses(abc.ABC):
         definitions: how processes import the topic from now on; None: as it is.
         starting_seconds: for how long the judge has waited for new processes (s): that is nobody's time.
         layers: those of the sandbox.
+        flags: of actions that no exercise needs, as far as the processes of the submission that have ended say.
     """
 
     starting_seconds = 0.0
@@ -132,6 +133,7 @@ class TopicProcesses(abc.ABC):
         self._files = files
         self._count = 0
         self._held_too_much = 0  # bytes
+        self.flags: dict[Flag, None] = {}
         self._memory_kills = memory_kills()
 
     def deadline(self, seconds: float) -> Deadline:
@@ -305,6 +307,8 @@ class StudentProcess(SocketProcess):
         self._further: list[StudentProcess] = []
         self._outside: StudentProcess | None = None
         self._is_imported = False
+        self._notes = outputs[3]
+        self._has_closed_notes = False
         self._printed = ""
         self.kept: dict[str, object] = {}
         self.deadline = Deadline(0.0)
@@ -368,22 +372,25 @@ class StudentProcess(SocketProcess):
     def _next_reply(self) -> bytes:
         while (reply := self._taken()) is None:
             self._wait()
+        if self._notes.has_ended:
+            self._look_at_notes()
         return reply
 
     def _wait(self) -> None:
         """Sends and reads as much as is possible now, and otherwise sleeps until one of the two is."""
         left = self.deadline.left()
         self._send()
-        sources: list[socket.socket | int] = (
-            [self._sock] if self._prints.reader < 0 else [self._sock, self._prints.reader]
-        )
+        pipes = [one for one in (self._prints, self._notes) if one.reader >= 0]
+        sources: list[socket.socket | int] = [self._sock, *(one.reader for one in pipes)]
         readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], min(left, 1.0))
-        if self._prints.reader in readable:
-            self._prints.drain()
+        for pipe in pipes:
+            if pipe.reader in readable:
+                pipe.drain()
         if self._sock in readable:
             self._read()
         elif not left:  # a reply that has come in time counts, however late this process looks
             self._locate()
+            self._look_at_notes()
             self.alive = False
             raise failures.SubmissionTimeout
 
@@ -414,7 +421,13 @@ class StudentProcess(SocketProcess):
 
     def flags(self) -> list[Flag]:
         """The actions of submitted code here that no exercise needs, as far as its process says."""
-        return audit.read(self._outputs[3].seen().encode())
+        return [*audit.read(self._notes.seen().encode()), *([audit.closed()] if self._has_closed_notes else [])]
+
+    def _look_at_notes(self) -> None:
+        """Remembers whether the process has closed its notes: they have ended, and it has not begun to end."""
+        self._notes.drain()
+        if self._notes.has_ended and not self._has_closed_notes and self._sock.fileno() >= 0:
+            self._has_closed_notes = not process_tree.is_ending(self.pid)
 
     def add_prints(self, text: str) -> None:
         """Adds the prints of further processes to those that the student is shown."""
@@ -441,7 +454,10 @@ class StudentProcess(SocketProcess):
         self._team.ask_where(self)
 
     def end(self) -> None:
-        """Ends the process, and those that were started by way of it."""
+        """Ends the process, and those that were started by way of it, and keeps the flags of each."""
+        if self._team.bindings is None:  # not the course's own
+            self._look_at_notes()
+            self._team.flags |= dict.fromkeys(self.flags())
         self.end_others()
         if self.alive:
             self._team.stop(self)

@@ -13,6 +13,10 @@ import pytest
 from make_class_zips import OWN, SOLUTION, STUB, notebook, zipped
 from shared import REPO
 
+from grader.gradebook import Gradebook
+from grader.grading.settings import read_selection
+from grader.sandbox.limits import Limits
+
 OWN_ANSWER = SOLUTION + b"\nMINE = 1\n"
 HALF = SOLUTION.replace(b"def cosine", b"def cosine_of")
 MAIN = b"def main():\n" + b"\n".join(b"    " + line for line in SOLUTION.splitlines()) + b"\n"
@@ -150,7 +154,7 @@ def test_a_regrade_counts_only_when_somebody_agrees(tmp_path: Path) -> None:
     (tmp_path / "class" / "ann").mkdir(parents=True)
     (tmp_path / "class" / "ann" / "vectors.py").write_bytes(SOLUTION)
     options = ("--course", course, "--out", out)
-    grader("grade", tmp_path / "class", *options)
+    grader("grade", tmp_path / "class", *options, "--topic-seconds", "45", "--memory", "1500MiB")
     grader("override", "ann", "cosine", "1", "--why", "for the idea", "--out", out, code=0)
     check.write_text(right)
     shutil.rmtree(tmp_path / "class")
@@ -160,6 +164,8 @@ def test_a_regrade_counts_only_when_somebody_agrees(tmp_path: Path) -> None:
     assert "needs a look" not in grader("status", "--out", out)
     said = grader("regrade", "ann", "--yes", *options, code=0)
     assert "ann: 2/3 before, 2/3 now" in said, said
+    with Gradebook.open_existing(out) as book:
+        assert read_selection(book.selection(2)).limits == Limits(topic_seconds=45, memory_bytes=1500 << 20)
     wanted = "needs a look: ann: override of vectors.cosine: 1 by hand, but the checks now give 2"
     assert wanted in grader("status", "--out", out)
     grader("override", "ann", "cosine", "auto", "--why", "mended", "--out", out, code=0)

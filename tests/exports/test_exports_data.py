@@ -107,6 +107,21 @@ def test_export_writes_beside_the_gradebook_or_to_the_named_file(
     assert capsysbinary.readouterr().out == (tmp_path / "marks.csv").read_bytes()
 
 
+def test_what_is_written_to_standard_output_comes_with_the_same_notes_on_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))
+    (tmp_path / "in.csv").write_text("Student,ID,Vectors (1)\nNobody,99,\n")
+    for kind in ("canvas", "csv"):
+        settings = ExportSettings(grades=tmp_path, course=OWN, into=tmp_path / "in.csv", to=tmp_path / "out.csv")
+        export(kind, settings)
+        notes = capsys.readouterr().err
+        export(kind, msgspec.structs.replace(settings, to=Path("-")))
+        printed = capsys.readouterr()
+        assert printed.out == (tmp_path / "out.csv").read_bytes().decode() and printed.err == notes
+        assert bool(notes) == (kind == "canvas")
+
+
 def test_export_that_cannot_be_made_leaves_the_file_that_was_there(tmp_path: Path) -> None:
     gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))
     (tmp_path / "canvas.csv").write_text("mine")

@@ -45,6 +45,7 @@ TAMPERING = {
         "from gc import get_referrers",
         "import gc as g\ng.get_referents(1)",
         "import gc\ngetattr(gc, ''.join(['get_', 'objects']))()",
+        "import operator\noperator.methodcaller('gc.get_objects')",
     ],
     "frames": [
         "import sys\nsys._getframe(1)",
@@ -55,6 +56,12 @@ TAMPERING = {
         "getattr(object(), 'f_back')",
         "from operator import attrgetter\na = attrgetter('f_globals')",
         "import traceback\ntraceback.walk_stack(None)",
+        "import logging\nlogging.currentframe()",
+        "import logging as l\nl.sys._getframe()",
+        "import sys\nsys._current_exceptions()",
+        "from operator import attrgetter\nattrgetter('__traceback__.tb_frame.f_back')",
+        "import operator as o\no.attrgetter('a', 'sys._getframe')",
+        "import operator\noperator.attrgetter('__trace' + 'back__.tb_frame')",
         "import sys\nsys.settrace(print)",
     ],
     "insides": [
@@ -93,6 +100,12 @@ TAMPERING = {
         "import time\ntime.perf_counter = lambda: 0",
         "import torch\ndel torch.allclose",
         "import torch\nfor torch.allclose in [print]: pass",
+        "import socket\nsocket.socket.sendall = print",
+        "from socket import socket\nsetattr(socket, 'recv', print)",
+        "import socket as s\ns.socket = print",
+        "import msgspec\nmsgspec.msgpack.Decoder = print",
+        "from msgspec import msgpack\nmsgpack.encode = print",
+        "import linecache, traceback\ntraceback.walk_tb = print",
     ],
     "processes": [
         "import os\nos.kill(1, 9)",
@@ -101,6 +114,11 @@ TAMPERING = {
         "open('/proc/self/mem')",
         "p = '/dev/shm/x'",
         "import os\ngetattr(os, 'ki' + 'll')(1, 9)",
+        "import os\nos.dup(5)",
+        "import posix\nposix.dup(5)",
+        "import random\nrandom._os.fork()",
+        "import torch\ntorch.os.kill(1, 9)",
+        "open('/dev/fd/7')",
     ],
 }
 
@@ -111,6 +129,11 @@ def test_tampering_is_noticed_however_it_is_written(kind: str) -> None:
 
 
 HONEST = [
+    "from operator import attrgetter, methodcaller\nattrgetter('config.lr', 'a.b')\nmethodcaller('modules')",
+    "import logging\nlogging.getLogger('a.b').info('x')",
+    "import os, sys\nos.path.join('a', 'b')\nsys.path.append('x')\nos.environ.get('x')",
+    "import socket\nwith socket.socket() as s:\n    s.bind(('127.0.0.1', 0))",
+    "import traceback\ntraceback.print_exc()",
     "import torch\ntorch.backends.cudnn.deterministic = True",
     "import torch\nsetattr(torch.backends.cudnn, 'benchmark', False)",
     "import torch._dynamo\ntorch._dynamo.config.suppress_errors = True",

@@ -197,6 +197,26 @@ def test_files_made_to_stop_a_tokenizer_are_compared(text: str, tmp_path: Path) 
     assert "Similar code" in page(found, tmp_path)
 
 
+LONG_LINES = {
+    "blanks": "match" + " " * 99_000,
+    "blanks in lines of the longest kind": ("match" + " " * 494 + "\n") * 190,
+    "a literal": f"x = '{'a' * 90_000}'",
+    "brackets": "(" * 99_000,
+    "another blank": "case" + "\u00a0" * 40_000,
+}
+
+
+@pytest.mark.parametrize("start", LONG_LINES)
+def test_of_a_long_line_the_start_is_compared_and_a_note_says_so(start: str) -> None:
+    """A tokenizer needs a minute for one line of 99,000 blanks after a word such as ``match``."""
+    text = f"{LONG_LINES[start]}\n{LONG_WAY}"
+    assert max(map(len, comparison._File("ann", text.encode()).code.raw_code.split("\n"))) <= 500
+    found = pairs(work("ann", text), work("bob", LONG_WAY))
+    assert names(found) == {("ann", "bob")}
+    cut = "ann: of lines of vectors.py, the first 500 characters are compared"
+    assert found.notes == (() if "longest" in start else (cut,))
+
+
 def test_without_a_solution_a_note_says_so(own_course: Path) -> None:
     (own_course / "solutions" / "vectors.py").unlink()
     found = find_pairs([work("ann", STUB)], Course.load(own_course, complete=False), 0.6)

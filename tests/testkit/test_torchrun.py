@@ -112,6 +112,14 @@ def test_a_script_ends_as_it_would_from_the_command_line(graded: Warm, name: str
     assert check.verdict == verdict and words in check.message, check.message
 
 
+def test_what_a_script_does_is_flagged_as_in_a_call(graded: Warm) -> None:
+    hidden = '    [__import__("sys")][0].__getattribute__("_get" + "frame")()\n'
+    result = graded.grade(script=HEAD + RIGHT + hidden + GUARD)
+    assert result.exercises[0].checks[0].verdict == "passed"
+    assert [(flag.text, flag.file) for flag in result.flags] == [("looked at the frames of its callers", "script.py")]
+    assert graded.grade(script=HEAD + RIGHT + GUARD).flags == ()
+
+
 def test_a_script_that_hangs_is_ended(graded: Warm) -> None:
     (check,) = graded.grade(hanging=HEAD + HANGS).exercises[1].checks
     assert check.verdict == "timeout" and "hanging.py did not end" in check.message, check.message

@@ -56,6 +56,9 @@ _TORCHRUNS_OWN: Final = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MAS
 """Environment variables that are torchrun's to set, or would lead to other modules."""
 
 
+_script_watch: list[tuple[int, Callable[[], object]]] = []
+
+
 class ScriptOutcome(msgspec.Struct, frozen=True):
     """How a script ended.
 
@@ -187,6 +190,16 @@ def _read(logs: Path, worker: int, name: str) -> str:
 # ---------------------------------------------------------------- in a worker of torchrun
 
 
+def watch_scripts(notes: int, watch: Callable[[], object]) -> None:
+    """Says how scripts that are forked below this process are watched.
+
+    Args:
+        notes: a descriptor that they keep.
+        watch: is called before a script runs.
+    """
+    _script_watch[:] = [(notes, watch)]
+
+
 def run_script() -> None:
     """Runs the script that ``sys.argv[1]`` names as ``python SCRIPT`` does, but for torch's own end.
 
@@ -205,10 +218,12 @@ def run_script() -> None:
     worker = os.getpid()
     script = os.fork()
     if not script:
-        kernel.close_all_but({0, 1, 2})  # the launcher's own
+        kernel.close_all_but({0, 1, 2, *(notes for notes, _ in _script_watch)})  # the launcher's own
         kernel.die_with_parent()
         if os.getppid() != worker:
             os._exit(1)
+        for _, watch in _script_watch:
+            watch()
         _run(sys.argv[0])
     code = os.waitstatus_to_exitcode(os.waitpid(script, 0)[1])
     if code < 0:
