@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
+from grader.border.messages import MAX_MESSAGE, Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
@@ -27,8 +27,8 @@ from grader.testkit.watching import watch, without_spelling
 _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 """Bytes that only requests of `observe` contain; their replies also say how an answer was written."""
 
-_NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)|\d+")
-"""Names, numbers and sizes in the message of an exception, which differ where the mistake is the same."""
+_NAMES: Final = re.compile(r"'[^']*'|\[[^\[\]]*\]|0x\w+|\b\w+\(\)|\d+")
+"""Names, numbers and sizes in the message of an exception, which differ if the mistake is the same; in linear time."""
 
 
 class MisconceptionRecords:
@@ -189,7 +189,7 @@ def _same_last_error(one: Trace, other: Trace) -> bool:
     lines = [error.frames[-1].text if error.frames else "raise" for error in errors]
     if len(errors) < 2 or any(line.startswith(("raise", "assert")) for line in lines):
         return True
-    return len({_NAMES.sub("", error.message) for error in errors}) == 1
+    return len({_NAMES.sub("", error.message[:MAX_MESSAGE]) for error in errors}) == 1
 
 
 def _last_error(trace: Trace) -> Raised | None:
