@@ -188,7 +188,7 @@ class _Run:
             channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
             channel.begin_example(check.may_change)
             if right is None or not right.are_repeated(channel):
-                check.body(**{**self._fixtures, "submission": SubmissionProxy(channel)}, **example)
+                check.body(**check.arguments(self._fixtures, example) | {"submission": SubmissionProxy(channel)})
             channel.check_arguments()
         except (AssertionError, SubmissionRaised) as failure:
             return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
