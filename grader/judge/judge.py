@@ -28,7 +28,7 @@ from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
-from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult
+from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult, total_points
 from grader.student import late_dynamo
 from grader.student.student_process import Host
 
@@ -130,8 +130,8 @@ class Judge:
         read = scan(grading.modules, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
-            score=sum(result.score for result in grading.results),
-            max=sum(result.max for result in grading.results),
+            score=total_points(result.score for result in grading.results),
+            max=total_points(result.max for result in grading.results),
             exercises=tuple(grading.results),
             sandbox=self.host.layers,
             flags=_flags(grading.results, read, grading.flags),
