@@ -31,6 +31,7 @@ from grader.judge.topic_desk import TopicDesk
 from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult, total_points
 from grader.student import late_dynamo
 from grader.student.student_process import Host
+from grader.text import without_addresses
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")
@@ -135,7 +136,7 @@ class Judge:
             exercises=tuple(grading.results),
             sandbox=self.host.layers,
             flags=_flags(grading.results, read, grading.flags),
-            notes=tuple(grading.notes),
+            notes=tuple(map(without_addresses, grading.notes)),
             unread=tuple(one for one in submission.unread if one.topic in names),
         )
 
