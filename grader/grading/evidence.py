@@ -178,17 +178,19 @@ class TopicEvidence:
     def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
         """Grades each misconception as a submission, and looks for its name as for a student's.
 
-        The records of each are kept before the next is graded: so a misconception with the same records as an earlier
+        The records of each are kept before the next is named: so a misconception with the same records as an earlier
         one gets the name of the earlier one, and `verify` reports it.
         """
         found = [one for one in misconceptions_of(self.course, self.topic.name) if one.exercise == exercise.full_name]
         if not found:
             return
+        records = []
         with self.judge.misconceptions_desk(self.topic.name) as desk:
             for misconception in found:
                 desk.replace_functions(((misconception.part, misconception.function),))
-                traces = self.judge.run_checks(exercise.full_name, desk)[1]
-                self.judge.misconceptions.keep(exercise, misconception.name, traces)
-                named = self.judge.misconceptions.recognised(exercise, traces)
-                verdicts = {name: trace.verdict for name, trace in traces.items()}
-                yield GradedMisconception(misconception, verdicts, None if named is None else named.name)
+                records.append((misconception, self.judge.run_checks(exercise.full_name, desk)[1]))
+        for misconception, traces in records:
+            self.judge.misconceptions.keep(exercise, misconception.name, traces)
+            named = self.judge.misconceptions.recognised(exercise, traces)
+            verdicts = {name: trace.verdict for name, trace in traces.items()}
+            yield GradedMisconception(misconception, verdicts, None if named is None else named.name)

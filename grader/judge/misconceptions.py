@@ -69,14 +69,20 @@ class MisconceptionRecords:
         Args:
             traces: by name of check, of every check that was run, in order.
         """
-        failing = [trace for trace in traces.values() if _outcome(trace) != "passed"]
-        if not any(trace.ending or any(one.reply for one in _exchanges(trace)) for trace in failing):
+        if not self.may_name(exercise, traces):
             return None
         with self.topic(exercise.topic):
-            for misconception in misconceptions_of(self._course, exercise.topic):
-                if misconception.exercise == exercise.full_name and self._is(misconception, traces):
-                    return misconception
-        return None
+            return next((one for one in self._of(exercise) if self._is(one, traces)), None)
+
+    def may_name(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
+        """Whether the exercise has misconceptions, and a check failed that saw something of the answer."""
+        failing = [trace for trace in traces.values() if _outcome(trace) != "passed"]
+        is_seen = any(trace.ending or any(one.reply for one in _exchanges(trace)) for trace in failing)
+        return is_seen and bool(self._of(exercise))
+
+    def _of(self, exercise: Exercise) -> list[Misconception]:
+        known = misconceptions_of(self._course, exercise.topic)
+        return [one for one in known if one.exercise == exercise.full_name]
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""

@@ -15,12 +15,7 @@ from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual, to
 
 
 def with_points(
-    exercise: Exercise,
-    checks: Sequence[Check],
-    results: Iterable[CheckResult],
-    misconception: Misconception | None = None,
-    *,
-    as_handed_out: bool = False,
+    exercise: Exercise, checks: Sequence[Check], results: Iterable[CheckResult], *, as_handed_out: bool = False
 ) -> ExerciseResult:
     """The exercise's result. Points that no check could assess leave the total.
 
@@ -61,13 +56,18 @@ def with_points(
         name=exercise.full_name,
         score=total_points((score, bonus)),
         max=most,
-        misconception=None if misconception is None else misconception.name,
-        explanation=None if misconception is None else " ".join(misconception.tell.split()),
         checks=tuple(found),
         not_assessed=total_points((points, -most)),
         bonus=bonus,
         as_handed_out=as_handed_out,
     )
+
+
+def named(result: ExerciseResult, misconception: Misconception | None) -> ExerciseResult:
+    """The same result with the misconception that was recognised, if one was."""
+    if misconception is None:
+        return result
+    return replace(result, misconception=misconception.name, explanation=" ".join(misconception.tell.split()))
 
 
 def manual_of(exercise: Exercise, files: Mapping[str, bytes], template: Path) -> Manual:
