@@ -3,7 +3,8 @@
 Never holds live objects: everything here can be written as JSON and read back equal.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -21,6 +22,9 @@ MOST_FLAGS: Final = 40
 """Flags of one submission that are kept."""
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 """Verdicts that take their check out of the total: they say nothing about the student."""
+
+_POINT_DIGITS: Final = 6
+"""Decimals of points. What an exercise is worth is split so that the parts add up, and every sum is exact again."""
 
 ALL_LAYERS: Final = "all layers"
 """Stands for the layers of the sandbox where none was active."""
@@ -335,6 +339,11 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
             for check in exercise.checks
             if not check.is_bonus or check.verdict == "error"
         }
+
+
+def total_points(points: Iterable[float]) -> float:
+    """The sum of some points, as exact as points are: a multiple of a millionth."""
+    return round(math.fsum(points), _POINT_DIGITS)
 
 
 def to_json(result: SubmissionResult) -> bytes:

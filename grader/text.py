@@ -22,6 +22,7 @@ _CONTROL = re.compile(
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or changing the writing direction
     "\ud800-\udfff\ufffe\uffff]"  # surrogates cannot be encoded, and XML does not allow U+FFFE
 )
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,16}\b")
 _COMMAND = re.compile(r"##(\w*)\[")
 _COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
@@ -45,6 +46,11 @@ def clean(text: str) -> str:
         return text  # nearly all text, and three times as fast
     text = printable(text.replace("\r\n", "\n").expandtabs(4))
     return _COMMAND_LINE.sub(r"\1: ", _COMMAND.sub(r"## \1[", text))
+
+
+def without_addresses(text: str) -> str:
+    """The text without addresses of objects, which differ from run to run: ``<Net object>``."""
+    return _ADDRESS.sub("", text)
 
 
 def printable(text: str) -> str:

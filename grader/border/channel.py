@@ -30,6 +30,8 @@ CHECK_BUDGET: Final = 4
 MAX_RECEIVED_BYTES: Final = CHECK_BUDGET * MAX_PAYLOAD
 MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
+MAX_RECORD_BYTES: Final = 8 << 20
+"""Bytes of all replies that the record of a check keeps: those of a topic's checks are in memory at the same time."""
 _FORGET: Final = wire.pack(FORGET)
 
 _SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -68,7 +70,7 @@ class Channel:
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self.simulates = False
-        self._received = 0
+        self._received = self._kept = 0
         self._budget = Budget(CHECK_BUDGET)
         self._began = self._asked_at = time.monotonic()
         self.answered, self.longest = 0, 0.0
@@ -125,7 +127,9 @@ class Channel:
         passed = () if outside else self.arguments.pass_on(request, shown)
         self._asked_at = time.monotonic()
         reply = self.transport.call_outside(payload) if outside else self.transport.call(payload)
-        kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
+        is_kept = len(reply) <= MAX_KEPT_BYTES and self._kept + len(reply) <= MAX_RECORD_BYTES
+        self._kept += len(reply) if is_kept else 0
+        kept = reply if is_kept else Digest(hashlib.sha256(reply).digest())
         self.record.append(Exchange(payload, kept, outside))
         if shown is not None:
             self.answered += 1

@@ -20,6 +20,10 @@ MEMORY_SHORT: Final = "the machine's memory was short, and the system ended the 
 
 MAX_SOURCE_LINES: Final = 16
 """Lines of a traceback that are kept."""
+BUILT_IN_EXCEPTIONS: Final = {
+    name: value for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
+}
+"""Python's own exceptions, by name."""
 _LINE_NUMBERS: Final = range(1, 10_000_000)
 _ASKED: Final = re.compile(r"tried to allocate (\d{1,18}) bytes")
 
@@ -131,8 +135,7 @@ def exception_of(raised: Raised, *, simulates: bool = False) -> BaseException:
 def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> SubmissionRaised:
     """The exception of submitted code itself, whatever it is; of the class that fits it unless one is given."""
     message = raised.message[:MAX_MESSAGE]
-    base = getattr(builtins, raised.kind, None) if raised.is_built_in else None
-    if kind is None and isinstance(base, type) and issubclass(base, Exception):
+    if kind is None and raised.is_built_in and raised.kind in BUILT_IN_EXCEPTIONS:
         kind = _kind_of(raised.kind)
     error = (kind or SubmissionRaised)(message)
     error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
@@ -159,7 +162,7 @@ def one_line(text: str, limit: int = 100) -> str:
 def _kind_of(name: str) -> type[SubmissionRaised]:
     """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
     with contextlib.suppress(TypeError):  # its memory layout does not mix, or it needs more than a message
-        kind = type(f"Submission{name}", (SubmissionRaised, getattr(builtins, name)), {})
+        kind = type(f"Submission{name}", (SubmissionRaised, BUILT_IN_EXCEPTIONS[name]), {})
         kind("x")
         return kind
     return SubmissionRaised

@@ -117,6 +117,9 @@ class SubmissionProxy:
             raise AttributeError(name)
         return RemoteFunction(self._channel, name)
 
+    def __repr__(self) -> str:
+        return "submission"
+
     def there(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Runs a recipe or a probe in the student process.
 

@@ -153,9 +153,14 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     summaries = verify_course(
         course, report, progress=progress, devices=devices, only=names, seed=seed, is_quick=is_quick
     )
-    defects = counted(len(found), "defect")
+    missing = [text for one in summaries for text in one.not_assessed]
+    defects = counted(len(found), "defect") if found else "no defect"
+    outcome = defects + (f", but {counted(len(missing), 'check')} not assessed here" if missing else "")
+    if missing:
+        typer.echo("not assessed here, so nothing is known of:")
+        print_lines([f"  {text}" for text in missing])
     if is_quick:
-        typer.echo(f"{', '.join(names)}: {defects if found else 'sound'}")
+        typer.echo(f"{', '.join(names)}: {outcome if found or missing else 'sound'}")
         return 1 if found else 0
     rows = [("exercise", "checks", "misconceptions", "seconds", "thin checks")]
     for one in summaries:
@@ -165,7 +170,7 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     notes = [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]
     if notes:
         typer.echo("thin checks pass although all values that come back are changed; others of the exercise notice:")
-    print_lines([*notes, defects if found else "the course is sound"])
+    print_lines([*notes, outcome if found or missing else "the course is sound"])
     typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
     return 1 if found else 0
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.errors import CourseError, did_you_mean
+from grader.results import total_points
 from grader.text import printable
 
 Credit = Literal["all", "per-check"]
@@ -393,7 +394,7 @@ def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]
 
 def _sum_of_items(exercise: Exercise) -> float:
     """The points of an exercise that a person marks; tenths make up a whole."""
-    return round(math.fsum(item.points for item in exercise.rubric), 9)
+    return total_points(item.points for item in exercise.rubric)
 
 
 def _why_no_file(file: str) -> str:

@@ -19,7 +19,7 @@ from grader.gradebook import records
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Student, name_key
 from grader.intake.submission import Arrival
-from grader.results import SubmissionResult, from_json
+from grader.results import SubmissionResult, from_json, total_points
 from grader.text import one_line
 
 T = TypeVar("T")
@@ -244,8 +244,8 @@ class Queries:
         whole = replace(
             newest,
             exercises=in_order,
-            score=sum(one.score for one in in_order),
-            max=sum(one.max for one in in_order),
+            score=total_points(one.score for one in in_order),
+            max=total_points(one.max for one in in_order),
             flags=_each_once(part.flags for part in parts),
             unread=_each_once(part.unread for part in parts),
             notes=_each_once(part.notes for part in parts),

@@ -15,7 +15,7 @@ import msgspec
 from grader.course.due import LatePolicy, moment
 from grader.errors import UserError, did_you_mean
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
-from grader.results import ExerciseResult, SubmissionResult, Unread
+from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
 from grader.text import counted
 
 T = TypeVar("T")
@@ -282,19 +282,19 @@ class Row(msgspec.Struct, frozen=True):
         """Points with those that a person gave, before lateness."""
         given = {name: points for name, (points, _) in self.given.items()}
         automatic = {exercise.name: exercise.score for exercise in self.result.exercises}
-        return sum((automatic | given).values()) if given else self.result.score
+        return total_points((automatic | given).values()) if given else self.result.score
 
     @property
     def max(self) -> float:
         """Points that could be earned: those of exercises that were assessed, by the grader or by a person."""
         worth = {name: most for name, (_, most) in self.given.items()}
         automatic = {exercise.name: exercise.max for exercise in self.result.exercises}
-        return sum((automatic | worth).values()) if worth else self.result.max
+        return total_points((automatic | worth).values()) if worth else self.result.max
 
     @property
     def final(self) -> float:
         """Points with overrides, less the penalty for lateness."""
-        return self.score * (1.0 - self.late.penalty) if self.late else self.score
+        return total_points([self.score * (1.0 - self.late.penalty)]) if self.late else self.score
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course import Course, Exercise, Misconception, Topic, misconceptions_of
+from grader.course import Course, Exercise, Misconception, Topic, checks_of, misconceptions_of
 from grader.course.stubs import programs
 from grader.errors import CourseError
 from grader.grading.changed_replies import ChangedRuns, try_changes
@@ -17,6 +17,7 @@ from grader.judge.judge import Judge
 from grader.judge.topic_desk import TopicDesk
 from grader.pictures import Picture
 from grader.results import CheckResult
+from grader.text import one_line
 
 
 class GradedFile(msgspec.Struct, frozen=True):
@@ -61,6 +62,7 @@ class ExerciseSummary(msgspec.Struct, frozen=True):
         exercise: its full name.
         seconds: that the checks took on the solution.
         thin: the checks that pass some change of all replies, each with the names of these changes.
+        not_assessed: the checks that nothing is known of, because they were not run here: place, name and why of each.
     """
 
     exercise: str
@@ -68,6 +70,7 @@ class ExerciseSummary(msgspec.Struct, frozen=True):
     misconceptions: int
     seconds: float
     thin: tuple[tuple[str, tuple[str, ...]], ...]
+    not_assessed: tuple[str, ...]
 
 
 SecondResults = Mapping[tuple[str, str], CheckResult]
@@ -119,14 +122,31 @@ class TopicEvidence:
             wrong = [one.misconception.exercise for one in self.graded_misconceptions]
         except CourseError:  # a defect that was reported
             wrong = []
-        solution = self.graded_solution
+        solution, missing = self.graded_solution, self._not_assessed()
         found = []
         for name in (one.full_name for one in self.topic.exercises):
             checks = [result.name for exercise, result in solution.results if exercise.full_name == name]
             runs = {check: solution.changed_runs.get((name, check)) or {} for check in checks}
             passed = {check: tuple(sorted(change for change in run if run[change])) for check, run in runs.items()}
             thin = tuple((check, changes) for check, changes in passed.items() if changes)
-            found.append(ExerciseSummary(name, len(checks), wrong.count(name), solution.seconds.get(name, 0.0), thin))
+            seconds, left_out = solution.seconds.get(name, 0.0), tuple(missing.get(name, ()))
+            found.append(ExerciseSummary(name, len(checks), wrong.count(name), seconds, thin, left_out))
+        return found
+
+    def _not_assessed(self) -> dict[str, list[str]]:
+        """By exercise, the checks that the solution was not graded with: skipped, or not even collected by pytest."""
+        if self.graded_solution.not_imported:
+            return {}
+        reasons: dict[tuple[str, str], str] = {}
+        for exercise, result in self.graded_solution.results:
+            key = exercise.full_name, result.name.partition("[")[0]
+            reasons[key] = reasons.get(key) or (result.message if result.verdict == "skipped" else "")
+        found: dict[str, list[str]] = {}
+        for check in checks_of(self.course, self.topic.name):
+            key = check.exercise, check.function.removeprefix("test_")
+            if reason := reasons.get(key, "pytest does not collect it"):
+                place = f"{self.check_file}:{check.line}: `{check.function}`"
+                found.setdefault(check.exercise, []).append(f"{place}: {one_line(reason)}")
         return found
 
     def _grade(self, file: Path) -> GradedFile:
@@ -158,17 +178,19 @@ class TopicEvidence:
     def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
         """Grades each misconception as a submission, and looks for its name as for a student's.
 
-        The records of each are kept before the next is graded: so a misconception with the same records as an earlier
+        The records of each are kept before the next is named: so a misconception with the same records as an earlier
         one gets the name of the earlier one, and `verify` reports it.
         """
         found = [one for one in misconceptions_of(self.course, self.topic.name) if one.exercise == exercise.full_name]
         if not found:
             return
+        records = []
         with self.judge.misconceptions_desk(self.topic.name) as desk:
             for misconception in found:
                 desk.replace_functions(((misconception.part, misconception.function),))
-                traces = self.judge.run_checks(exercise.full_name, desk)[1]
-                self.judge.misconceptions.keep(exercise, misconception.name, traces)
-                named = self.judge.misconceptions.recognised(exercise, traces)
-                verdicts = {name: trace.verdict for name, trace in traces.items()}
-                yield GradedMisconception(misconception, verdicts, None if named is None else named.name)
+                records.append((misconception, self.judge.run_checks(exercise.full_name, desk)[1]))
+        for misconception, traces in records:
+            self.judge.misconceptions.keep(exercise, misconception.name, traces)
+            named = self.judge.misconceptions.recognised(exercise, traces)
+            verdicts = {name: trace.verdict for name, trace in traces.items()}
+            yield GradedMisconception(misconception, verdicts, None if named is None else named.name)

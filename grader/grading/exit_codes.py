@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from grader.results import ALL_LAYERS, SubmissionResult
+from grader.results import ALL_LAYERS, SubmissionResult, total_points
 from grader.sandbox.sandbox import full_set
 
 PASSED, FAILED, INTERRUPTED, FAULT, USAGE = range(5)
@@ -46,7 +46,7 @@ class Tally:
         if self._fail_under is None:
             fails = bool(missing) or not result.verdicts <= {"passed", "skipped"}
         else:
-            most = result.max + sum(exercise.not_assessed for exercise in missing)
+            most = total_points([result.max, *(exercise.not_assessed for exercise in missing)])
             # A submission of which nothing was assessed fails too: its percentage is not known.
             fails = result.max <= 0 or 100 * result.score < self._fail_under * most - 1e-9
         if fails:

@@ -23,7 +23,7 @@ from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.machine import idle_cores, workers_in_memory
 from grader.reports.entries import exercise_for_students, for_students
-from grader.results import MOST_FLAGS, ExerciseResult
+from grader.results import MOST_FLAGS, ExerciseResult, total_points
 
 _Item = TypeVar("_Item")
 _START: Final = 14
@@ -70,9 +70,8 @@ def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:
     exercises = sorted((one for result in results for one in result.exercises), key=lambda one: order.index(one.name))
     result = replace(
         results[0],
-        # Added up in this order, because the sum of fractions depends on it.
-        score=sum(one.score for one in exercises),
-        max=sum(one.max for one in exercises),
+        score=total_points(one.score for one in exercises),
+        max=total_points(one.max for one in exercises),
         exercises=tuple(exercises),
         sandbox=next((one.sandbox for one in results if one.sandbox), ()),  # empty if nothing of that part was run
         flags=_each_once(one.flags for one in results)[:MOST_FLAGS],

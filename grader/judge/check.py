@@ -15,6 +15,7 @@ from grader.border.channel import Channel
 from grader.border.messages import Exchange
 from grader.border.proxies import Call
 from grader.judge import examples as generated
+from grader.judge.copies import own_copies
 from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult, Frame, SpentTime
@@ -88,15 +89,31 @@ class Check:
         self.body = limit.timed(body) if limit else body
         self.on_reference: Literal["passes", "fails", "overruns", "unclear"] | None = None
         self.right_runs: defaultdict[int, RightRuns] = defaultdict(RightRuns)
+        self._parameters = frozenset(getattr(getattr(item, "callspec", None), "params", ()))
         self._examples: list[Example] | None = [{}]
         self._is_drawn = not generated.is_property(function)
 
     def examples(self) -> list[Example] | None:
-        """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs."""
+        """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs.
+
+        Examples that cannot be copied are drawn for each run anew, because nobody may get what another has changed.
+        """
+        examples = self._examples
         if not self._is_drawn:
-            self._examples = generated.draw(self.item.obj, self.seed, self.name)
-            self._is_drawn = True
-        return self._examples
+            examples = generated.draw(self.item.obj, self.seed, self.name)
+            self._is_drawn = examples is None or all(own_copies(example) is not None for example in examples)
+            self._examples = examples if self._is_drawn else None
+        return examples
+
+    def arguments(self, fixtures: dict[str, Any], example: Example) -> dict[str, Any]:
+        """The values for one run of its body: copies of those that other runs get, too.
+
+        Args:
+            fixtures: the values of its fixtures, which pytest makes for each run, and of its parameters.
+        """
+        parameters = {name: value for name, value in fixtures.items() if name in self._parameters}
+        shared = {name: value for name, value in (parameters | example).items() if not generated.draws_more(value)}
+        return fixtures | example | (own_copies(shared) or {})
 
     def with_first_example(self) -> Check:
         """The same check with its first example alone, unless all are drawn: that takes less than half of the time."""

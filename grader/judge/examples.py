@@ -86,9 +86,12 @@ def draw(test: Any, seed: int, name: str, at_most: int | None = None) -> list[di
     examples: list[dict[str, Any]] = []
     phases = [Phase.explicit, Phase.generate]
     _run(test, seed, name, examples.append, phases=phases, **({"max_examples": at_most} if at_most else {}))
-    if any(isinstance(value, DataObject) for example in examples for value in example.values()):
-        return None
-    return examples
+    return None if any(draws_more(value) for example in examples for value in example.values()) else examples
+
+
+def draws_more(value: object) -> bool:
+    """Whether a drawn value is the one that draws others while the check runs (``st.data()``)."""
+    return isinstance(value, DataObject)
 
 
 def search(test: Any, seed: int, name: str, attempt: Attempt, *, shrinks: bool) -> None:

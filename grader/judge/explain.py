@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import on_exception, repaired, with_message
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, CheckResult, Frame, SpentTime
-from grader.text import counted, printable
+from grader.text import counted, printable, without_addresses
 
 _LINE_OF: Final = re.compile(r"\bline (\d{1,7}) of (\w+\.py)\b")
 _NEWER_SYNTAX: Final = (
@@ -43,9 +43,11 @@ def with_cause(check: CheckResult, cause: Cause) -> CheckResult:
 
 
 def _printable(cause: Cause) -> Cause:
-    """The same cause with texts that can be printed, and names and lines of source that are one line each."""
+    """The same cause with texts that can be printed and are the same in every run, and lines that are one line each."""
     texts = ("advice", "sentence", "call", "returned", "expected", "reason", "exception_message", "prints", "note")
-    changed: dict[str, Any] = {field: printable(text) for field in texts if (text := getattr(cause, field))}
+    changed: dict[str, Any] = {
+        field: without_addresses(printable(text)) for field in texts if (text := getattr(cause, field))
+    }
     return replace(
         cause,
         exception_type=_one_line(cause.exception_type),

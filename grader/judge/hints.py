@@ -4,7 +4,6 @@ Runs nothing, and decides nothing but the first sentence.
 """
 
 import ast
-import builtins
 import functools
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -12,9 +11,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from grader.border.failures import BUILT_IN_EXCEPTIONS
 from grader.judge import explain
 from grader.judge.known_errors import close_names, did_you_mean, unknown_name
 from grader.judge.loading import LeftOut
+from grader.judge.public_names import BUILTINS
 from grader.judge.scan import MOST_BYTES, parsed
 from grader.results import Cause, CheckResult, ExerciseResult
 
@@ -206,7 +207,7 @@ class Hints:
                             f"{place(end.lineno)} gives the name `{name}` a new value, which the next round forgets: "
                             f"what it stood for has not changed. Change it in place, as in `{name} -= ...`"
                         )
-                case ast.Return(ast.Call(ast.Name(kind))) if _is_exception(kind):
+                case ast.Return(ast.Call(ast.Name(kind))) if kind in BUILT_IN_EXCEPTIONS:
                     yield f"{at} returns a {kind}: write `raise` for `return`"
                 case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if one in _LABELS and other in _LOGITS:
                     if _text(func).rpartition(".")[2] == "cross_entropy":
@@ -229,7 +230,7 @@ class Hints:
             match node:
                 case ast.Attribute(ast.Name(name)) if name in modules:
                     used.add(name)
-                case ast.Call(ast.Name(name)) if hasattr(builtins, name):
+                case ast.Call(ast.Name(name)) if name in BUILTINS:
                     used.add(name)
         for name, line in _stored(own):
             if name in used:
@@ -332,8 +333,3 @@ def _text(node: ast.expr) -> str:
         return ast.unparse(node)
     except ValueError:  # some texts inside of f-strings
         return ""
-
-
-def _is_exception(name: str) -> bool:
-    found = getattr(builtins, name, None)
-    return isinstance(found, type) and issubclass(found, Exception)

@@ -22,15 +22,16 @@ from grader.judge.check import Check, Trace
 from grader.judge.hints import Hints
 from grader.judge.marks import NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
-from grader.judge.points import manual_of, with_points
+from grader.judge.points import manual_of, named, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
-from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult
+from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult, total_points
 from grader.student import late_dynamo
 from grader.student.student_process import Host
+from grader.text import without_addresses
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")
@@ -130,12 +131,12 @@ class Judge:
         read = scan(grading.modules, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
-            score=sum(result.score for result in grading.results),
-            max=sum(result.max for result in grading.results),
-            exercises=tuple(grading.results),
+            score=total_points(result.score for result in grading.results),
+            max=total_points(result.max for result in grading.results),
+            exercises=grading.results,
             sandbox=self.host.layers,
             flags=_flags(grading.results, read, grading.flags),
-            notes=tuple(grading.notes),
+            notes=tuple(map(without_addresses, grading.notes)),
             unread=tuple(one for one in submission.unread if one.topic in names),
         )
 
@@ -218,6 +219,10 @@ class Judge:
             exercise, checks, [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
         )
 
+    def may_be_named(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
+        """Whether a misconception of the exercise may have the same record; no process is asked for that."""
+        return self.names_misconceptions and self.misconceptions.may_name(exercise, traces)
+
     def desk(
         self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> contextlib.AbstractContextManager[TopicDesk]:
@@ -264,9 +269,14 @@ class _Grading:
         self._met = set(submission.granted)
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
-        self.results: list[ExerciseResult] = []
+        self._results: dict[str, ExerciseResult] = {}
         self.flags: dict[Flag, None] = {}
         self.notes: list[str] = []
+
+    @property
+    def results(self) -> tuple[ExerciseResult, ...]:
+        """The results up to now, in the course's order."""
+        return tuple(self._results.values())
 
     def grade_topic(self, topic: Topic) -> None:
         """Grades the exercises of a topic; those that a person marks come last."""
@@ -288,7 +298,7 @@ class _Grading:
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
 
     def _add(self, result: ExerciseResult) -> None:
-        self.results.append(result)
+        self._results[result.name] = result
         if result.meets_needs:
             self._met.add(result.name)
         self._known(result)
@@ -298,10 +308,15 @@ class _Grading:
             self._add(self._judge.not_passed(exercise, cause))
 
     def _grade_module(self, topic: Topic) -> None:
-        """Grades the exercises of a topic whose file is there, in processes of its own."""
+        """Grades the exercises of a topic whose file is there, in processes of its own.
+
+        Misconceptions are looked for when those have ended, because solutions then lie in the same work folder. Only
+        the results that may get a name are reported that late.
+        """
         judge, file = self._judge, f"{topic.name}.py"
-        source, before = self.modules[file], len(self.results)
-        with judge.desk(topic.name, self.modules) as desk, judge.misconceptions.topic(topic.name):
+        source = self.modules[file]
+        to_name: dict[str, Mapping[str, Trace]] = {}
+        with judge.desk(topic.name, self.modules) as desk:
             left_out = desk.left_out
             names = [one.name for one in judge.course.topic(topic.name).exercises]
             modules = [one.name for one in judge.course.modules]
@@ -314,25 +329,32 @@ class _Grading:
                 for exercise in topic.exercises:
                     if unmet := [need for need in exercise.needs if need not in self._met]:
                         self._not_passed([exercise], causes.blocked(unmet))
+                        continue
+                    is_untouched = exercise.name in untouched
+                    result, traces = self._grade_exercise(exercise, desk, is_untouched=is_untouched)
+                    if not is_untouched and judge.may_be_named(exercise, traces):  # what was handed out is not theirs
+                        to_name[exercise.full_name] = traces
+                        self._results[result.name] = result
                     else:
-                        result = self._grade_exercise(exercise, desk, is_untouched=exercise.name in untouched)
                         self._add(hints.explain(result))
                 # Last, so that no exercise pays for the time of a picture.
-                self.results[before:] = [self._with_pictures(one, desk) for one in self.results[before:]]
+                for result in [self._results[one.full_name] for one in topic.exercises]:
+                    self._results[result.name] = self._with_pictures(result, desk)
+        with judge.misconceptions.topic(topic.name):
+            for exercise in (one for one in topic.exercises if one.full_name in to_name):
+                name = judge.misconceptions.recognised(exercise, to_name[exercise.full_name])
+                self._add(hints.explain(named(self._results[exercise.full_name], name)))
         self.flags |= desk.flags
         self.notes += left_out.notes() if left_out else ()
 
-    def _grade_exercise(self, exercise: Exercise, desk: TopicDesk, *, is_untouched: bool) -> ExerciseResult:
+    def _grade_exercise(
+        self, exercise: Exercise, desk: TopicDesk, *, is_untouched: bool
+    ) -> tuple[ExerciseResult, dict[str, Trace]]:
         judge = self._judge
         ran, traces = judge.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
         found = [self._cells.in_result(check) for check in ran]
-        misconception = None
-        is_wrong = any(check.verdict in ("failed", "timeout", "crashed") for check in found)
-        if judge.names_misconceptions and is_wrong and not is_untouched:  # a bug that was handed out is not theirs
-            with desk.time.paused():
-                misconception = judge.misconceptions.recognised(exercise, traces)
         checks = judge.checks.of(exercise.full_name)
-        return with_points(exercise, checks, found, misconception, as_handed_out=is_untouched)
+        return with_points(exercise, checks, found, as_handed_out=is_untouched), traces
 
     def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
         is_wanted = result.name in self._judge.pictured and (not self._only or result.name in self._only)

@@ -1,19 +1,16 @@
 """The meaning of exceptions that students meet often, with their own names and shapes, and repairs for other mistakes.
 
-Looks at texts, and for similar names at the modules that this process has imported anyway. Decides nothing.
+Looks at texts and at tables only: what it reads comes from submitted code. Decides nothing.
 """
 
-import builtins
 import difflib
 import functools
-import inspect
-import math
 import re
-import sys
 from collections.abc import Iterable
 from importlib import resources
 from typing import Final
 
+from grader.judge.public_names import BUILTINS, is_in, members, parameters
 from grader.results import Cause
 from grader.text import counted, with_article
 
@@ -32,7 +29,7 @@ def with_message(cause: Cause) -> str:
 def on_exception(cause: Cause) -> str:
     """The meaning of an exception, if it is a known one; else empty."""
     line = cause.frames[-1].text[:_MOST_SEARCHED] if cause.frames else ""
-    said = cause.exception_message
+    said = cause.exception_message[:_MOST_SEARCHED]
     raised = f"{cause.exception_type}: {said}"[:_MOST_SEARCHED]
     for pattern, on_line, sentence in known_errors():
         if (found := re.search(pattern, raised)) and re.search(on_line, line):
@@ -79,21 +76,21 @@ class _Part:
             case ["next"]:
                 return str(int(self._text) + 1)
             case ["math"]:
-                return f": `math.{self._text}` takes numbers" if hasattr(math, self._text) else ""
+                return f": `math.{self._text}` takes numbers" if is_in("math", self._text) else ""
             case ["unknown"]:
                 return unknown_name(self._text)
             case ["member", owner]:  # a student's own class has none here
-                members = _members(self._found[int(owner)])
-                near = close_names(self._text, members) or (_full_names(self._text) if members else [])
+                names = members(self._found[int(owner)])
+                near = close_names(self._text, names) or (_full_names(self._text) if names else [])
                 return did_you_mean(near)
             case ["argument", function]:
-                return did_you_mean(close_names(self._text, _parameters(self._found[int(function)])))
+                return did_you_mean(close_names(self._text, parameters(self._found[int(function)])))
         return counted(int(self._text), form)
 
 
 def repaired(reason: str) -> str:
     """The reason why an answer does not fit, and how it is made to fit, if that is known."""
-    repairs = [repair for pattern, repair in _REPAIRS if re.search(pattern, reason)]
+    repairs = [repair for pattern, repair in _REPAIRS if re.search(pattern, reason[:_MOST_SEARCHED])]
     return ": ".join([reason, *repairs[:1]])
 
 
@@ -108,7 +105,7 @@ def close_names(name: str, known: Iterable[str]) -> list[str]:
 @functools.lru_cache(maxsize=256)
 def _closest(name: str, known: frozenset[str]) -> list[str]:
     """Compares only with names of similar letters and length, because each comparison takes the judge some time."""
-    if same := [one for one in known if one.lower() == name.lower()]:
+    if same := sorted(one for one in known if one.lower() == name.lower()):
         return same[:2]
     letters = set(name)
     likely = sorted(known, key=lambda one: (len(letters.symmetric_difference(one)) + abs(len(one) - len(name)), one))
@@ -125,7 +122,7 @@ def unknown_name(name: str, known: Iterable[str] = ()) -> str:
     """The sentence about a name that is not defined, beside Python's own names and others that are known."""
     if line := _IMPORTS.get(name):
         return f"`{name}` is not defined: write `{line}` at the top of the file"
-    near = _full_names(name) or close_names(name, {*known, *dir(builtins)})
+    near = _full_names(name) or close_names(name, {*known, *BUILTINS})
     return f"`{name}` is not defined{did_you_mean(near)}"
 
 
@@ -134,29 +131,7 @@ def _full_names(name: str) -> list[str]:
     if name in _IMPORTS:
         return []
     homes = (("torch", "torch"), ("nn", "torch.nn"), ("F", "torch.nn.functional"), ("math", "math"))
-    found = ((short, getattr(sys.modules.get(home), name, None)) for short, home in homes)
-    return next(([f"{short}.{name}"] for short, one in found if one is not None and not inspect.ismodule(one)), [])
-
-
-def _members(owner: str) -> list[str]:
-    """The public names of a module, or of a class of torch or of Python; none if it is not known."""
-    found = _found(owner)
-    return [] if found is None else [name for name in dir(found) if not name.startswith("_")]
-
-
-def _found(owner: str) -> object:
-    """A module that this process has imported, a class or a function of torch or of Python; None if there is none."""
-    homes = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.utils.data", "torch.Tensor", "builtins")
-    values = (getattr(sys.modules.get(home), owner, None) for home in homes)
-    return sys.modules.get(owner) or next((value for value in values if callable(value)), None)
-
-
-def _parameters(function: str) -> list[str]:
-    """The names of a function's or a class's parameters; none if they are not known."""
-    try:
-        return list(inspect.signature(_found(function)).parameters)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return []
+    return next(([f"{short}.{name}"] for short, home in homes if is_in(home, name)), [])
 
 
 # ---------------------------------------------------------------- tables

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
+from grader.border.messages import MAX_MESSAGE, Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
@@ -27,8 +27,8 @@ from grader.testkit.watching import watch, without_spelling
 _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 """Bytes that only requests of `observe` contain; their replies also say how an answer was written."""
 
-_NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)|\d+")
-"""Names, numbers and sizes in the message of an exception, which differ where the mistake is the same."""
+_NAMES: Final = re.compile(r"'[^']*'|\[[^\[\]]*\]|0x\w+|\b\w+\(\)|\d+")
+"""Names, numbers and sizes in the message of an exception, which differ if the mistake is the same; in linear time."""
 
 
 class MisconceptionRecords:
@@ -69,14 +69,20 @@ class MisconceptionRecords:
         Args:
             traces: by name of check, of every check that was run, in order.
         """
-        failing = [trace for trace in traces.values() if _outcome(trace) != "passed"]
-        if not any(trace.ending or any(one.reply for one in _exchanges(trace)) for trace in failing):
+        if not self.may_name(exercise, traces):
             return None
         with self.topic(exercise.topic):
-            for misconception in misconceptions_of(self._course, exercise.topic):
-                if misconception.exercise == exercise.full_name and self._is(misconception, traces):
-                    return misconception
-        return None
+            return next((one for one in self._of(exercise) if self._is(one, traces)), None)
+
+    def may_name(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
+        """Whether the exercise has misconceptions, and a check failed that saw something of the answer."""
+        failing = [trace for trace in traces.values() if _outcome(trace) != "passed"]
+        is_seen = any(trace.ending or any(one.reply for one in _exchanges(trace)) for trace in failing)
+        return is_seen and bool(self._of(exercise))
+
+    def _of(self, exercise: Exercise) -> list[Misconception]:
+        known = misconceptions_of(self._course, exercise.topic)
+        return [one for one in known if one.exercise == exercise.full_name]
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
@@ -189,7 +195,7 @@ def _same_last_error(one: Trace, other: Trace) -> bool:
     lines = [error.frames[-1].text if error.frames else "raise" for error in errors]
     if len(errors) < 2 or any(line.startswith(("raise", "assert")) for line in lines):
         return True
-    return len({_NAMES.sub("", error.message) for error in errors}) == 1
+    return len({_NAMES.sub("", error.message[:MAX_MESSAGE]) for error in errors}) == 1
 
 
 def _last_error(trace: Trace) -> Raised | None:

@@ -1,7 +1,7 @@
 """The points of an exercise, from the results of its checks or, later, from a person."""
 
 import contextlib
-import math
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,16 +11,11 @@ from msgspec.structs import replace
 from grader.course import Exercise, Misconception
 from grader.course.manifest import ALWAYS
 from grader.judge.check import Check
-from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual
+from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual, total_points
 
 
 def with_points(
-    exercise: Exercise,
-    checks: Sequence[Check],
-    results: Iterable[CheckResult],
-    misconception: Misconception | None = None,
-    *,
-    as_handed_out: bool = False,
+    exercise: Exercise, checks: Sequence[Check], results: Iterable[CheckResult], *, as_handed_out: bool = False
 ) -> ExerciseResult:
     """The exercise's result. Points that no check could assess leave the total.
 
@@ -35,34 +30,44 @@ def with_points(
     cases = Counter(functions)  # a check with parameters is worth as much as one without
     weights = [check.weight / cases[function] for check, function in zip(checks, functions, strict=True)]
     is_shared = exercise.credit == "per-check"
-    total = math.fsum(weights) or 1.0
+    bonuses = {
+        function: iter(_split(check.bonus, [1.0] * cases[function]))
+        for check, function in zip(checks, functions, strict=True)
+    }
     found = []
-    for check, function, weight, result in zip(checks, functions, weights, results, strict=True):
+    for check, function, worth, result in zip(
+        checks, functions, _split(exercise.points, weights), results, strict=True
+    ):
         hidden = (exercise.hidden_until or ALWAYS) if check.is_secret else ""
         result = replace(result, is_bonus=bool(check.bonus), hidden_until=hidden)
         if check.bonus or is_shared:  # else it has no points of its own, and none are written into the results
-            worth = check.bonus / cases[function] if check.bonus else exercise.points * weight / total
-            result = replace(result, max=worth, score=worth if result.verdict == "passed" else 0.0)
+            most = next(bonuses[function]) if check.bonus else worth
+            result = replace(result, max=most, score=most if result.verdict == "passed" else 0.0)
         found.append(result)
     assessed = [one for one in found if not one.is_bonus and one.verdict not in NOT_ASSESSED]
     points = float(exercise.points)
-    most = (_sum(one.max for one in assessed) if is_shared else points) if assessed else 0.0
+    most = (total_points(one.max for one in assessed) if is_shared else points) if assessed else 0.0
     is_right = bool(assessed) and all(one.verdict == "passed" for one in assessed)
-    score = most if is_right else _sum(one.score for one in assessed)
+    score = most if is_right else total_points(one.score for one in assessed)
     if not is_shared and not is_right:
         found = [replace(one, score=0.0) if one.is_bonus else one for one in found]
-    bonus = _sum(one.score for one in found if one.is_bonus)
+    bonus = total_points(one.score for one in found if one.is_bonus)
     return ExerciseResult(
         name=exercise.full_name,
-        score=_sum((score, bonus)),
+        score=total_points((score, bonus)),
         max=most,
-        misconception=None if misconception is None else misconception.name,
-        explanation=None if misconception is None else " ".join(misconception.tell.split()),
         checks=tuple(found),
-        not_assessed=_sum((points, -most)),
+        not_assessed=total_points((points, -most)),
         bonus=bonus,
         as_handed_out=as_handed_out,
     )
+
+
+def named(result: ExerciseResult, misconception: Misconception | None) -> ExerciseResult:
+    """The same result with the misconception that was recognised, if one was."""
+    if misconception is None:
+        return result
+    return replace(result, misconception=misconception.name, explanation=" ".join(misconception.tell.split()))
 
 
 def manual_of(exercise: Exercise, files: Mapping[str, bytes], template: Path) -> Manual:
@@ -81,6 +86,8 @@ def manual_of(exercise: Exercise, files: Mapping[str, bytes], template: Path) ->
     return Manual(exercise.points, file)
 
 
-def _sum(numbers: Iterable[float]) -> float:
-    """A sum in which thirds make up a whole."""
-    return round(math.fsum(numbers), 9)
+def _split(points: float, weights: Sequence[float]) -> list[float]:
+    """Points in parts by their weights. The parts are rounded and make up the whole: 1.666667, 1.666666, 1.666667."""
+    whole = sum(weights) or 1.0
+    ends = [total_points([points * end / whole]) for end in itertools.accumulate(weights)]
+    return [total_points((end, -begin)) for begin, end in itertools.pairwise([0.0, *ends])]

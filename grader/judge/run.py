@@ -34,7 +34,7 @@ from grader.judge.time_limit import Overrun, TimeLimit
 from grader.pictures import Picture, bounded
 from grader.results import VERDICT_OF, Cause, CheckResult
 from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK, PICTURE_MARK
-from grader.text import one_line
+from grader.text import one_line, without_addresses
 
 if TYPE_CHECKING:
     from grader.course import Course
@@ -188,7 +188,7 @@ class _Run:
             channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
             channel.begin_example(check.may_change)
             if right is None or not right.are_repeated(channel):
-                check.body(**{**self._fixtures, "submission": SubmissionProxy(channel)}, **example)
+                check.body(**check.arguments(self._fixtures, example) | {"submission": SubmissionProxy(channel)})
             channel.check_arguments()
         except (AssertionError, SubmissionRaised) as failure:
             return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
@@ -373,7 +373,7 @@ def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
         problem = str(error)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-    return Picture(title, problem=one_line(problem.split("\n", 1)[0], 200))
+    return Picture(title, problem=one_line(without_addresses(problem.split("\n", 1)[0]), 200))
 
 
 def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:

@@ -12,11 +12,13 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import pytest
+from hypothesis.errors import HypothesisDeprecationWarning
 
 from grader.errors import UserError
 from grader.judge import cause as causes
@@ -32,6 +34,7 @@ T = TypeVar("T")
 DeskFor = Callable[[Check], Desk]
 """Gives a check the desk through which it calls its submission."""
 
+_OF_ASSUME: Final = "Using `assume` outside a property-based test"
 _NOT_USED = (
     "terminal cacheprovider capture logging warnings faulthandler junitxml doctest unittest debugging recwarn stepwise "
     "pastebin setuponly setupplan threadexception unraisableexception pytester xdist xdist.looponfail hypothesispytest "
@@ -45,6 +48,9 @@ class NoSubmissionYet:
 
     def __getattr__(self, name: str) -> Any:
         raise pytest.UsageError("`submission` can be used in a check, not in a fixture")
+
+    def __repr__(self) -> str:
+        return "submission"
 
 
 @pytest.fixture(name="submission", scope="session")
@@ -78,12 +84,21 @@ class CheckHooks:
         options = "name, hidden=False, may_change=False, ..."
         config.addinivalue_line("markers", f"{EXERCISE_MARK}({options}): the exercise that a check belongs to")
         config.addinivalue_line("markers", f"{NEEDS_MARK}(*needs): what a check needs of the machine to be assessed")
+        # The examples of a property are replayed outside of Hypothesis, whose `assume` warns of that.
+        config.addinivalue_line("filterwarnings", f"ignore:{_OF_ASSUME}:hypothesis.errors.HypothesisDeprecationWarning")
+        warnings.filterwarnings("ignore", _OF_ASSUME, HypothesisDeprecationWarning)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             mark = item.get_closest_marker(EXERCISE_MARK)
             if mark is not None and isinstance(item, pytest.Function):
+                if item.get_closest_marker("xfail"):
+                    path, line, _ = item.reportinfo()
+                    place = f"{Path(path).name}:{(line or 0) + 1}"
+                    raise pytest.UsageError(
+                        f"{place}: `{item.name}` is marked xfail, and a check decides about points: take the mark away"
+                    )
                 self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, limit=self._limit, **mark.kwargs)
         if self.checks and self._desk_for is None:
             self._desk_for = self._open_desks()
@@ -179,13 +194,14 @@ class _Session(CheckHooks, Generic[T]):
         self.outcomes.pop(check.item.nodeid, None)
         check.item.ihook.pytest_runtest_protocol(item=check.item, nextitem=None)
         for report in self._reports:
-            if report.skipped:
+            if report.skipped and not hasattr(report, "wasxfail"):  # expecting a failure, it is assessed all the same
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
                 return skipped_result(check, reason.removeprefix("Skipped: "))
         outcome = self.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
-            text = self._missing_fixture or (_exception_of(failed[0]) if failed else "")
+            expected = next((f"it calls pytest.xfail: {one.wasxfail}" for one in self._reports if one.skipped), "")
+            text = self._missing_fixture or (_exception_of(failed[0]) if failed else expected)
             return explain.result(check.name, causes.fault(check, text)), Trace("error")
         return outcome
 

@@ -20,6 +20,7 @@ from grader.errors import UserError, did_you_mean
 from grader.gradebook import Comment, Extension, Gradebook, LookedAt, Mark, MarkedItem, Override, Row, row_of, work_hash
 from grader.reports.feedback import CHANGED
 from grader.reports.status import comment_line, extension_line, mark_line, marks, override_line
+from grader.results import total_points
 from grader.text import one_line, points, printable
 
 MOST_COMMENT: Final = 4_000
@@ -253,7 +254,7 @@ class Marking:
             student=task.student,
             exercise=exercise.full_name,
             items=items,
-            points=None if given is None else round(sum(item.points for item in items if item.given), 9),
+            points=None if given is None else total_points(item.points for item in items if item.given),
             max=exercise.points,
             who=self._who,
             made=_now(),

@@ -22,7 +22,7 @@ from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
 from grader.reports.states import is_misplaced, is_program_with_its_bug, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
-from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
 
 _SHORTEST_REASON: Final = 16
@@ -250,8 +250,8 @@ class CheckReport:
 
 
 def _score(exercises: Sequence[ExerciseResult]) -> str:
-    maximum = sum(one.max for one in exercises)
-    return points(sum(one.score for one in exercises), maximum) if maximum else "–"
+    maximum = total_points(one.max for one in exercises)
+    return points(total_points(one.score for one in exercises), maximum) if maximum else "–"
 
 
 def _reason(exercise: ExerciseResult, check: CheckResult) -> str:

@@ -20,7 +20,7 @@ from grader.course.due import moment
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Mark, Override, Row
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, total_points
 from grader.text import counted, percent
 
 _SAID: Final = "a hidden check does not pass"
@@ -121,8 +121,8 @@ class Entry:
         result = replace(
             row.result,
             exercises=exercises,
-            score=sum(one.score for one in exercises),
-            max=sum(one.max for one in exercises),
+            score=total_points(one.score for one in exercises),
+            max=total_points(one.max for one in exercises),
             unread=tuple(one for one in row.result.unread if one.topic in topics),
         )
         row = replace(

@@ -4,7 +4,6 @@ Decides nothing and prints nothing: terminal, pages and exports share it, so tha
 """
 
 import hashlib
-import math
 import re
 import unicodedata
 from collections import Counter
@@ -13,7 +12,7 @@ from typing import Final
 
 from grader.course import Course, Exercise
 from grader.gradebook import MarkedItem, Row
-from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, total_points
 from grader.text import clean, counted, listed, one_line, points
 
 _OF_VERDICT: Final[dict[VerdictKind, tuple[str, str, str, str]]] = {
@@ -67,7 +66,7 @@ def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
 
 
 def _points_aside(worth: Mapping[str, float], why: str) -> str:
-    total = round(math.fsum(worth.values()), 9)
+    total = total_points(worth.values())
     return f"{counted(total, 'point') + ' ' if total else ''}{why}: {listed([*worth], _NAMED)}" if worth else ""
 
 

@@ -27,7 +27,7 @@ from grader.reports import feedback
 from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
 from grader.reports.html_feedback import Line, by_hand, feedback_page, heading_of
-from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult
+from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, total_points
 from grader.text import clean, listed, one_line, points
 
 _PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
@@ -294,7 +294,7 @@ def _facts(rows: Sequence[TableRow], absent: int) -> dict[str, Any]:
     """Numbers by their names; a text is shown whatever it is, a number unless it is 0."""
     results = [row.entry.result for row in rows]
     shares = [row.share for row in rows if row.share is not None]
-    missing = max(sum(one.not_assessed for one in result.left_out) for result in results)
+    missing = max(total_points(one.not_assessed for one in result.left_out) for result in results)
     facts = {
         "submissions": str(len(rows)),
         "handed in nothing": absent,

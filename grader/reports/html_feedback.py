@@ -17,7 +17,7 @@ from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
-from grader.results import CheckResult, ExerciseResult, VerdictKind
+from grader.results import CheckResult, ExerciseResult, VerdictKind, total_points
 from grader.text import clean, counted, one_line, points
 
 _LINES = 60
@@ -193,8 +193,8 @@ class _Maker:
         return TopicPart(
             name,
             title,
-            score=sum(score for score, _ in earned),
-            max=sum(most for _, most in earned),
+            score=total_points(score for score, _ in earned),
+            max=total_points(most for _, most in earned),
             passed=tuple(part for part in parts if part.verdict == "passed" and not part.by_hand),
             others=tuple(part for part in parts if part.verdict != "passed" or part.by_hand),
             cause=cause,

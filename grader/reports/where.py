@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.course import Course, Exercise
 from grader.course.definitions import definition, lines_in
 from grader.course.home import LastCheck, State
+from grader.results import total_points
 from grader.text import BY_HAND, counted, percent, points, progress_bar
 
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
@@ -129,7 +130,7 @@ def next_of(course: Course, marks: Mapping[str, LastCheck]) -> Exercise | None:
 def sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
     """Points that were earned, and those that can be."""
     scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
-    return sum(scores), sum(one.points for one in exercises)
+    return total_points(scores), total_points(one.points for one in exercises)
 
 
 def _percent(score: float, maximum: float) -> str:

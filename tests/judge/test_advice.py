@@ -8,6 +8,7 @@ from __future__ import annotations
 import bdb
 import difflib
 import io
+import math as math_
 import os
 import re
 import string
@@ -117,6 +118,12 @@ def unpacked() -> object:
     return a, b
 
 
+def imports_a_class() -> object:
+    from torch.utils.data import Dataloader  # type: ignore[attr-defined]
+
+    return Dataloader
+
+
 def unset() -> object:
     if not ONES.numel():
         value = 1
@@ -192,6 +199,11 @@ def backward_of_backward() -> None:
         (lambda: ONES.shap, "Tensor has no `shap`: did you mean `shape`"),
         (lambda: nn.Linaer(1, 1), "torch.nn has no `Linaer`: did you mean `Linear`"),
         (lambda: __import__("torhc"), "the module `torhc` is not installed here"),
+        (lambda: math_.sqrtt(2), "math has no `sqrtt`: did you mean `sqrt`"),
+        (lambda: __import__("random").shufle, "random has no `shufle`: did you mean `shuffle`?"),
+        (lambda: __import__("numpy").arrange(3), "numpy has no `arrange`: did you mean `arange`"),
+        (lambda: [1].apend(2), "list has no `apend`: did you mean `append`?"),
+        (imports_a_class, "`torch.utils.data` has no `Dataloader`: did you mean `DataLoader`?"),
         (
             lambda: ONES @ torch.ones(4, 5),
             "shapes (2, 3) and (4, 5) cannot be multiplied: the first has 3 columns, the second 4 rows",

@@ -20,7 +20,7 @@ from grader.course.home import Origin
 from grader.exports import gradescope
 from grader.exports.code_hosts import summary
 from grader.exports.write import csv_table
-from grader.gradebook.records import Override
+from grader.gradebook.records import Late, Override, Row
 from grader.grading.exit_codes import exit_code
 from grader.reports.entries import for_students
 from grader.reports.html_feedback import feedback_page, heading_of
@@ -107,6 +107,51 @@ def test_an_exercise_none_of_whose_checks_has_points_is_refused(course: Path, ed
     edit(course / "checks" / "test_vectors.py", "points=3", "points=0")
     edit(course / "checks" / "test_vectors.py", 'hidden="all"', "points=0")
     assert "no check gives points" in refused(course)
+
+
+THIRDS = """
+import pytest
+from grader.testkit import assert_equal, exercise
+
+
+@exercise("lab.{0}")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_{0}(submission, number):
+    \"\"\"It gives its argument.\"\"\"
+    assert_equal(submission.{0}(number), number)
+
+
+@exercise("lab.{0}", bonus=1)
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_{0}_again(submission, number):
+    \"\"\"It gives its argument.\"\"\"
+    assert_equal(submission.{0}(number), number)
+"""
+
+
+def test_parts_and_sums_of_points_are_exact_in_every_output(tmp_path: Path) -> None:
+    names = ("one", "two", "three")
+    exercises = "".join(f'[[topics.exercises]]\nname = "{name}"\npoints = 5\nhints = ["none"]\n' for name in names)
+    topic = f'[[topics]]\nname = "lab"\ntitle = "Lab"\nsummary = "Numbers."\nreading = []\n{exercises}'
+    files = {
+        "course.toml": f'[course]\nname = "thirds"\ntitle = "Thirds"\ncredit = "per-check"\n{topic}',
+        "checks/test_lab.py": "".join(THIRDS.format(name) for name in names),
+        "solutions/lab.py": "".join(f"def {name}(x):\n    return x\n" for name in names),
+        "exercises/lab.py": "".join(f"def {name}(x):\n    raise NotImplementedError\n" for name in names),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    # Of the three exercises with three checks each, one, two and three checks pass: 6 of 9 thirds.
+    part = "".join(f"def {name}(x):\n    return x if x <= {most} else 0\n" for most, name in enumerate(names, 1))
+    (result,) = grade_here(tmp_path, {"lab": part})
+    one, two, three = result.exercises
+    assert [check.max for check in one.checks] == [1.666667, 1.666666, 1.666667, 0.333333, 0.333334, 0.333333]
+    assert (one.score, two.score, three.score) == (2.0, 4.0, 6.0)  # with the bonus
+    assert (result.score, result.max) == (12.0, 15.0)
+    assert b'"score":1.666667,"max":1.666667' in to_json(result)
+    late = Row(result, "", 0.0, late=Late(1, 0.1, "file time"))
+    assert (late.score, late.final) == (12.0, 10.8)
 
 
 def test_each_check_earns_its_part_and_a_bonus_comes_on_top(shared_course: Path, solution: str) -> None:
