@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import io
 import json
 import mmap
 import os
+import resource
 import select
 import shutil
 import signal
@@ -572,6 +574,53 @@ def test_seccomp_calls_towards_other_processes_and_the_kernel_are_refused() -> N
 
         refused = "EPERM"
         assert inside(sandbox, child) == [refused] * 8 + ["ENOSYS", refused, refused]
+
+
+def test_seccomp_memory_that_no_process_is_seen_to_hold_is_refused() -> None:
+    """Large buffers of sockets, pages that pipes keep, shared pages without a file, locks, objects of the kernel."""
+    with opened(only=("seccomp",)) as sandbox:
+        parent = os.getpid()
+        options = (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33, 60)  # with FORCE, which Python does not name; ZEROCOPY
+
+        def child() -> Any:
+            c = libc()
+            reader, writer = os.pipe()
+            one, _ = socket.socketpair()
+            with open("file", "wb+") as file:
+                return [
+                    *(outcome(lambda option=option: one.setsockopt(socket.SOL_SOCKET, option, 9)) for option in options),
+                    outcome(lambda: mmap.mmap(-1, 4096)),
+                    outcome(lambda: fcntl.lockf(file, fcntl.LOCK_EX)),
+                    outcome(lambda: os.sendfile(writer, file.fileno(), 0, 1)),
+                    outcome(lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE)),
+                    code_of(c.vmsplice(writer, None, 0, 0)),
+                    code_of(c.splice(reader, None, writer, None, 1, 0)),
+                    code_of(c.tee(reader, writer, 1, 0)),
+                    code_of(c.inotify_init1(0)),
+                    code_of(c.syscall(ctypes.c_long(444), None, 0, 1)),  # landlock_create_ruleset
+                ]
+
+        assert inside(sandbox, child) == ["PermissionError"] * 9 + ["EPERM"] * 5
+
+
+def test_seccomp_what_libraries_ask_of_the_same_calls_is_allowed() -> None:
+    with opened(only=("seccomp",)) as sandbox:
+
+        def child() -> Any:
+            one, _ = socket.socketpair()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, bytes(16))
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            private = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            with open("file", "wb+") as file:
+                file.write(bytes(4096))
+                file.flush()
+                shared = mmap.mmap(file.fileno(), 4096)
+                fcntl.flock(file, fcntl.LOCK_EX)
+                shutil.copyfile("file", "copy")
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+            return [len(private), len(shared), os.path.getsize("copy"), resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
+
+        assert inside(sandbox, child) == [4096, 4096, 4096, 100]
 
 
 def test_seccomp_no_new_namespace_by_clone() -> None:
