@@ -582,13 +582,16 @@ def test_seccomp_memory_that_no_process_is_seen_to_hold_is_refused() -> None:
         parent = os.getpid()
         options = (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33, 60)  # with FORCE, which Python does not name; ZEROCOPY
 
+        def set_option(one: socket.socket, option: int) -> Any:
+            return outcome(lambda: one.setsockopt(socket.SOL_SOCKET, option, 9))
+
         def child() -> Any:
             c = libc()
             reader, writer = os.pipe()
             one, _ = socket.socketpair()
             with open("file", "wb+") as file:
                 return [
-                    *(outcome(lambda option=option: one.setsockopt(socket.SOL_SOCKET, option, 9)) for option in options),
+                    *(set_option(one, option) for option in options),
                     outcome(lambda: mmap.mmap(-1, 4096)),
                     outcome(lambda: fcntl.lockf(file, fcntl.LOCK_EX)),
                     outcome(lambda: os.sendfile(writer, file.fileno(), 0, 1)),
