@@ -20,7 +20,10 @@ Devices = Literal["simulated", "real", "auto"]
 LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
 """The network interface that reaches this machine only; None where gloo cannot be told by name."""
 _GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
-_DRIVER_FOLDERS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus", "/sys/class", "/sys/devices")
+_DRIVER_PATHS: Final = (
+    *("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus", "/sys/class", "/sys/devices"),
+    "/dev/zero",
+)
 _GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
 
 
@@ -59,7 +62,7 @@ def cuda_paths() -> list[Path]:
         for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":")
         if os.path.isabs(folder) and next(Path(folder).glob("libcuda.so*"), None)
     ]
-    return [path for path in (*gpu_files(), *map(Path, _DRIVER_FOLDERS), *libraries) if path.exists()]
+    return [path for path in (*gpu_files(), *map(Path, _DRIVER_PATHS), *libraries) if path.exists()]
 
 
 def gpu_environment(devices: Devices) -> dict[str, str]:

@@ -162,7 +162,7 @@ class Sandbox:
             shown=self._shown,
             fresh_proc=self._fresh_proc,
             reading=tuple(self._shown.rules(str(self.work), own_root=own_root, own_proc=own_proc)),
-            system_calls=seccomp.build(families=families),
+            system_calls=seccomp.build(families=families, gpus=self._gpus),
             gpus=self._gpus,
         )
 

@@ -41,11 +41,12 @@ _REFUSED: Final = (
 )
 """The name of a call, and its numbers on x86_64 and on aarch64; -1 if there is no such call."""
 _ALL_BITS, _NOT_ZERO = 0xFFFFFFFF, ()
+_MMAP = 9, 222
 _REFUSED_BY_ARGUMENT: Final[tuple[tuple[tuple[int, int], tuple[tuple[int, int, tuple[int, ...]], ...]], ...]] = (
     # prlimit64 of another process: its limits would outlive the process that sets them
     ((302, 261), ((0, _ALL_BITS, _NOT_ZERO),)),
     # mmap with MAP_SHARED and MAP_ANONYMOUS: pages that the process has given back stay, and count for nobody
-    ((9, 222), ((3, 0x21, (0x21,)),)),
+    (_MMAP, ((3, 0x21, (0x21,)),)),
     # setsockopt(SOL_SOCKET): SO_SNDBUF, SO_RCVBUF, SO_ATTACH_FILTER, the two with FORCE, SO_ZEROCOPY
     ((54, 208), ((1, _ALL_BITS, (1,)), (2, _ALL_BITS, (7, 8, 26, 32, 33, 60)))),
     # fcntl: F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: a file may have any number of these locks; `flock` works
@@ -62,8 +63,13 @@ _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000
 
 
-def build(*, families: tuple[int, ...]) -> bytes:
-    """The filter for this machine. `families`: the address families that `socket()` may ask for."""
+def build(*, families: tuple[int, ...], gpus: bool = False) -> bytes:
+    """The filter for this machine.
+
+    Args:
+        families: the address families that `socket()` may ask for.
+        gpus: whether real GPUs are used: CUDA maps shared memory that no process is seen to hold.
+    """
     column = ("x86_64", "aarch64").index(kernel.MACHINE)
     arch = (0xC000003E, 0xC00000B7)[column]
     refuse = _ERRNO | errno.EPERM
@@ -75,6 +81,8 @@ def build(*, families: tuple[int, ...]) -> bytes:
         if number >= 0:
             program += [_op(_EQUAL, number, 0, 1), _op(_RETURN, refuse)]
     for numbers, tests in _REFUSED_BY_ARGUMENT:
+        if gpus and numbers == _MMAP:
+            continue
         body: list[bytes] = []
         for argument, mask, values in tests:
             body += [_op(_LOAD, _FIRST_ARGUMENT + 8 * argument), _op(_AND, mask)]
