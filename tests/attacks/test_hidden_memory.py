@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 from arena import EXERCISES, HONEST, PROJECT, Arena, messages_of
-from shared import but_nightly
 
 from grader.intake.submission import Submission
 
@@ -90,7 +89,7 @@ def gram(x):
 }
 
 
-@pytest.mark.parametrize("attack", but_nightly(list(HIDES), "buffers_of_socket_pairs"))
+@pytest.mark.parametrize("attack", HIDES)
 def test_it_counts_as_memory_of_the_submission(arena: Arena, attack: str) -> None:
     result = arena.attack(with_gram(HIDES[attack]))
     assert result.score == len(HONEST)
