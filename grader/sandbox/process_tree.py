@@ -72,14 +72,14 @@ def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
     return sum(max(0, _resident(pid) - baseline_bytes) for pid in pids)
 
 
-def memory_of_forks(pids: Iterable[int], baseline_bytes: int, limit_bytes: int) -> int:
+def memory_of_forks(pids: Iterable[int], baseline_bytes: int, exact_from: int) -> int:
     """Memory (bytes) that processes hold together beyond that of the host that all were forked from.
 
-    Looks at each for a moment only, unless they may hold more than the limit. Then a page that several share counts
-    once, and one of the host's counts if it was written to. At most one host's memory is overlooked, once for all.
+    It is exact if it may be more than `exact_from`: then a page that several share counts once, and one of the host's
+    counts if it was written to. What they share can be too low by one host's memory, once for all of them.
     """
     resident = {pid: _resident(pid) for pid in pids}
-    if sum(resident.values()) - baseline_bytes <= limit_bytes:
+    if sum(resident.values()) - baseline_bytes <= exact_from:
         return sum(max(0, held - baseline_bytes) for held in resident.values())
     parts = [_parts(pid, held, baseline_bytes) for pid, held in resident.items()]
     return max(sum(own for own, _ in parts), sum(share for _, share in parts) - baseline_bytes)

@@ -238,8 +238,8 @@ class LeaderClient(TopicProcesses):
         for _ in range(_MOST_ROUNDS):
             below = process_tree.descendants(self.process)
             sockets = process_tree.memory_of_sockets(self.process) if "net-namespace" in self.layers else 0
-            most = self._host.most_bytes - sockets
-            held = process_tree.memory_of_forks([self.process, *below], self._host.baseline, most)
+            exact_from = self._memory.matters_from - sockets
+            held = process_tree.memory_of_forks([self.process, *below], self._host.baseline, exact_from)
             if not self._memory.is_too_much(held + sockets):
                 return
             # Only those that were measured: a fresh one may have been started in the meantime.

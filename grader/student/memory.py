@@ -23,12 +23,17 @@ class MemoryUse:
 
     Args:
         limit: what they may hold together (bytes).
+
+    Attributes:
+        matters_from: what they hold is of no account as long as it is less (bytes).
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._available = available_bytes()
+        self._available = available_bytes() or 0
         self._kills = memory_kills()
+        self._share = max(LEAST_BYTES, self._available // 2)
+        self.matters_from = min(limit, self._share)
         self._most = 0
         self._ended_at = 0
 
@@ -52,8 +57,8 @@ class MemoryUse:
         return failures.KilledBySystem(failures.MEMORY_SHORT)
 
     def _is_most(self, held: int) -> bool:
-        return held >= max(LEAST_BYTES, (self._available or 0) // 2)
+        return held >= self._share
 
     def _is_short(self) -> bool:
         left = available_bytes()
-        return left is not None and left < min(RESERVE_BYTES, (self._available or 0) // 4)
+        return left is not None and left < min(RESERVE_BYTES, self._available // 4)

@@ -34,7 +34,7 @@ def test_the_leader_ends_only_if_new_processes_keep_holding_too_much(
     topic._host = SimpleNamespace(baseline=0, most_bytes=1000)
     topic._handle = os.pidfd_open(leader)
     held = iter([2000] * rounds)
-    monkeypatch.setattr(process_tree, "memory_of_forks", lambda pids, baseline, limit: next(held, 0))
+    monkeypatch.setattr(process_tree, "memory_of_forks", lambda pids, baseline, exact_from: next(held, 0))
     try:
         topic.watch()
         crash = topic._memory.crash(-signal.SIGKILL)

@@ -29,7 +29,7 @@ import pytest
 
 from grader.sandbox import kernel, process_tree
 from grader.sandbox import sandbox as sandbox_module
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import SOCKET_BYTES, Limits
 from grader.sandbox.sandbox import CHILD_RAISED, NOT_SANDBOXED, Sandbox, probe_layers
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
@@ -325,7 +325,7 @@ def test_the_child_dies_with_its_host() -> None:
     program = f"""
 import os, signal, sys
 sys.path.insert(0, {str(PROJECT)!r})
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import SOCKET_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 sandbox = Sandbox(limits=Limits())
 def child():
@@ -502,6 +502,38 @@ def test_mount_namespace_only_system_and_python_are_there_and_read_only(tmp_path
         assert not any(seen)
         assert "other.txt" not in top and tmp_path.name not in top
         assert written in ("OSError", "PermissionError")
+
+
+def test_the_machines_network_cards_and_shared_zeros_are_not_there_and_the_processors_are(box: Sandbox) -> None:
+    need(box, "mount-namespace")
+    paths = ("/sys/class/net", "/sys/devices/virtual", "/dev/zero", "/sys/devices/system/cpu/online", "/dev/urandom")
+    assert inside(box, lambda: [os.path.exists(path) for path in paths]) == [False, False, False, True, True]
+
+
+def test_a_connection_on_the_loopback_holds_little_that_nobody_has_read(box: Sandbox) -> None:
+    need(box, "net-namespace")
+    if not os.access("/proc/sys/net/ipv4/tcp_wmem", os.W_OK):
+        pytest.skip("/proc/sys cannot be written, as in some containers")
+
+    def child() -> Any:
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+            one.setblocking(False)
+            sent = 0
+            with server.accept()[0], contextlib.suppress(BlockingIOError):
+                while True:
+                    sent += one.send(bytes(1 << 16))
+            return sent
+
+    assert inside(box, child) <= SOCKET_BYTES
+
+
+def test_the_system_ends_submitted_code_before_anything_else(box: Sandbox) -> None:
+    need(box, "rlimits", "mount-namespace", "landlock")
+    score = Path("/proc/self/oom_score_adj")
+    assert inside(box, lambda: [score.read_text(), outcome(lambda: score.write_text("0"))]) == [
+        "1000\n",
+        "PermissionError",
+    ]
 
 
 def test_mount_namespace_a_hidden_path_is_covered_and_a_shown_one_inside_it_is_not(tmp_path: Path) -> None:
@@ -760,7 +792,7 @@ def test_clean_env_nothing_of_the_hosts_environment_is_left_in_memory() -> None:
     program = f"""
 import ctypes, os, sys
 sys.path.insert(0, {str(PROJECT)!r})
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import SOCKET_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 def block(fields=[]):
     fields = fields or open("/proc/self/stat").read().rpartition(")")[2].split()
