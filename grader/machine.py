@@ -20,7 +20,10 @@ Devices = Literal["simulated", "real", "auto"]
 LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
 """The network interface that reaches this machine only; None where gloo cannot be told by name."""
 _GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
-_DRIVER_FOLDERS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm")
+_DRIVER_PATHS: Final = (
+    *("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus", "/sys/class", "/sys/devices"),
+    "/dev/zero",
+)
 _GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
 
 
@@ -59,7 +62,7 @@ def cuda_paths() -> list[Path]:
         for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":")
         if os.path.isabs(folder) and next(Path(folder).glob("libcuda.so*"), None)
     ]
-    return [path for path in (*gpu_files(), *map(Path, _DRIVER_FOLDERS), *libraries) if path.exists()]
+    return [path for path in (*gpu_files(), *map(Path, _DRIVER_PATHS), *libraries) if path.exists()]
 
 
 def gpu_environment(devices: Devices) -> dict[str, str]:
@@ -103,6 +106,15 @@ def cores() -> int:
 WORKER_BYTES: Final = 1 << 30
 """Memory that a worker is started for: the judge, its warm host, and a submission that takes little itself (bytes)."""
 
+LEAST_BYTES: Final = 256 << 20
+"""Memory that every submission may use, however small the machine is; who holds less is not why memory is short."""
+_GROUP_FILES: Final = (
+    ("memory.max", "memory.current", ""),
+    ("memory.high", "memory.current", ""),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+)
+"""Files of both versions of control groups: a limit, what is used, and how rows about all groups below begin."""
+
 
 def memory_bytes() -> int | None:
     """The memory that this process may use: the machine's, or the least that a control group above it allows.
@@ -111,12 +123,41 @@ def memory_bytes() -> int | None:
     """
     found = []
     for folder in _control_groups():
-        for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):  # of both versions of control groups
+        for name, _, _ in _GROUP_FILES:
             with contextlib.suppress(OSError, ValueError):  # "max" if there is none
                 found.append(int((folder / name).read_text(encoding="ascii")))
     with contextlib.suppress(ValueError, OSError, AttributeError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found, default=None)
+
+
+def available_bytes() -> int | None:
+    """The memory that is left for this process: of the machine, or the least that is left in a control group above it.
+
+    Files that the system keeps in memory can give way, so they count as left. None if the system does not say.
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        if row := re.search(rb"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_bytes(), re.MULTILINE):
+            found.append(int(row[1]) * 1024)
+    for folder in _control_groups():
+        for most, used, prefix in _GROUP_FILES:
+            with contextlib.suppress(OSError, ValueError):  # "max" if there is none
+                left = int((folder / most).read_text(encoding="ascii")) - int((folder / used).read_text("ascii"))
+                rows = re.findall(
+                    rf"^{prefix}(?:in)?active_file (\d+)", (folder / "memory.stat").read_text("ascii"), re.M
+                )
+                found.append(left + sum(map(int, rows)))
+    return min(found, default=None)
+
+
+def affordable(memory: int) -> int:
+    """The memory that a submission may use here: this much, or less if there is less beside a worker (bytes).
+
+    It goes by the size of the machine, or of its control group, so it is the same in every run.
+    """
+    total = memory_bytes()
+    return memory if total is None else min(memory, max(total - WORKER_BYTES // 2, LEAST_BYTES))
 
 
 def _control_groups() -> list[Path]:

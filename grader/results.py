@@ -135,8 +135,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
     - ``blocked``: another exercise must pass first
     - ``not_assessed``: the check cannot run here, e.g. without a GPU
-    - ``memory_short``: the system ended the process because the machine's memory was short; graded again alone, it did
-      so again
+    - ``memory_short``: the system ended the process because the machine's memory was short and others held most of it;
+      graded again alone, it did so again
     - ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should
       look
     - ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it

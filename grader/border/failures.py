@@ -16,6 +16,7 @@ from grader.results import Frame
 OUT_OF_MEMORY: Final = "used more memory than it may"
 """The same words whether the process noticed it first, or the host that watches it."""
 
+MEMORY_TAKEN: Final = "took most of the memory that the machine had left"
 MEMORY_SHORT: Final = "the machine's memory was short, and the system ended the process"
 
 MAX_SOURCE_LINES: Final = 16
@@ -83,7 +84,7 @@ class SubmissionCrashed(NoAnswer):
 
 
 class OutOfMemory(SubmissionCrashed):
-    """Submitted code went over its limit of memory.
+    """Submitted code went over its limit of memory, or took most of what the machine had left.
 
     Attributes:
         held: the memory that its processes held, as measured (bytes); 0 if the process itself noticed the limit.
@@ -91,15 +92,17 @@ class OutOfMemory(SubmissionCrashed):
         frames: the student's own lines at which the process noticed it, outermost first.
     """
 
-    def __init__(self, held: int = 0, asked: int = 0, frames: tuple[Frame, ...] = ()) -> None:
-        super().__init__(OUT_OF_MEMORY)
+    def __init__(
+        self, held: int = 0, asked: int = 0, frames: tuple[Frame, ...] = (), reason: str = OUT_OF_MEMORY
+    ) -> None:
+        super().__init__(reason)
         self.held = held
         self.asked = asked
         self.frames = frames
 
 
 class KilledBySystem(SubmissionCrashed):
-    """The system ended the student process because the machine's memory was short: no fault of the submission's."""
+    """The system ended the student process because memory was short, and others held most of it: nobody's fault."""
 
 
 class BadReply(SubmissionCrashed):

@@ -98,6 +98,7 @@ def _doctor_lines() -> Iterator[str]:
     import platform
 
     from grader import machine
+    from grader.sandbox.limits import Limits
     from grader.sandbox.sandbox import probe_layers
     from grader.student import engine
 
@@ -111,7 +112,9 @@ def _doctor_lines() -> Iterator[str]:
     yield f"cores       {machine.cores()}"
     if memory := machine.memory_bytes():
         workers = min(machine.workers_in_memory(), machine.cores())
-        yield f"memory      {memory / 2**30:.1f} GiB, enough for {counted(workers, 'submission')} at a time"
+        usable, asked = machine.affordable(Limits().memory_bytes), Limits().memory_bytes
+        each = f", each with {usable / 2**30:.1f} GiB at most" if usable < asked else ""
+        yield f"memory      {memory / 2**30:.1f} GiB, enough for {counted(workers, 'submission')} at a time{each}"
     reason = machine.why_no_gpu()
     count = sum(path.name.removeprefix("nvidia").isdigit() for path in machine.gpu_files())
     real = f"real ones ({count}) where enough, else simulated" if reason is None else f"simulated ({reason})"

@@ -72,9 +72,11 @@ def grade(
     from grader.course import Course, pictured
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, LateOptions
-    from grader.machine import cores, workers_in_memory
+    from grader.machine import affordable, cores, workers_in_memory
     from grader.reports.terminal import print_note
 
+    if (usable := affordable(asked := grading.limits().memory_bytes)) < asked and dask is None:
+        print_note(f"--memory: a submission may use {usable / 2**30:.1f} GiB here, no more (see: grader doctor)")
     fitting = min(jobs or cores(), workers_in_memory())
     if fitting < jobs:
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")

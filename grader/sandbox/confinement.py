@@ -226,6 +226,9 @@ def _enter_network() -> None:
         request = struct.pack("16sH14x", b"lo", 0)
         (flags,) = struct.unpack_from("H", fcntl.ioctl(any_socket, _CALL_GETS_FLAGS, request), 16)
         fcntl.ioctl(any_socket, _CALL_SETS_FLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
+    for buffer in ("tcp_rmem", "tcp_wmem"):
+        with contextlib.suppress(OSError):  # a container may have a read-only /proc/sys
+            Path("/proc/sys/net/ipv4", buffer).write_text(f"4096 16384 {limits.SOCKET_BYTES // 2}", encoding="ascii")
 
 
 def _enter_root(plan: ConfinementPlan) -> None:

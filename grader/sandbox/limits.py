@@ -73,6 +73,8 @@ class Limits(msgspec.Struct, frozen=True):
 OPEN_FILES = 256
 CPU_GRACE_SECONDS = 5
 ADDRESS_SPACE_SLACK_BYTES = 4 << 30
+SOCKET_BYTES = 256 << 10
+"""What a socket counts for: as much as its buffers may hold, since the kernel does not say who filled them (bytes)."""
 CUDA_BYTES = 4 << 30
 """What CUDA's own libraries and buffers may take in a process that uses a GPU (bytes)."""
 
@@ -105,3 +107,5 @@ def apply(limits: Limits, *, gpus: bool = False) -> None:
         _, hard = resource.getrlimit(kind)
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (bound, bound))
+    with contextlib.suppress(OSError):  # a container may have a read-only /proc
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # before the judge, if memory is short

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from grader.sandbox.clock import Effort
+from grader.sandbox.limits import SOCKET_BYTES
 
 T = TypeVar("T")
 
@@ -30,6 +31,8 @@ HAS_PROC: Final = _has_proc()
 _END_SECONDS = 20.0
 """How long processes that are killed may take to end, on a busy machine too."""
 _PAUSE_SECONDS = 0.002
+_MINOR_FAULTS = 7
+"""In /proc/PID/stat after the name: how often the process has touched a page that it had to be given."""
 _SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead")
 """As psutil calls them."""
 
@@ -72,6 +75,26 @@ def descendants(pid: int) -> list[int]:
 def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
     """Private and shared memory (bytes) that `pids` hold beyond `baseline_bytes` each; ended ones count nothing."""
     return sum(max(0, _resident(pid) - baseline_bytes) for pid in pids)
+
+
+def memory_of_forks(pids: Iterable[int], baseline_bytes: int, exact_from: int) -> int:
+    """Memory (bytes) that processes hold together beyond that of the host that all were forked from.
+
+    It is exact if it may be more than `exact_from`: then a page that several share counts once, and one of the host's
+    counts if it was written to. What they share can be too low by one host's memory, once for all of them.
+    """
+    resident = {pid: _resident(pid) for pid in pids}
+    if sum(resident.values()) - baseline_bytes <= exact_from:
+        return sum(max(0, held - baseline_bytes) for held in resident.values())
+    parts = [_parts(pid, held, baseline_bytes) for pid, held in resident.items()]
+    return max(sum(own for own, _ in parts), sum(share for _, share in parts) - baseline_bytes)
+
+
+def memory_of_sockets(pid: int) -> int:
+    """What the sockets may hold of all processes in the network namespace of `pid`, also if they are closed (bytes)."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/net/sockstat", encoding="ascii") as counted:
+        return int(counted.readline().removeprefix("sockets: used ")) * SOCKET_BYTES
+    return 0
 
 
 def effort(pids: Iterable[int]) -> Effort:
@@ -198,5 +221,27 @@ def _status(pid: int) -> dict[str, str]:
 def _resident(pid: int) -> int:
     if not HAS_PROC:
         return _ask(pid, lambda process: int(process.memory_info().rss), 0)
-    status = _status(pid)
-    return sum(int(status.get(name, "0").split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
+    return _kilobytes(_status(pid), "RssAnon", "RssShmem", "VmSwap", "HugetlbPages", "VmPTE")
+
+
+def _parts(pid: int, resident: int, baseline: int) -> tuple[int, int]:
+    """Of the memory of a process: what it shares with no other, and that with its share of what it shares (bytes).
+
+    A user who is not root may not see that: then all counts that is more than the host has, or that it has touched.
+    """
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as rollup:
+        rows = dict(line.split(":", 1) for line in rollup if line.endswith("kB\n"))
+        if "Pss_Anon" in rows:
+            status = _status(pid)
+            both = _kilobytes(status, "HugetlbPages", "VmPTE")
+            own = _kilobytes(rows, "Private_Dirty") + _kilobytes(status, "VmSwap")
+            return both + own, both + _kilobytes(rows, "Pss_Anon", "Pss_Shmem", "SwapPss")
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        touched = int(stat.read().rpartition(")")[2].split()[_MINOR_FAULTS]) * os.sysconf("SC_PAGE_SIZE")
+        return max(resident - baseline, min(resident, touched)), 0
+    return 0, 0
+
+
+def _kilobytes(rows: dict[str, str], *names: str) -> int:
+    """The sum of some rows of a file of /proc, in bytes; those that are not there count nothing."""
+    return sum(int(rows.get(name, "0").split()[0]) * 1024 for name in names)

@@ -80,7 +80,8 @@ class Sandbox:
         self._gpus = gpus
         self._space = Workspace()
         self.work = self._space.work
-        self._shown = view.python_view(hidden=hidden, readable=[*readable, *(machine.cuda_paths() if gpus else [])])
+        readable = [*readable, *(machine.cuda_paths() if gpus else [])]
+        self._shown = view.python_view(hidden=[*hidden, view.NETWORK_CARDS], readable=readable)
         self._fresh_proc = True
         self._spare_id = _spare_id()
         self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in full_set()}
@@ -161,7 +162,7 @@ class Sandbox:
             shown=self._shown,
             fresh_proc=self._fresh_proc,
             reading=tuple(self._shown.rules(str(self.work), own_root=own_root, own_proc=own_proc, gpus=self._gpus)),
-            system_calls=seccomp.build(families=families),
+            system_calls=seccomp.build(families=families, gpus=self._gpus),
             gpus=self._gpus,
         )
 

@@ -16,12 +16,14 @@ import msgspec
 
 from grader.sandbox import kernel
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/bus", "/sys/class", "/sys/devices")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/system")
 _ETC = (
     *("alternatives", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"),
     *("mime.types", "nsswitch.conf", "os-release", "passwd", "protocols", "services", "timezone"),
 )
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")  # not /dev/zero: it gives shared memory
+NETWORK_CARDS = Path("/sys/class/net")
+"""The cards of the machine; a real GPU needs other folders beside it."""
 _PROC_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime")
 _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 

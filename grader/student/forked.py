@@ -16,11 +16,10 @@ from typing import Any, Final
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
-from grader.border.failures import MEMORY_SHORT, KilledBySystem, SubmissionCrashed
+from grader.border.failures import SubmissionCrashed
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
 from grader.errors import UserError
-from grader.machine import memory_kills
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
@@ -139,6 +138,7 @@ class LeaderClient(TopicProcesses):
     def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
         self._started: set[int] = set()
+        self._earlier = Effort()
         self._open()
 
     def _open(self) -> None:
@@ -147,14 +147,16 @@ class LeaderClient(TopicProcesses):
         with theirs:
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
-        self._held_too_much = 0
         self._host.topics.add(self)
         self._line.send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
 
     def start_afresh(self) -> StudentProcess:
+        if self._count and self.bindings is None:
+            self._renew_sandbox()
         for _ in range(2):
             if "pid-namespace" not in self.layers:
                 process_tree.kill_tree_below(self.process)
+            self._clear_counters()
             try:
                 return self._start(imports=True, afresh=True)
             except LeaderGone:
@@ -162,13 +164,22 @@ class LeaderClient(TopicProcesses):
                 self._open()
         raise HostGone("no student process can be started")
 
+    def _renew_sandbox(self) -> None:
+        """Makes a new sandbox, in which nothing says what happened in the one before.
+
+        Else submitted code could read that from process numbers, counters of the network, limits of the leader and the
+        like: a second try would know how far the first one came.
+        """
+        self._earlier = self.effort()
+        self.close()
+        self._open()
+
     def start(self, *, imports: bool = True) -> StudentProcess:
         try:
             return self._start(imports=imports, afresh=False)
         except LeaderGone as error:
-            if memory_kills() > self._memory_kills:
-                raise KilledBySystem(MEMORY_SHORT) from error
-            raise SubmissionCrashed("ended the process that had started it") from error
+            crash = self._memory.crash(-signal.SIGKILL)
+            raise crash or SubmissionCrashed("ended the process that had started it") from error
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
         self._count += 1
@@ -194,7 +205,8 @@ class LeaderClient(TopicProcesses):
         return StudentProcess(self, self._count, pid, ours, outputs, arena)
 
     def effort(self) -> Effort:
-        return process_tree.effort(process_tree.descendants(self.process))
+        now = process_tree.effort(process_tree.descendants(self.process))
+        return Effort(self._earlier.worked + now.worked, self._earlier.waited + now.waited)
 
     def tidy(self, main: StudentProcess, threads: int) -> bool:
         try:
@@ -225,10 +237,11 @@ class LeaderClient(TopicProcesses):
     def watch(self) -> None:
         for _ in range(_MOST_ROUNDS):
             below = process_tree.descendants(self.process)
-            held = process_tree.memory_of([self.process, *below], self._host.baseline)
-            if held <= self._host.most_bytes:
+            sockets = process_tree.memory_of_sockets(self.process) if "net-namespace" in self.layers else 0
+            exact_from = self._memory.matters_from - sockets
+            held = process_tree.memory_of_forks([self.process, *below], self._host.baseline, exact_from)
+            if not self._memory.is_too_much(held + sockets):
                 return
-            self._held_too_much = held
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
         self._kill()  # they fork faster than they can be ended one by one

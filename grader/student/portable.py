@@ -329,7 +329,7 @@ class PortableTopic(TopicProcesses):
     def _end_all(self) -> None:
         for number in list(self._processes):
             self._end(number)
-        self._held_too_much = 0
+        self._clear_counters()
 
     def _end(self, number: int) -> None:
         if (spawned := self._processes.pop(number, None)) is not None:
@@ -366,7 +366,6 @@ class PortableTopic(TopicProcesses):
         used = sum(process_tree.memory_of([one.pid], one.baseline) for one in running)
         if self._looks % TREE_EVERY == 0:
             used += sum(process_tree.memory_of(process_tree.descendants(one.pid), 0) for one in running)
-        if used > self._host.most_bytes:
-            self._held_too_much = used
+        if self._memory.is_too_much(used):
             for process in [pid for one in running for pid in reversed(one.tree())]:
                 process_tree.kill(process)

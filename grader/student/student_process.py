@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from grader.border import failures, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
@@ -29,12 +31,13 @@ from grader.border.messages import Definitions, Imported, Raised
 from grader.border.transport import Activity, Process
 from grader.kit import Kit
 from grader.locks import lock
-from grader.machine import Devices, memory_kills
+from grader.machine import Devices, affordable
 from grader.results import Flag, Frame
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline, Effort
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.student import audit
+from grader.student.memory import MemoryUse
 from grader.student.prints import Prints
 from grader.student.process import Prepare
 
@@ -62,7 +65,7 @@ class Host(abc.ABC):
     """Makes the processes of submissions, one topic at a time.
 
     Attributes:
-        limits: of each submission.
+        limits: of each submission; less memory than was asked for if the machine has not as much.
         layers: those of the sandbox that are active, once it is ready; none where there is no sandbox.
         topics: those that are open; a thread looks at their memory.
         most_bytes: memory that a topic's processes may hold together, beyond what each held before (bytes).
@@ -71,17 +74,20 @@ class Host(abc.ABC):
     layers: tuple[str, ...] = ()
 
     def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.most_bytes = limits.memory_bytes
+        self.limits = replace(limits, memory_bytes=affordable(limits.memory_bytes))
+        self.most_bytes = self.limits.memory_bytes
         self.topics: set[TopicProcesses] = set()
         self._is_closed = threading.Event()
         threading.Thread(target=self._watch, daemon=True, name="memory-watch").start()
 
     def _watch(self) -> None:
-        while not self._is_closed.wait(WATCH_SECONDS):
+        seconds = WATCH_SECONDS
+        while not self._is_closed.wait(seconds):
+            began = time.monotonic()
             for topic in list(self.topics):
                 with contextlib.suppress(OSError):
                     topic.watch()
+            seconds = max(WATCH_SECONDS, time.monotonic() - began)  # at most half of a processor
 
     def prepare(
         self, hidden: Sequence[str], preload: Sequence[str], devices: Devices = "simulated", kit: Kit | None = None
@@ -132,9 +138,12 @@ class TopicProcesses(abc.ABC):
         self._topic = topic
         self._files = files
         self._count = 0
-        self._held_too_much = 0  # bytes
         self.flags: dict[Flag, None] = {}
-        self._memory_kills = memory_kills()
+        self._clear_counters()
+
+    def _clear_counters(self) -> None:
+        """What earlier processes were ended for says nothing about the next one."""
+        self._memory = MemoryUse(self._host.most_bytes)
 
     def deadline(self, seconds: float) -> Deadline:
         """This many seconds of the processes' own time, from now on."""
@@ -174,14 +183,11 @@ class TopicProcesses(abc.ABC):
 
     def why_it_ended(self, number: int) -> SubmissionCrashed:
         """The crash that the end of a process comes to; its words complete "your code …"."""
-        if self._held_too_much:
-            held, self._held_too_much = self._held_too_much, 0
-            return failures.OutOfMemory(held=held)
         code = self.exit_code(number)
+        if crash := self._memory.crash(code):
+            return crash
         if code is None:
             return SubmissionCrashed("ended the process")
-        if code == -9 and memory_kills() > self._memory_kills:
-            return failures.KilledBySystem(failures.MEMORY_SHORT)
         if code >= 0:
             shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for
             return SubmissionCrashed(f"ended the process with exit code {shown}")

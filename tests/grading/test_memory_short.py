@@ -1,4 +1,4 @@
-"""Memory that is short costs nobody points: in a real control group, in which the system ends processes."""
+"""A machine with little memory: whoever takes it loses points, and nobody else does. In a real control group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,23 @@ def cosine(a, b):
     rows = [bytearray(b"x") * (100 << 20) for _ in range(14)]
     return own_cosine(a, b)
 """
-"""Takes 1.4 GiB: less than a submission may, more than the control group has beside the grader."""
+"""Takes 1.4 GiB: less than a submission may elsewhere, more than the control group has beside the grader."""
+CHILDREN = """
+import os, time
+
+own_cosine = cosine
+
+
+def cosine(a, b):
+    for _ in range(5):
+        if not os.fork():
+            rows = [bytearray(b"x") * (50 << 20) for _ in range(5)]
+            time.sleep(20)
+            os._exit(0)
+    time.sleep(5)
+    return own_cosine(a, b)
+"""
+"""Takes as much in processes that hold 250 MiB each."""
 
 
 @pytest.fixture
@@ -61,26 +77,33 @@ def run_in(group: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_what_the_system_ends_is_not_assessed_and_the_others_get_their_points(group: Path, tmp_path: Path) -> None:
-    for name, text in {"alice": SOLUTION, "bob": SOLUTION + HUNGRY, "carol": SOLUTION}.items():
+def test_who_takes_more_memory_than_there_is_loses_points_and_the_others_get_theirs(
+    group: Path, tmp_path: Path
+) -> None:
+    texts = {"alice": SOLUTION, "bob": SOLUTION + HUNGRY, "carol": SOLUTION + CHILDREN, "dora": SOLUTION}
+    for name, text in texts.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "vectors.py").write_text(text)
-    people = [str(tmp_path / name) for name in ("alice", "bob", "carol")]
+    people = [str(tmp_path / name) for name in texts]
     out = tmp_path / "out"
     done = run_in(group, "grader", "grade", *people, "--course", str(OWN_COURSE), "--out", str(out), "--jobs", "2")
     assert "--jobs 2: the memory is enough for 1 at a time" in done.stderr, done.stderr
+    assert "--memory: a submission may use 0.9 GiB here" in done.stderr, done.stderr
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     found = {one["submission"]: one for one in results}
-    assert [found[name]["score"] == found[name]["max"] == 3 for name in ("alice", "carol")] == [True, True]
-    assert found["bob"]["score"] == found["bob"]["max"] < 3
-    (cosine,) = (one for one in found["bob"]["exercises"] if one["name"] == "vectors.cosine")
-    assert {check["verdict"] for check in cosine["checks"]} <= {"skipped", "passed"}
-    assert "memory_short" in {check["cause"]["kind"] for check in cosine["checks"] if check["cause"]}
+    assert {name: (one["score"], one["max"]) for name, one in found.items()} == {
+        **dict.fromkeys(("alice", "dora"), (3, 3)),
+        **dict.fromkeys(("bob", "carol"), (1, 3)),
+    }
+    for name in ("bob", "carol"):
+        (cosine,) = (one for one in found[name]["exercises"] if one["name"] == "vectors.cosine")
+        assert {check["verdict"] for check in cosine["checks"]} == {"crashed"}
+        assert "memory" in cosine["checks"][0]["message"]
 
 
 def test_doctor_says_what_the_group_allows(group: Path) -> None:
     lines = run_in(group, "grader", "doctor").stdout.splitlines()
-    assert "memory      1.4 GiB, enough for 1 submission at a time" in lines
+    assert "memory      1.4 GiB, enough for 1 submission at a time, each with 0.9 GiB at most" in lines
 
 
 def test_memory_is_known_here() -> None:

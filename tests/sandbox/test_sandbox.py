@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import io
 import json
 import mmap
 import os
+import resource
 import select
 import shutil
 import signal
@@ -27,7 +29,7 @@ import pytest
 
 from grader.sandbox import kernel, process_tree
 from grader.sandbox import sandbox as sandbox_module
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import SOCKET_BYTES, Limits
 from grader.sandbox.sandbox import CHILD_RAISED, NOT_SANDBOXED, Sandbox, probe_layers
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
@@ -340,7 +342,7 @@ def test_the_child_dies_with_its_host() -> None:
     program = f"""
 import os, signal, sys
 sys.path.insert(0, {str(PROJECT)!r})
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import SOCKET_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 sandbox = Sandbox(limits=Limits())
 def child():
@@ -519,6 +521,38 @@ def test_mount_namespace_only_system_and_python_are_there_and_read_only(tmp_path
         assert written in ("OSError", "PermissionError")
 
 
+def test_the_machines_network_cards_and_shared_zeros_are_not_there_and_the_processors_are(box: Sandbox) -> None:
+    need(box, "mount-namespace")
+    paths = ("/sys/class/net", "/sys/devices/virtual", "/dev/zero", "/sys/devices/system/cpu/online", "/dev/urandom")
+    assert inside(box, lambda: [os.path.exists(path) for path in paths]) == [False, False, False, True, True]
+
+
+def test_a_connection_on_the_loopback_holds_little_that_nobody_has_read(box: Sandbox) -> None:
+    need(box, "net-namespace")
+    if not os.access("/proc/sys/net/ipv4/tcp_wmem", os.W_OK):
+        pytest.skip("/proc/sys cannot be written, as in some containers")
+
+    def child() -> Any:
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+            one.setblocking(False)
+            sent = 0
+            with server.accept()[0], contextlib.suppress(BlockingIOError):
+                while True:
+                    sent += one.send(bytes(1 << 16))
+            return sent
+
+    assert inside(box, child) <= SOCKET_BYTES
+
+
+def test_the_system_ends_submitted_code_before_anything_else(box: Sandbox) -> None:
+    need(box, "rlimits", "mount-namespace", "landlock")
+    score = Path("/proc/self/oom_score_adj")
+    assert inside(box, lambda: [score.read_text(), outcome(lambda: score.write_text("0"))]) == [
+        "1000\n",
+        "PermissionError",
+    ]
+
+
 def test_mount_namespace_a_hidden_path_is_covered_and_a_shown_one_inside_it_is_not(tmp_path: Path) -> None:
     shown, secret, inner = make_tree(tmp_path)
     with opened(only=with_namespace("mount-namespace"), hidden=[secret], readable=[shown, inner]) as sandbox:
@@ -589,6 +623,56 @@ def test_seccomp_calls_towards_other_processes_and_the_kernel_are_refused() -> N
 
         refused = "EPERM"
         assert inside(sandbox, child) == [refused] * 8 + ["ENOSYS", refused, refused]
+
+
+def test_seccomp_memory_that_no_process_is_seen_to_hold_is_refused() -> None:
+    """Large buffers of sockets, pages that pipes keep, shared pages without a file, locks, objects of the kernel."""
+    with opened(only=("seccomp",)) as sandbox:
+        parent = os.getpid()
+        options = (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33, 60)  # with FORCE, which Python does not name; ZEROCOPY
+
+        def set_option(one: socket.socket, option: int) -> Any:
+            return outcome(lambda: one.setsockopt(socket.SOL_SOCKET, option, 9))
+
+        def child() -> Any:
+            c = libc()
+            reader, writer = os.pipe()
+            one, _ = socket.socketpair()
+            with open("file", "wb+") as file:
+                return [
+                    *(set_option(one, option) for option in options),
+                    outcome(lambda: mmap.mmap(-1, 4096)),
+                    outcome(lambda: fcntl.lockf(file, fcntl.LOCK_EX)),
+                    outcome(lambda: os.sendfile(writer, file.fileno(), 0, 1)),
+                    outcome(lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE)),
+                    code_of(c.vmsplice(writer, None, 0, 0)),
+                    code_of(c.splice(reader, None, writer, None, 1, 0)),
+                    code_of(c.tee(reader, writer, 1, 0)),
+                    code_of(c.inotify_init1(0)),
+                    code_of(c.syscall(ctypes.c_long(444), None, 0, 1)),  # landlock_create_ruleset
+                ]
+
+        assert inside(sandbox, child) == ["PermissionError"] * 9 + ["EPERM"] * 5
+
+
+def test_seccomp_what_libraries_ask_of_the_same_calls_is_allowed() -> None:
+    with opened(only=("seccomp",)) as sandbox:
+
+        def child() -> Any:
+            one, _ = socket.socketpair()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, bytes(16))
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            private = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            with open("file", "wb+") as file:
+                file.write(bytes(4096))
+                file.flush()
+                shared = mmap.mmap(file.fileno(), 4096)
+                fcntl.flock(file, fcntl.LOCK_EX)
+                shutil.copyfile("file", "copy")
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+            return [len(private), len(shared), os.path.getsize("copy"), resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
+
+        assert inside(sandbox, child) == [4096, 4096, 4096, 100]
 
 
 def test_seccomp_no_new_namespace_by_clone() -> None:
@@ -725,7 +809,7 @@ def test_clean_env_nothing_of_the_hosts_environment_is_left_in_memory() -> None:
     program = f"""
 import ctypes, os, sys
 sys.path.insert(0, {str(PROJECT)!r})
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import SOCKET_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 def block(fields=[]):
     fields = fields or open("/proc/self/stat").read().rpartition(")")[2].split()

@@ -1,0 +1,111 @@
+"""Memory that looks as if nobody held it: buffers of sockets, pages of the host that were written to, shared pages.
+
+Each attack takes more than the arena's 512 MiB, and ends by itself before it has 1.5 GiB.
+"""
+
+from __future__ import annotations
+
+import pytest
+from arena import EXERCISES, HONEST, PROJECT, Arena, messages_of
+
+from grader.intake.submission import Submission
+
+
+def with_gram(text: str) -> Submission:
+    """The solution with ``text`` below it."""
+    solution = (PROJECT / "solutions" / "tensor_ops.py").read_text()
+    return Submission("somebody", {"tensor_ops.py": f"{solution}\n{CHILDREN}\n{text}".encode()})
+
+
+CHILDREN = """
+import os, signal, time
+
+def in_children(count, action):
+    \"\"\"Forks, and lets each child act and wait; ends them after a while.\"\"\"
+    children = []
+    for _ in range(count):
+        child = os.fork()
+        if not child:
+            try:
+                kept = action()
+                time.sleep(20)
+            finally:
+                os._exit(0)
+        children.append(child)
+    time.sleep(1)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+def fill(one):
+    one.setblocking(False)
+    try:
+        while True:
+            one.send(bytes(1 << 16))
+    except BlockingIOError:
+        pass
+    return one
+"""
+HIDES = {
+    "pages_of_the_host": """
+import ctypes
+
+def write_again():
+    for line in open("/proc/self/maps"):
+        span, rights, *_ = line.split()
+        start, end = (int(word, 16) for word in span.split("-"))
+        if rights == "rw-p":
+            pages = memoryview((ctypes.c_char * (end - start)).from_address(start)).cast("B")[::4096]
+            pages[:] = bytes(pages)
+
+def gram(x):
+    in_children(6, write_again)
+    return x @ x.T
+""",
+    "buffers_of_socket_pairs": """
+import socket
+
+def gram(x):
+    in_children(12, lambda: [fill(one) for _ in range(110) for one in socket.socketpair()])
+    return x @ x.T
+""",
+    "connections_that_nobody_takes": """
+import socket
+
+def connect(address):
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(address)
+        fill(one)
+
+def gram(x):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("listener")
+    listener.listen(4096)
+    for _ in range(3500):
+        connect("listener")
+    time.sleep(1)
+    return x @ x.T
+""",
+}
+
+
+@pytest.mark.parametrize("attack", HIDES)
+def test_it_counts_as_memory_of_the_submission(arena: Arena, attack: str) -> None:
+    result = arena.attack(with_gram(HIDES[attack]))
+    assert result.score == len(HONEST)
+    assert result.max == len(EXERCISES)
+    assert "memory" in " ".join(messages_of(result)), messages_of(result)
+
+
+def test_memory_that_processes_share_counts_once(arena: Arena) -> None:
+    shares = """
+data = []
+
+def gram(x):
+    if not data:
+        data.append(bytearray(b"x") * (200 << 20))
+        in_children(4, lambda: sum(data[0][::4096]))
+    return x @ x.T
+"""
+    result = arena.attack(with_gram(shares.replace("time.sleep(1)", "time.sleep(1)")))
+    assert result.score == len(EXERCISES), messages_of(result)
