@@ -32,11 +32,10 @@ _END_SECONDS = 20.0
 _PAUSE_SECONDS = 0.002
 _SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead")
 """As psutil calls them."""
-
-
 _FLAGS: Final = 5
 """Where in ``/proc/PID/stat`` the kernel's flags of a process are, after its state."""
-_PF_EXITING: Final = 0x4
+_EXITING: Final = 0x4
+"""The kernel's flag of a process that ends (PF_EXITING)."""
 
 
 def why_not_forked() -> str:
@@ -149,7 +148,7 @@ def is_ending(pid: int) -> bool:
     """Whether a process has ended or begun to: from then on its descriptors close one after the other."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
         state, *fields = stat.read().rpartition(")")[2].split()
-        return state in "ZX" or bool(int(fields[_FLAGS]) & _PF_EXITING)
+        return state in "ZX" or bool(int(fields[_FLAGS]) & _EXITING)
     return True
 
 
