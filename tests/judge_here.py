@@ -92,6 +92,7 @@ class TopicHere:
         self._folder = tempfile.TemporaryDirectory()
         self.bindings = bindings
         self.definitions: Definitions | None = None
+        self.flags: dict[Flag, None] = {}
         for name, content in files.items():
             path = Path(self._folder.name, name)
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -187,9 +187,8 @@ class Service:
         if tb is None or tb.tb_lasti < 0:
             return True
         code = tb.tb_frame.f_code
-        return _OPERATION_NAMES[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(
-            self._trusted
-        )
+        operation = _OPERATION_NAMES[code.co_code[tb.tb_lasti]]
+        return operation in _RAISING and not code.co_filename.startswith(self._trusted)
 
     def _keep(self, value: object) -> Tree:
         number = self._ids.setdefault(id(value), len(self._ids))

@@ -298,10 +298,13 @@ class _Grading:
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
 
     def _add(self, result: ExerciseResult) -> None:
+        self._keep(result)
+        self._known(result)
+
+    def _keep(self, result: ExerciseResult) -> None:
         self._results[result.name] = result
         if result.meets_needs:
             self._met.add(result.name)
-        self._known(result)
 
     def _not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> None:
         for exercise in exercises:
@@ -334,12 +337,12 @@ class _Grading:
                     result, traces = self._grade_exercise(exercise, desk, is_untouched=is_untouched)
                     if not is_untouched and judge.may_be_named(exercise, traces):  # what was handed out is not theirs
                         to_name[exercise.full_name] = traces
-                        self._results[result.name] = result
+                        self._keep(result)
                     else:
                         self._add(hints.explain(result))
                 # Last, so that no exercise pays for the time of a picture.
                 for result in [self._results[one.full_name] for one in topic.exercises]:
-                    self._results[result.name] = self._with_pictures(result, desk)
+                    self._keep(self._with_pictures(result, desk))
         with judge.misconceptions.topic(topic.name):
             for exercise in (one for one in topic.exercises if one.full_name in to_name):
                 name = judge.misconceptions.recognised(exercise, to_name[exercise.full_name])

@@ -35,11 +35,10 @@ _MINOR_FAULTS = 7
 """In /proc/PID/stat after the name: how often the process has touched a page that it had to be given."""
 _SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead")
 """As psutil calls them."""
-
-
 _FLAGS: Final = 5
 """Where in ``/proc/PID/stat`` the kernel's flags of a process are, after its state."""
-_PF_EXITING: Final = 0x4
+_EXITING: Final = 0x4
+"""The kernel's flag of a process that ends (PF_EXITING)."""
 
 
 def why_not_forked() -> str:
@@ -172,7 +171,7 @@ def is_ending(pid: int) -> bool:
     """Whether a process has ended or begun to: from then on its descriptors close one after the other."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
         state, *fields = stat.read().rpartition(")")[2].split()
-        return state in "ZX" or bool(int(fields[_FLAGS]) & _PF_EXITING)
+        return state in "ZX" or bool(int(fields[_FLAGS]) & _EXITING)
     return True
 
 

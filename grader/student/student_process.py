@@ -433,7 +433,9 @@ class StudentProcess(SocketProcess):
         """Remembers whether the process has closed its notes: they have ended, and it has not begun to end."""
         self._notes.drain()
         if self._notes.has_ended and not self._has_closed_notes and self._sock.fileno() >= 0:
-            self._has_closed_notes = not process_tree.is_ending(self.pid)
+            socket_end = select.poll()  # if it has come, another process may have the number by now
+            socket_end.register(self._sock, select.POLLHUP)
+            self._has_closed_notes = not socket_end.poll(0) and not process_tree.is_ending(self.pid)
 
     def add_prints(self, text: str) -> None:
         """Adds the prints of further processes to those that the student is shown."""

@@ -160,6 +160,8 @@ def test_each_check_earns_its_part_and_a_bonus_comes_on_top(shared_course: Path,
     assert (right.score, right.max, exit_code([right], None)) == (3, 3, 0)
     assert [check.verdict for check in right.exercises[0].checks][-1] == "failed"  # the bonus alone
     assert right.exercises[1].checks[0].verdict == "passed"  # which blocks nothing
+    (named,) = grade_here(shared_course, {"vectors": solution + EXTRA.replace("x + 1", "x")}, names=True)
+    assert (named.score, named.exercises[1].checks[0].verdict) == (3, "passed")
 
     assert (more.score, more.max, more.exercises[0].bonus, more.exercises[0].is_right) == (3.5, 3, 0.5, True)
 

@@ -54,9 +54,8 @@ run_script()
 """What torchrun's workers run; the module is loaded already where they are forked."""
 _TORCHRUNS_OWN: Final = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH")
 """Environment variables that are torchrun's to set, or would lead to other modules."""
-
-
 _script_watch: list[tuple[int, Callable[[], object]]] = []
+"""A descriptor that scripts keep, and a function that is called before one runs; empty if they are not watched."""
 
 
 class ScriptOutcome(msgspec.Struct, frozen=True):
