@@ -80,13 +80,13 @@ def memory_of_forks(pids: Iterable[int], baseline_bytes: int, exact_from: int) -
     """Memory (bytes) that processes hold together beyond that of the host that all were forked from.
 
     It is exact if it may be more than `exact_from`: then a page that several share counts once, and one of the host's
-    counts if it was written to. What they share can be too low by one host's memory, once for all of them.
+    counts if it was written to. As much as one host holds is overlooked, once for all of them: a process that takes
+    too much by itself is stopped by the kernel before that, at the line that asked for it.
     """
     resident = {pid: _resident(pid) for pid in pids}
     if sum(resident.values()) - baseline_bytes <= exact_from:
         return sum(max(0, held - baseline_bytes) for held in resident.values())
-    parts = [_parts(pid, held, baseline_bytes) for pid, held in resident.items()]
-    return max(sum(own for own, _ in parts), sum(share for _, share in parts) - baseline_bytes)
+    return max(0, sum(_share(pid, held, baseline_bytes) for pid, held in resident.items()) - baseline_bytes)
 
 
 def memory_of_sockets(pid: int) -> int:
@@ -223,22 +223,20 @@ def _resident(pid: int) -> int:
     return _kilobytes(_status(pid), "RssAnon", "RssShmem", "VmSwap", "HugetlbPages", "VmPTE")
 
 
-def _parts(pid: int, resident: int, baseline: int) -> tuple[int, int]:
-    """Of the memory of a process: what it shares with no other, and that with its share of what it shares (bytes).
+def _share(pid: int, resident: int, baseline: int) -> int:
+    """The memory of a process, with its share of what it shares with others (bytes).
 
     A user who is not root may not see that: then all counts that is more than the host has, or that it has touched.
     """
     with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as rollup:
         rows = dict(line.split(":", 1) for line in rollup if line.endswith("kB\n"))
         if "Pss_Anon" in rows:
-            status = _status(pid)
-            both = _kilobytes(status, "HugetlbPages", "VmPTE")
-            own = _kilobytes(rows, "Private_Dirty") + _kilobytes(status, "VmSwap")
-            return both + own, both + _kilobytes(rows, "Pss_Anon", "Pss_Shmem", "SwapPss")
+            shares = _kilobytes(rows, "Pss_Anon", "Pss_Shmem", "SwapPss")
+            return shares + _kilobytes(_status(pid), "HugetlbPages", "VmPTE")
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
         touched = int(stat.read().rpartition(")")[2].split()[_MINOR_FAULTS]) * os.sysconf("SC_PAGE_SIZE")
-        return max(resident - baseline, min(resident, touched)), 0
-    return 0, 0
+        return max(resident - baseline, min(resident, touched))
+    return 0
 
 
 def _kilobytes(rows: dict[str, str], *names: str) -> int:

@@ -236,11 +236,12 @@ class LeaderClient(TopicProcesses):
 
     def watch(self) -> None:
         for _ in range(_MOST_ROUNDS):
+            use = self._memory  # first: what is measured now must not count against a later process
             below = process_tree.descendants(self.process)
             sockets = process_tree.memory_of_sockets(self.process) if "net-namespace" in self.layers else 0
-            exact_from = self._memory.matters_from - sockets
+            exact_from = use.matters_from - sockets
             held = process_tree.memory_of_forks([self.process, *below], self._host.baseline, exact_from)
-            if not self._memory.is_too_much(held + sockets):
+            if not use.is_too_much(held + sockets):
                 return
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
