@@ -76,7 +76,7 @@ def descendants(pid: int) -> list[int]:
         return _ask(pid, lambda process: [one.pid for one in process.children(recursive=True)], [])
     found = [pid]
     for parent in found:
-        found += [child for child in _children(parent) if child not in found]
+        found += [child for child in children(parent) if child not in found]
     return found[1:]
 
 
@@ -210,7 +210,8 @@ def _read_stat(folder: str) -> list[str]:
     return []
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that a process has started or adopted, those that have ended too until it takes note of that."""
     found: list[int] = []
     for task in _tasks(pid):
         with contextlib.suppress(OSError), open(f"{task}/children", encoding="utf-8") as children:

@@ -128,6 +128,13 @@ class HostClient(Host):
             case answer:
                 raise HostGone(f"cannot start a student process: {answer}")
 
+    def end_strays(self) -> None:
+        """Ends what was below a leader that has ended: submitted code can kill it if there is no PID namespace."""
+        leaders = {topic.process for topic in self.topics if isinstance(topic, LeaderClient)}
+        for stray in set(process_tree.children(self.process)) - leaders:
+            process_tree.kill_tree_below(stray)
+            process_tree.kill_all([stray])
+
     def close(self) -> None:
         """Ends the host and with it every student process."""
         super().close()
@@ -290,6 +297,8 @@ class LeaderClient(TopicProcesses):
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
         handle, self._handle = self._handle, -1
         os.close(handle)
+        if "pid-namespace" not in self.layers:
+            self._host.end_strays()
 
     def _kill(self) -> None:
         """Ends all processes; in a PID namespace, they end with the leader."""

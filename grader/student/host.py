@@ -66,6 +66,7 @@ class WarmHost:
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
+        kernel.adopt_orphans()  # those of a leader that was killed, too
         try:
             while True:
                 payload, descriptors = frames.receive_with_descriptors(self._control)

@@ -6,11 +6,13 @@ judge then finds is printed there as data, scene by scene.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,7 +21,7 @@ import pytest
 from grader.border.channel import Channel
 from grader.border.failures import NoAnswer
 from grader.border.proxies import SubmissionProxy
-from grader.sandbox import process_tree
+from grader.sandbox import process_tree, sandbox
 from grader.sandbox.limits import Limits
 from grader.student.student_process import Host, StudentProcess, TopicProcesses
 
@@ -100,6 +102,12 @@ def trickles_descriptors():
         time.sleep(0.0005)
 
 
+def kills_its_parent():
+    forked(spin)
+    os.kill(os.getppid(), 9)
+    spin()
+
+
 def takes_memory():
     """Shared memory, as the process's own limit would make an exception of other memory."""
     kept = mmap.mmap(-1, 4 << 30)
@@ -142,7 +150,8 @@ NO_ANSWER = {
 }
 """What each comes to. The portable engine shares all of this with the other one but how processes are ended."""
 BOTH = ("takes_memory", "leaves_orphans_and_spins")
-CASES = [(engine, name) for engine in ("forked", "portable") for name in (NO_ANSWER if engine == "forked" else BOTH)]
+ENGINES = ("forked", "forked without namespaces", "portable")
+CASES = [(engine, name) for engine in ENGINES for name in (NO_ANSWER if engine == "forked" else BOTH)]
 
 
 # ---------------------------------------------------------------- in a process of its own
@@ -173,6 +182,17 @@ def living(topic: TopicProcesses, host: Host) -> list[int]:
     return [pid for pid in process_tree.descendants(above) if process_tree.is_alive(pid) and pid not in spares]
 
 
+def alike() -> list[int]:
+    """The processes of this machine that began as this one did."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    own = Path("/proc/self/cmdline").read_bytes()
+    found = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            found += [int(file.parent.name)] if file.read_bytes() == own else []
+    return found
+
+
 def scenes(host: Host, engine: str) -> dict[str, Any]:
     """What is found in each scene; the next one begins with a fresh process, which must know nothing of it."""
     found: dict[str, Any] = {}
@@ -191,8 +211,8 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
     found["work of children"] = answer, topic.meter.used - before, ask(process, "works_in_children", 20.0)
     process.end()
     process = started(topic)
-    found["sleepers"] = ask(process, "leaves_sleepers", 60 if engine == "forked" else 3), len(living(topic, host))
-    if engine == "forked":
+    found["sleepers"] = ask(process, "leaves_sleepers", 3 if engine == "portable" else 60), len(living(topic, host))
+    if engine != "portable":
         other = host.open_topic("work", {"work.py": WORK.encode()}, None)
         refused = other.start_afresh()
         found["the next one beside sleepers"] = str(refused.finish_import(other.deadline(20.0)))
@@ -202,21 +222,28 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
         other.close()
     process.end()
     found["ended"] = living(topic, host)
+    if engine == "forked without namespaces":
+        process = started(topic)
+        ask(process, "kills_its_parent")
+        process.end()
+        found["without its parent"] = len([pid for pid in alike() if process_tree.is_alive(pid)])  # and without `topic`
     topic.close()
     topic.close()
     return found
 
 
-def main() -> None:
+def main(name: str) -> None:
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
     from grader.student import engine
 
-    host, chosen = engine.start()(LIMITS), engine.choose().engine
+    if name == "forked without namespaces":
+        sandbox.full_set = lambda: ("rlimits", "clean-env") if os.geteuid() else ("uid", "rlimits", "clean-env")
+    host = engine.start()(LIMITS)
     try:
         host.prepare([], [])
         host.finish_preparing()
-        print(msgspec.json.encode(scenes(host, chosen)).decode())
+        print(msgspec.json.encode(scenes(host, name)).decode())
     finally:
         host.close()
 
@@ -228,10 +255,12 @@ def main() -> None:
 def found() -> Callable[[str], dict[str, Any]]:
     @functools.cache
     def find(engine: str) -> dict[str, Any]:
-        if engine == "forked" and process_tree.why_not_forked():
+        if engine != "portable" and process_tree.why_not_forked():
             pytest.skip("nothing can be forked here")
-        environment = {**os.environ, "TORCHKATA_ENGINE": engine}
-        done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
+        environment = {**os.environ, "TORCHKATA_ENGINE": engine.split()[0]}
+        done = subprocess.run(
+            [sys.executable, __file__, engine], env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return dict(msgspec.json.decode(done.stdout))
 
@@ -239,7 +268,7 @@ def found() -> Callable[[str], dict[str, Any]]:
 
 
 Find = Callable[[str], dict[str, Any]]
-both = pytest.mark.parametrize("engine", ["forked", "portable"])
+both = pytest.mark.parametrize("engine", ENGINES)
 
 
 @pytest.mark.parametrize(("engine", "name"), CASES)
@@ -268,10 +297,18 @@ def test_sleepers_that_are_left_end_with_the_process(found: Find, engine: str) -
     assert found(engine)["ended"] == []
 
 
-def test_who_cannot_be_forked_has_crashed_and_the_next_one_can_when_the_others_have_ended(found: Find) -> None:
-    assert "left so many processes running" in found("forked")["the next one beside sleepers"]
-    assert found("forked")["the next one after them"] == 7
+def test_nothing_outlives_a_leader_that_was_killed(found: Find) -> None:
+    assert found(ENGINES[1])["without its parent"] == 2, "but the judge and its host"
+
+
+@pytest.mark.parametrize("engine", ENGINES[:2])
+def test_who_cannot_be_forked_has_crashed_and_the_next_one_can_once_the_others_have_ended(
+    found: Find, engine: str
+) -> None:
+    if engine == "forked":  # without namespaces there may be no user whose processes are counted
+        assert "left so many processes running" in found(engine)["the next one beside sleepers"]
+    assert found(engine)["the next one after them"] == 7
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])
