@@ -26,20 +26,20 @@ from grader.border import failures, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, one_line
-from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.frames import frame
 from grader.border.messages import Definitions, Imported, Raised
-from grader.border.transport import Activity, Process
+from grader.border.transport import Process
 from grader.kit import Kit
 from grader.locks import lock
 from grader.machine import Devices, memory_kills
 from grader.results import Flag, Frame
-from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline, Meter
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.process_tree import Look
 from grader.student import audit
 from grader.student.prints import Prints
 from grader.student.process import Prepare
+from grader.student.socket_process import SocketProcess
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
@@ -212,81 +212,6 @@ class TopicProcesses(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """Ends all processes, and returns when the system has let go of them. Does nothing the second time."""
-
-
-class SocketProcess(abc.ABC):
-    """The part of a `Process` that is the same wherever it runs. Never waits.
-
-    Args:
-        pid: its process id here.
-        outputs: its prints, its errors, where it writes its stack, and others that are closed with it.
-    """
-
-    def __init__(self, pid: int, sock: socket.socket, *outputs: Prints) -> None:
-        self.pid = pid
-        self._sock = sock
-        self._outputs = outputs
-        self._prints, self._errors, self._dumps = outputs[:3]
-        self._replies = FrameReader()
-        self._unsent = bytearray()
-        sock.setblocking(False)
-
-    def sources(self) -> list[int]:
-        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.reader >= 0)]
-
-    def post(self, request: bytes) -> None:
-        self._unsent += frame(request)
-        self._send()
-
-    def poll(self) -> bytes | None:
-        self._send()
-        for source in (self._prints, self._errors):
-            source.drain()
-        if (reply := self._taken()) is None and select.select([self._sock], [], [], 0)[0]:
-            self._read()
-            reply = self._taken()
-        return reply
-
-    def stacks(self) -> str:
-        return self._dumps.seen()
-
-    def activity(self) -> Activity:
-        return Activity(*process_tree.activity(self.pid))
-
-    def prints(self) -> tuple[str, str]:
-        return self._prints.take(), self._errors.take()
-
-    @abc.abstractmethod
-    def _crash(self, reason: str) -> SubmissionCrashed:
-        """The crash that the end of the process is, or its bad reply, for the reason given."""
-
-    def _send(self) -> None:
-        """Sends as much as is possible now; if nobody reads, `_read` will say so."""
-        if self._unsent:
-            try:
-                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
-                del self._unsent[:sent]
-            except BlockingIOError:
-                pass
-            except OSError:
-                self._unsent.clear()
-
-    def _read(self) -> None:
-        try:
-            data = self._sock.recv(1 << 18)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            raise self._crash("")
-        self._replies.feed(data)
-
-    def _taken(self) -> bytes | None:
-        try:
-            return self._replies.next()
-        except BrokenFrame as error:
-            raise self._crash(str(error)) from None
 
 
 class StudentProcess(SocketProcess):
