@@ -32,6 +32,7 @@ from grader.student.student_process import Bindings, Host, HostGone, StudentProc
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
+_TOO_MANY: Final = "left so many processes running that no other one could be started"
 _MOST_ROUNDS: Final = 20
 """How often processes that hold too much memory are ended and measured again before all of the topic end."""
 
@@ -174,7 +175,7 @@ class LeaderClient(TopicProcesses):
                 self._end_all()
                 self._clear_counters()
                 process = self._start(imports=True, afresh=True)
-                if process.pid > 0:
+                if process.number not in self._not_started:
                     return process
                 if refused is not None:
                     refused.close()
@@ -189,11 +190,15 @@ class LeaderClient(TopicProcesses):
 
     def start(self, *, imports: bool = True) -> StudentProcess:
         try:
-            return self._start(imports=imports, afresh=False)
+            process = self._start(imports=imports, afresh=False)
         except LeaderGone as error:
             if memory_kills() > self._memory_kills:
                 raise KilledBySystem(MEMORY_SHORT) from error
             raise SubmissionCrashed("ended the process that had started it") from error
+        if process.number in self._not_started:
+            process.close()
+            raise SubmissionCrashed(_TOO_MANY)
+        return process
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
         self._count += 1
@@ -238,14 +243,14 @@ class LeaderClient(TopicProcesses):
         self._signal(process, DUMP_SIGNAL)
 
     def end(self, process: StudentProcess) -> None:
-        if not process.is_main:
+        if process.is_main:
+            try:
+                self._end_all()
+            except LeaderGone:
+                self.close()
+        elif process.pid in process_tree.descendants(self.process):
             process_tree.kill_tree_below(process.pid)
             self._signal(process, signal.SIGKILL)
-            return
-        try:
-            self._end_all()
-        except LeaderGone:
-            self.close()
 
     def _end_all(self) -> None:
         """Kills all processes of the topic; when this returns, they do not count for any limit of its user.
@@ -271,7 +276,7 @@ class LeaderClient(TopicProcesses):
 
     def why_it_ended(self, number: int) -> SubmissionCrashed:
         if number in self._not_started:
-            return SubmissionCrashed("left so many processes running that no other one could be started")
+            return SubmissionCrashed(_TOO_MANY)
         return super().why_it_ended(number)
 
     def watch(self) -> None:
@@ -295,8 +300,8 @@ class LeaderClient(TopicProcesses):
         self._line.close()
         self._kill()
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
-        handle, self._handle = self._handle, -1
-        os.close(handle)
+        os.close(self._handle)
+        self._handle = self.process = -1
         if "pid-namespace" not in self.layers:
             self._host.end_strays()
 
