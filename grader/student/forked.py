@@ -157,6 +157,7 @@ class LeaderClient(TopicProcesses):
         super().__init__(host, topic, files, bindings)
         self._started: set[int] = set()
         self._not_started: set[int] = set()
+        self._ended_work = 0.0  # below leaders before this one (s)
         self._open()
 
     def _open(self) -> None:
@@ -228,7 +229,8 @@ class LeaderClient(TopicProcesses):
         return StudentProcess(self, self._count, pid, ours, outputs, arena, is_main=afresh)
 
     def look(self) -> Look:
-        return process_tree.look(process_tree.descendants(self.process), reaper=self.process)
+        now = process_tree.look(process_tree.descendants(self.process), reaper=self.process)
+        return Look(self._ended_work + now.worked, now.at_rest)
 
     def tidy(self, main: StudentProcess, threads: int) -> bool:
         try:
@@ -293,6 +295,7 @@ class LeaderClient(TopicProcesses):
     def close(self) -> None:
         if self._handle < 0:
             return
+        self._ended_work = self.look().worked
         with contextlib.suppress(LeaderGone):
             if "pid-namespace" not in self.layers:  # else they end with the leader, and before it
                 self._end_all()
