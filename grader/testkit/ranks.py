@@ -325,9 +325,10 @@ def _note(channel: Channel, request: bytes, values: list[object], printed: str) 
 
 
 def _with_record(channel: Channel, failure: BaseException) -> BaseException:
-    """The failure to raise, with what crossed the border up to there if it is for want of an answer."""
+    """The failure to raise; for want of an answer, all processes have ended, and it has what crossed the border before."""
     if isinstance(failure, NoAnswer):
         failure.examples = (tuple(channel.record),)
+        getattr(channel.transport, "kill", lambda: None)()
     return failure
 
 
