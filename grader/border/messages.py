@@ -5,12 +5,20 @@ refused. Must never hold an expected answer. `Raised` and `SentLine` repeat the 
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
+from grader.border.bounds import MAX_LISTED
+
+T = TypeVar("T")
+
 MAX_MESSAGE: Final = 2_000
 """Characters of an exception's text."""
+
+
+_Bounded = Annotated[T, msgspec.Meta(max_length=MAX_LISTED)]
+"""A list of which the receiver takes no more than this: else what it does with each costs it time."""
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -55,7 +63,7 @@ class Raised(_Message, frozen=True, tag="raise"):
     kind: str
     is_built_in: bool
     message: str
-    frames: tuple[SentLine, ...]
+    frames: _Bounded[tuple[SentLine, ...]]
 
 
 class Missing(_Message, frozen=True, tag="missing"):
@@ -131,11 +139,13 @@ class Definitions(_Message, frozen=True):
 
 
 class Start(_Message, frozen=True, tag="start"):
-    """Asks for a student process under a number that the judge chose; its descriptors come along. Answer: `Forked`.
+    """Asks for a student process under a number that the judge chose; its descriptors come along.
+
+    Answers: `Forked`, `CannotFork`.
 
     Attributes:
         imports: whether it imports the topic, or never does.
-        afresh: whether all other processes are ended before, and the work folder is made new.
+        afresh: whether the work folder is made new before.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
             for a submission, which has none.
         definitions: None to import the topic as it is.
@@ -155,17 +165,29 @@ class HowEnded(_Message, frozen=True, tag="how-ended"):
     seconds: float
 
 
+class EndAll(_Message, frozen=True, tag="end-all"):
+    """Ends every process of the sandbox but the leader. Answer: `AllEnded`."""
+
+
 class Tidy(_Message, frozen=True, tag="tidy"):
     """Removes the files that calls have left in the work folder. Answer: `Tidied`."""
 
 
-Order: TypeAlias = Start | HowEnded | Tidy
+Order: TypeAlias = Start | HowEnded | EndAll | Tidy
 
 
 class Forked(_Message, frozen=True, tag="forked"):
     """A student process has been forked; ``process`` is its id in the sandbox."""
 
     process: int
+
+
+class CannotFork(_Message, frozen=True, tag="cannot-fork"):
+    """No student process could be forked: the submission has used up its limit of processes."""
+
+
+class AllEnded(_Message, frozen=True, tag="all-ended"):
+    """All processes have ended, and none of them counts for a limit any more."""
 
 
 class Ended(_Message, frozen=True, tag="ended"):
@@ -178,7 +200,7 @@ class Tidied(_Message, frozen=True, tag="tidied"):
     """The work folder has been tidied."""
 
 
-FromLeader: TypeAlias = Forked | Ended | Tidied
+FromLeader: TypeAlias = Forked | CannotFork | Ended | AllEnded | Tidied
 
 
 class FailedStatement(_Message, frozen=True):
@@ -202,5 +224,5 @@ class Imported(_Message, frozen=True, tag="imported"):
         lost: names that have no value now, each with the number of the failed statement that it needs.
     """
 
-    failed: list[FailedStatement] = []
-    lost: list[tuple[str, int]] = []
+    failed: _Bounded[list[FailedStatement]] = []
+    lost: _Bounded[list[tuple[str, int]]] = []

@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,11 +19,11 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
+from grader.border.messages import CannotFork, EndAll, Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
 from grader.errors import UserError
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
+from grader.sandbox.process_tree import Look
 from grader.student import audit, student_process
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, Answer, Prepare, Ready, Refused, Spawn
@@ -30,6 +31,7 @@ from grader.student.student_process import Bindings, Host, HostGone, StudentProc
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
+_TOO_MANY: Final = "left so many processes running that no other one could be started"
 _MOST_ROUNDS: Final = 20
 """How often processes that hold too much memory are ended and measured again before all of the topic end."""
 
@@ -44,11 +46,12 @@ class _Line:
     Args:
         kind: the structs that it may send.
         gone: raised when it does not answer.
-        seconds: how long it may take; None: as long as it likes.
+        seconds: how long an answer may take in all; None: as long as it likes.
     """
 
     def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException], seconds: float | None = None) -> None:
         sock.settimeout(seconds)
+        self._seconds = seconds
         self._sock = sock
         self._kind = kind
         self._gone = gone
@@ -62,8 +65,15 @@ class _Line:
 
     def receive(self) -> Any:
         """The answer to a message that was sent."""
+        until = None if self._seconds is None else time.monotonic() + self._seconds
+
+        def read(size: int) -> bytes:
+            if until is not None:
+                self._sock.settimeout(max(until - time.monotonic(), 0.001))
+            return self._sock.recv(size)
+
         try:
-            return wire.unpack(frames.receive(self._sock.recv) or b"", self._kind)
+            return wire.unpack(frames.receive(read) or b"", self._kind)
         except (OSError, WireError, BrokenFrame) as error:
             self.close()  # a late answer must not be taken for that to another message
             raise self._gone(str(error)) from error
@@ -118,6 +128,13 @@ class HostClient(Host):
             case answer:
                 raise HostGone(f"cannot start a student process: {answer}")
 
+    def end_strays(self) -> None:
+        """Ends what was below a leader that has ended: submitted code can kill it if there is no PID namespace."""
+        leaders = {topic.process for topic in self.topics if isinstance(topic, LeaderClient)}
+        for stray in set(process_tree.children(self.process)) - leaders:
+            process_tree.kill_tree_below(stray)
+            process_tree.kill_all([stray])
+
     def close(self) -> None:
         """Ends the host and with it every student process."""
         super().close()
@@ -138,7 +155,8 @@ class LeaderClient(TopicProcesses):
     def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
         self._started: set[int] = set()
-        self._earlier = Effort()
+        self._not_started: set[int] = set()
+        self._ended_work = 0.0  # below leaders before this one (s)
         self._open()
 
     def _open(self) -> None:
@@ -153,15 +171,22 @@ class LeaderClient(TopicProcesses):
     def start_afresh(self) -> StudentProcess:
         if self._count and self.bindings is None:
             self._renew_sandbox()
+        refused = None
         for _ in range(2):
-            if "pid-namespace" not in self.layers:
-                process_tree.kill_tree_below(self.process)
-            self._clear_counters()
             try:
-                return self._start(imports=True, afresh=True)
+                self._end_all()
+                self._clear_counters()
+                process = self._start(imports=True, afresh=True)
+                if process.number not in self._not_started:
+                    return process
+                if refused is not None:
+                    refused.close()
+                refused = process
             except LeaderGone:
-                self.close()
-                self._open()
+                pass
+            self._renew_sandbox()
+        if refused is not None:
+            return refused
         raise HostGone("no student process can be started")
 
     def _renew_sandbox(self) -> None:
@@ -170,16 +195,19 @@ class LeaderClient(TopicProcesses):
         Else submitted code could read that from process numbers, counters of the network, limits of the leader and the
         like: a second try would know how far the first one came.
         """
-        self._earlier = self.effort()
         self.close()
         self._open()
 
     def start(self, *, imports: bool = True) -> StudentProcess:
         try:
-            return self._start(imports=imports, afresh=False)
+            process = self._start(imports=imports, afresh=False)
         except LeaderGone as error:
             crash = self._memory.crash(-signal.SIGKILL)
             raise crash or SubmissionCrashed("ended the process that had started it") from error
+        if process.number in self._not_started:
+            process.close()
+            raise SubmissionCrashed(_TOO_MANY)
+        return process
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
         self._count += 1
@@ -195,18 +223,22 @@ class LeaderClient(TopicProcesses):
             with theirs:
                 descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
                 order = Start(self._count, imports, afresh, self.bindings, self.definitions)
-                forked: Forked = self._line.ask(order, descriptors)
+                answer: Forked | CannotFork = self._line.ask(order, descriptors)
             for output in outputs:
                 output.close_writer()
             on_failure.pop_all()
-        below = process_tree.descendants(self.process)
-        pid = process_tree.find_by_inner_id(below, forked.process) or -1
-        self._started.add(pid)
-        return StudentProcess(self, self._count, pid, ours, outputs, arena)
+        pid = -1
+        if isinstance(answer, Forked):
+            below = process_tree.descendants(self.process)
+            pid = process_tree.find_by_inner_id(below, answer.process) or -1
+            self._started.add(pid)
+        else:  # its socket is closed at the other end, so that it counts as ended
+            self._not_started.add(self._count)
+        return StudentProcess(self, self._count, pid, ours, outputs, arena, is_main=afresh)
 
-    def effort(self) -> Effort:
-        now = process_tree.effort(process_tree.descendants(self.process))
-        return Effort(self._earlier.worked + now.worked, self._earlier.waited + now.waited)
+    def look(self) -> Look:
+        now = process_tree.look(process_tree.descendants(self.process), reaper=self.process)
+        return Look(self._ended_work + now.worked, now.at_rest)
 
     def tidy(self, main: StudentProcess, threads: int) -> bool:
         try:
@@ -220,8 +252,26 @@ class LeaderClient(TopicProcesses):
         assert DUMP_SIGNAL is not None
         self._signal(process, DUMP_SIGNAL)
 
-    def stop(self, process: StudentProcess) -> None:
-        self._signal(process, signal.SIGKILL)
+    def end(self, process: StudentProcess) -> None:
+        if process.is_main:
+            try:
+                self._end_all()
+            except LeaderGone:
+                self.close()
+        elif process.pid in process_tree.descendants(self.process):
+            process_tree.kill_tree_below(process.pid)
+            self._signal(process, signal.SIGKILL)
+
+    def _end_all(self) -> None:
+        """Kills all processes of the topic; when this returns, they do not count for any limit of its user.
+
+        Raises:
+            LeaderGone: the leader has ended or does not answer.
+        """
+        self._started.clear()
+        if "pid-namespace" not in self.layers:
+            process_tree.kill_tree_below(self.process)
+        self._line.ask(EndAll())
 
     def _signal(self, process: StudentProcess, number: int) -> None:
         if process.pid in process_tree.descendants(self.process):
@@ -233,6 +283,11 @@ class LeaderClient(TopicProcesses):
             ended: Ended = self._line.ask(HowEnded(number, student_process.END_SECONDS))
             return ended.code
         return None
+
+    def why_it_ended(self, number: int) -> SubmissionCrashed:
+        if number in self._not_started:
+            return SubmissionCrashed(_TOO_MANY)
+        return super().why_it_ended(number)
 
     def watch(self) -> None:
         for _ in range(_MOST_ROUNDS):
@@ -248,11 +303,20 @@ class LeaderClient(TopicProcesses):
         self._kill()  # they fork faster than they can be ended one by one
 
     def close(self) -> None:
+        if self._handle < 0:
+            return
+        self._ended_work = self.look().worked
+        with contextlib.suppress(LeaderGone):
+            if "pid-namespace" not in self.layers:  # else they end with the leader, and before it
+                self._end_all()
         self._host.topics.discard(self)
         self._line.close()
         self._kill()
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
         os.close(self._handle)
+        self._handle = self.process = -1
+        if "pid-namespace" not in self.layers:
+            self._host.end_strays()
 
     def _kill(self) -> None:
         """Ends all processes; in a PID namespace, they end with the leader."""

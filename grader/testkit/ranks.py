@@ -190,7 +190,7 @@ def run(
     _require_layer(channel, "net-namespace")
     if read_only and not _rank.CAN_FORBID_WRITING:
         _skip("needs a system with a limit on the size of files")
-    _give_time(channel, seconds + 2.0)
+    _give_time(channel, world_size * seconds + 2.0)  # each has all of it, and the check pays for the work of all
     sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
     settings = {"MASTER_PORT": "{port}", **TORCHRUN, **sizes, **(env or {})}
     known = {"world_size": world_size, "port": _world.free_port()}
@@ -325,9 +325,10 @@ def _note(channel: Channel, request: bytes, values: list[object], printed: str) 
 
 
 def _with_record(channel: Channel, failure: BaseException) -> BaseException:
-    """The failure to raise, with what crossed the border up to there if it is for want of an answer."""
+    """The failure to raise; without an answer, all processes have ended, and it has what crossed the border before."""
     if isinstance(failure, NoAnswer):
         failure.examples = (tuple(channel.record),)
+        getattr(channel.transport, "kill", lambda: None)()
     return failure
 
 
