@@ -25,7 +25,7 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, one_line
 from grader.border.frames import BrokenFrame, FrameReader, frame
-from grader.border.messages import Definitions, Imported, Raised
+from grader.border.messages import Imported, LoadOrder, Raised
 from grader.border.transport import Activity, Process
 from grader.kit import Kit
 from grader.locks import lock
@@ -116,7 +116,7 @@ class TopicProcesses(abc.ABC):
     """The processes of one topic of one submission, which share a work folder.
 
     Attributes:
-        definitions: how processes import the topic from now on; None: as it is.
+        load_order: how processes load the topic from now on; None to import it as a whole.
         starting_seconds: for how long the judge has waited for new processes (s): that is nobody's time.
         layers: those of the sandbox.
     """
@@ -127,7 +127,7 @@ class TopicProcesses(abc.ABC):
         self._host = host
         self.layers = host.layers
         self.bindings = bindings
-        self.definitions: Definitions | None = None
+        self.load_order: LoadOrder | None = None
         self._topic = topic
         self._files = files
         self._count = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.student.definitions import forget_listing
+from grader.student.statements import forget_listing
 
 
 def test_a_folder_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
