@@ -22,6 +22,7 @@ from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionT
 from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
+from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
@@ -117,6 +118,7 @@ class TopicDesk(Desk):
         is_final: whether a failure of the running exercise counts: nothing else was asked of its process.
         import_failure: why the topic cannot be imported; None if it can.
         left_out: the statements that were left out, if there are any.
+        not_written: files for which there is no room in the work folder, or that no file can be, and why.
         time: the budget of the topic's time.
         flags: of actions that no exercise needs, as far as the ended processes of the submission say.
     """
@@ -130,6 +132,7 @@ class TopicDesk(Desk):
         self.memory_limit = host.limits.memory_bytes
         self._course = course
         self._topic = topic
+        files, self.not_written = writable(files, {f"{topic}.py"}, min(MOST_BYTES, host.limits.file_bytes // 2))
         self._files = files
         self._source = files.get(f"{topic}.py", b"")
         exercises = [one.name for one in course.topic(topic).exercises]
