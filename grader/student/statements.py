@@ -36,6 +36,7 @@ from grader.border.messages import (
     StatementPlace,
 )
 from grader.student import needs
+from grader.student.process_settings import put_back
 
 LONG_SECONDS: Final = 0.5
 """A statement that takes longer than this is not run again in later processes, unless an exercise needs it."""
@@ -64,7 +65,8 @@ def import_file(name: str, path: Path) -> ModuleType:
     forget_listing(path.parent)
     importlib.util.decode_source(path.read_bytes())  # an import alone accepts bytes in comments that no script may have
     module, loader = _new_module(name, SourceFileLoader(name, str(path)))
-    loader.exec_module(module)
+    with put_back():
+        loader.exec_module(module)
     return module
 
 
@@ -131,7 +133,9 @@ class _StatementLoader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         for folder in getattr(module, "__path__", ()):
             sys.path_importer_cache[folder] = _finder(folder)
-        (_current or _Loading(Path(self.path).parent, LoadOrder([]))).run_file(Path(self.path), vars(module))
+        loading = _current or _Loading(Path(self.path).parent, LoadOrder([]))
+        with put_back():
+            loading.run_file(Path(self.path), vars(module))
 
 
 class _Statement(NamedTuple):

@@ -433,6 +433,7 @@ class StudentProcess(SocketProcess):
                 self._note_import(reply)
             except (SubmissionRaised, NoAnswer):
                 raise SubmissionCrashed("cannot be imported a second time") from None
+            super().prints()  # of the import: they are no part of what a call prints
             return self.poll()
         return reply
 
