@@ -62,6 +62,7 @@ SLOW = (
     "judge/test_top_level_code.py",
     "packaging",
     "portable/test_portable_engine.py",
+    "portable/test_what_is_ended.py",
     "similar",
     "testkit/test_devices_operations.py",
     "testkit/test_devices_training.py",

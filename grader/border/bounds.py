@@ -6,6 +6,8 @@ Must never allocate in proportion to a length that a message announces.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from grader.border.frames import MAX_PAYLOAD
@@ -16,7 +18,9 @@ MAX_ELEMENTS: Final = 4 << 20
 MAX_DEPTH: Final = 32
 MAX_INTEGER_BITS: Final = 4096
 MAX_KEYS: Final = 4096
-"""Entries of one dict: inserting keys that all have the same hash takes time in the square of their number."""
+"""Entries of one dict."""
+MAX_LISTED: Final = 1_000
+"""Items of each list that is a field of a message; much more than any process of the grader's sends."""
 MAX_NODES: Final = 500_000
 """MessagePack objects in one message: an empty list is one byte in the message and 64 in memory."""
 
@@ -66,17 +70,27 @@ _SIZES: Final = [1 + (head & 31) if 0xA0 <= head < 0xC0 else _FIXED.get(head, 1)
 """Bytes of an object by its first byte, without its items, or its length and all that comes after it."""
 _LENGTHS: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 """How many bytes the length has: bytes, extensions, strings."""
+_MAPS: Final = re.compile(rb"[\x80-\x8f\xde\xdf]")
+"""Bytes without one of these hold no map."""
+_MAP_HEADS: Final = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
 
 
 def has_more_nodes(data: bytes, most: int) -> bool:
     """Whether a message consists of more than `most` objects; costs nothing if it is too short for that."""
-    if len(data) <= most:
-        return False
-    at = nodes = 0
-    while at < len(data) and nodes <= most:
-        nodes += 1
+    return len(data) > most and any(number > most for number, _ in enumerate(_heads(data), 1))
+
+
+def has_map(data: bytes) -> bool:
+    """Whether a message has a map in it: one with keys that all have the same hash takes time in their square."""
+    return _MAPS.search(data) is not None and any(head in _MAP_HEADS for head in _heads(data))
+
+
+def _heads(data: bytes) -> Iterator[int]:
+    """The first byte of each object of a message."""
+    at = 0
+    while at < len(data):
+        yield data[at]
         size = _SIZES[data[at]]
         if width := _LENGTHS.get(data[at]):
             size += width + int.from_bytes(data[at + 1 : at + 1 + width], "big")
         at += size
-    return nodes > most

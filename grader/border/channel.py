@@ -109,7 +109,7 @@ class Channel:
         else:
             reply = self._exchange(request, call, shown, outside)
         try:
-            value, error = self._answer(wire.unpack(reply, Reply))
+            value, error = self._answer(wire.unpack_untrusted(reply, Reply))
         except WireError as bad:
             raise BadReply(f"sent an answer that is not data ({bad})") from None
         except Exception as bad:  # whatever the bytes are, they cost this call and nothing more
@@ -131,10 +131,22 @@ class Channel:
             self.answered += 1
             self.longest = max(self.longest, time.monotonic() - self._asked_at)
         self.arguments.look_at(passed)
-        self._received += len(reply)
+        self.note_received(len(reply))
+        return reply
+
+    def note_received(self, size: int) -> None:
+        """Counts bytes that have come from any process of the submission.
+
+        Raises:
+            BadReply: they are more than one check may receive.
+        """
+        self._received += size
         if self._received > MAX_RECEIVED_BYTES:
             raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
-        return reply
+
+    def decode(self, tree: Tree, other: wire.Other) -> Any:
+        """The value of a tree, as a part of all that one check may receive; see `wire.decode`."""
+        return wire.decode(tree, other, Budget(whole=self._budget))
 
     def ask_again(self, payload: bytes, request: Request, outside: bool) -> bytes:
         """Sends a request that an earlier run has sent; its reply, which the same request of the check then gets."""
@@ -150,7 +162,7 @@ class Channel:
         """The value of a reply, or the exception that it comes to."""
         match reply:
             case Returned(tree):
-                return wire.decode(tree, self._object, Budget(whole=self._budget)), None
+                return self.decode(tree, self._object), None
             case Raised():
                 return None, exception_of(reply, simulates=self.simulates)
             case Missing(name):
@@ -236,7 +248,7 @@ class WatchedArguments:
         """
         start: object = None
         with contextlib.suppress(WireError):
-            start = wire.unpack(reply, Returned).value
+            start = wire.unpack_untrusted(reply, Returned).value
         last = min(self._slots.next, ARENA_BYTES // 2)
         self._is_refused = type(start) is not int or not 0 <= start <= last or start % ALIGNMENT != 0
         self._slots.next = start if type(start) is int and not self._is_refused else 0

@@ -5,13 +5,20 @@ refused. Must never hold an expected answer. `Raised` and `SentLine` repeat the 
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Meta
+
+from grader.border.bounds import MAX_LISTED
+
+T = TypeVar("T")
 
 MAX_MESSAGE: Final = 2_000
 """Characters of an exception's text."""
+
+
+_Bounded = Annotated[T, msgspec.Meta(max_length=MAX_LISTED)]
+"""A list of which the receiver takes no more than this: else what it does with each costs it time."""
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -56,7 +63,7 @@ class Raised(_Message, frozen=True, tag="raise"):
     kind: str
     is_built_in: bool
     message: str
-    frames: tuple[SentLine, ...]
+    frames: _Bounded[tuple[SentLine, ...]]
 
 
 class Missing(_Message, frozen=True, tag="missing"):
@@ -137,11 +144,13 @@ class LoadOrder(_Message, frozen=True):
 
 
 class Start(_Message, frozen=True, tag="start"):
-    """Asks for a student process under a number that the judge chose; its descriptors come along. Answer: `Forked`.
+    """Asks for a student process under a number that the judge chose; its descriptors come along.
+
+    Answers: `Forked`, `CannotFork`.
 
     Attributes:
         imports: whether it imports the topic, or never does.
-        afresh: whether all other processes are ended before, and the work folder is made new.
+        afresh: whether the work folder is made new before.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
             for a submission, which has none.
         load: how the topic is loaded; None to import it as a whole, or not at all.
@@ -161,17 +170,29 @@ class HowEnded(_Message, frozen=True, tag="how-ended"):
     seconds: float
 
 
+class EndAll(_Message, frozen=True, tag="end-all"):
+    """Ends every process of the sandbox but the leader. Answer: `AllEnded`."""
+
+
 class Tidy(_Message, frozen=True, tag="tidy"):
     """Removes the files that calls have left in the work folder. Answer: `Tidied`."""
 
 
-Order: TypeAlias = Start | HowEnded | Tidy
+Order: TypeAlias = Start | HowEnded | EndAll | Tidy
 
 
 class Forked(_Message, frozen=True, tag="forked"):
     """A student process has been forked; ``process`` is its id in the sandbox."""
 
     process: int
+
+
+class CannotFork(_Message, frozen=True, tag="cannot-fork"):
+    """No student process could be forked: the submission has used up its limit of processes."""
+
+
+class AllEnded(_Message, frozen=True, tag="all-ended"):
+    """All processes have ended, and none of them counts for a limit any more."""
 
 
 class Ended(_Message, frozen=True, tag="ended"):
@@ -184,7 +205,7 @@ class Tidied(_Message, frozen=True, tag="tidied"):
     """The work folder has been tidied."""
 
 
-FromLeader: TypeAlias = Forked | Ended | Tidied
+FromLeader: TypeAlias = Forked | CannotFork | Ended | AllEnded | Tidied
 
 
 MOST_FAILED: Final = 20
@@ -219,6 +240,8 @@ class Imported(_Message, frozen=True, tag="imported"):
         skipped: statements that later processes do not run: they took too long, or took long and nothing needs them.
     """
 
-    failed: Annotated[list[FailedStatement], Meta(max_length=MOST_FAILED)] = []
-    lost: Annotated[list[tuple[Annotated[str, Meta(max_length=_MOST_NAME)], int]], Meta(max_length=MOST_LOST)] = []
-    skipped: Annotated[list[StatementPlace], Meta(max_length=MOST_SKIPPED)] = []
+    failed: Annotated[list[FailedStatement], msgspec.Meta(max_length=MOST_FAILED)] = []
+    lost: Annotated[
+        list[tuple[Annotated[str, msgspec.Meta(max_length=_MOST_NAME)], int]], msgspec.Meta(max_length=MOST_LOST)
+    ] = []
+    skipped: Annotated[list[StatementPlace], msgspec.Meta(max_length=MOST_SKIPPED)] = []

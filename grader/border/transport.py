@@ -8,12 +8,10 @@ from typing import NamedTuple, Protocol
 
 
 class Activity(NamedTuple):
-    """The work of a process: whether all its threads sleep, their processor time, and how long they waited for a
-    processor (seconds)."""
+    """The work of a process: whether all its threads sleep, and their processor time (s)."""
 
     at_rest: bool
     worked: float
-    waited: float = 0.0
 
 
 class Process(Protocol):

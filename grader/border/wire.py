@@ -20,7 +20,16 @@ import torch
 
 from grader.border import labels, tensor_facts
 from grader.border.arena import Placing
-from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError, has_more_nodes
+from grader.border.bounds import (
+    MAX_DEPTH,
+    MAX_INTEGER_BITS,
+    MAX_KEYS,
+    MAX_NODES,
+    Budget,
+    WireError,
+    has_map,
+    has_more_nodes,
+)
 from grader.border.frames import MAX_PAYLOAD
 
 T = TypeVar("T")
@@ -198,6 +207,8 @@ def decode(
     if tag == "d":
         if len(items) % 2 or not all(map(_is_key, items[::2])):
             raise WireError("a malformed dict")
+        if 2 * len(set(map(hash, items[::2]))) < len(items) // 2:
+            raise WireError("a dict of keys with the same hash")  # the time to make it grows with their square
         found = dict(zip(items[::2], items[1::2], strict=True))
         if 2 * len(found) != len(items):
             raise WireError("a dict with a key twice")
@@ -295,6 +306,17 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
         return _decoder(kind).decode(data)
     except _NOT_DATA as error:
         raise WireError("not a message") from error
+
+
+def unpack_untrusted(data: bytes, kind: Any) -> Any:
+    """As `unpack`, for what submitted code may have written: nothing that it may send has a map in it.
+
+    Raises:
+        WireError: also if there is a map.
+    """
+    if has_more_nodes(data, MAX_NODES) or has_map(data):
+        raise WireError("too many parts, or a map")
+    return unpack(data, kind)
 
 
 def convert(tree: Tree, kind: type[T]) -> T:

@@ -217,7 +217,7 @@ class Worker:
         seen = -1
         heard = before = slept = 0.0
         while not over.wait(_LOOK_SECONDS):
-            now, (sleeps, worked, _) = time.monotonic(), process_tree.activity(self.process.pid)
+            now, (sleeps, worked) = time.monotonic(), process_tree.activity(self.process.pid)
             if now > until:
                 progress.why_ended = f"no answer in {timeout:g} s"
             elif progress.place is not None and seen != progress.signs_of_life:

@@ -22,7 +22,7 @@ from grader.border.service import Service
 from grader.sandbox import kernel
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, serve
-from grader.student.student_process import SocketProcess
+from grader.student.socket_process import SocketProcess
 
 PRINT_BYTES: Final = 64 << 10
 """Bytes of a process's prints that are kept."""

@@ -90,7 +90,7 @@ class TopicTime:
         if self._topic is None:
             return self._limits.topic_seconds
         kept = (self._kept_for_each or 0.0) * self._to_come
-        return self._topic.own_left(kept + self._limits.check_seconds) + self._paused - kept
+        return self._topic.left() - kept
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:

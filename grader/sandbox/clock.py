@@ -1,111 +1,120 @@
-"""How long a submission has had: time that it waited for a processor is not its own, so a busy machine fails nobody.
+"""How long submitted code has had, counted so that a busy machine fails nobody.
 
-Nor is time that the grader waited before it could ask or read on, or that the machine itself did not run.
+A deadline is over when the processes have used its seconds, or when the clock is `CAP` times that. They use what they
+work, and the time in which the judge waits for them while all of them sleep. Time that they wait for a processor is
+neither. Nothing is subtracted, stretched or counted for others.
 """
 
-import contextlib
-import os
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-CAP: Final = 40.0
-"""By the clock, what waits for a processor may take this many times its limit.
+from grader.sandbox import process_tree
+from grader.sandbox.process_tree import Look
 
-Beside eight busy processes on two cores it has a ninth of the two, so that four times would be too little."""
-MORE_WORK: Final = 1.0
-"""What has worked this many times its limit since the limit came was kept waiting by its own threads."""
-_AGAIN: Final = 0.25
-"""After this share of the limit more, what waits is looked at again: it may have begun to work, or to sleep."""
-_STOLEN: Final = 8
-"""The word in /proc/stat that says for how long virtual processors waited for real ones."""
-_NEARLY: Final = 0.005
-"""Less time than this (s) is not worth another look."""
-
-
-class Effort(NamedTuple):
-    """The work of some processes up to now, and how long they waited for a processor, all together (s)."""
-
-    worked: float = 0.0
-    waited: float = 0.0
+CAP: Final = 10.0
+"""By the clock, what waits for a processor may take this many times its limit."""
+LOOK_SECONDS: Final = 0.1
+"""How often processes are looked at while the judge waits for them (s)."""
+MOST_AT_ONCE: Final = 0.25
+"""The sleep that one look can find (s): a judge that could not look for longer was waiting for a processor itself."""
+_LITTLE: Final = 0.1
+"""The share of a processor up to which processes count as asleep where the system does not say whether they are."""
+_IDLE: Final = 0.5
+"""So much of one processor must have been free meanwhile, or else they may have waited for it."""
 
 
-def lost_seconds() -> float:
-    """For how long this thread has waited for a processor, and a virtual machine for its host's; 0 where none says."""
-    with contextlib.suppress(OSError, IndexError, ValueError):
-        with open("/proc/thread-self/schedstat", "rb", buffering=0) as counted:
-            waited = int(counted.read(100).split()[1]) / 1e9
-        with open("/proc/stat", "rb", buffering=0) as times:
-            return waited + int(times.read(200).split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
-    return 0.0
+def _asleep() -> Look:
+    return Look(0.0, at_rest=True)
+
+
+class Meter:
+    """Adds up the time that some processes use.
+
+    Args:
+        look: gives their work up to now, and whether they sleep; if left out, they always do.
+
+    Attributes:
+        used: the time that they have used (s).
+    """
+
+    def __init__(self, look: Callable[[], Look] = _asleep) -> None:
+        self.used = 0.0
+        self._look = look
+        self._at = 0.0
+        self._worked: float | None = None
+        self._idle = 0.0
+        self._has_dropped = False
+
+    def look(self, *, is_waiting: bool = False) -> None:
+        """Adds what they have used since the last look; does nothing if that was less than `LOOK_SECONDS` ago.
+
+        Args:
+            is_waiting: whether the judge waits for them: only then can sleep be theirs.
+        """
+        now = time.monotonic()
+        passed = now - self._at
+        if self._worked is not None and passed < LOOK_SECONDS:
+            return
+        worked, at_rest = self._look()
+        done = self._work_since(worked)
+        self._at = now
+        if at_rest is None:
+            before, self._idle = self._idle, process_tree.idle_seconds()
+            at_rest = done <= _LITTLE * passed and self._idle - before >= _IDLE * passed
+        self.used += max(done, min(passed, MOST_AT_ONCE) if is_waiting and at_rest else 0.0)
+
+    def _work_since(self, worked: float) -> float:
+        """The work since the last look. A sum that is lower than before is believed only when it is seen twice.
+
+        The processes are read one by one: the work of one that ends meanwhile is missing until the next look.
+        """
+        before = worked if self._worked is None else self._worked
+        self._has_dropped = worked < before and not self._has_dropped
+        self._worked = before if self._has_dropped else worked
+        return max(worked - before, 0.0)
+
+    def seconds_to_look(self) -> float:
+        """How long until the next look has something to do (s)."""
+        return max(self._at + LOOK_SECONDS - time.monotonic(), 0.0)
 
 
 class Deadline:
     """When the time is over of something that submitted code does.
 
-    Time that its processes waited for a processor is added, as it passes: up to `CAP` times the limit by the clock, and
-    until they have worked `MORE_WORK` times the limit after it. So neither more threads than processors buy more time,
-    nor what they waited before.
-
     Args:
-        seconds: the limit.
-        effort: gives the work of the processes since they began.
-        paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
+        seconds: the limit, from now on.
+        meter: of the processes; if left out, the clock alone decides.
 
     Attributes:
         seconds: the limit, with all that was allowed since.
-        at: when it is over, on the monotonic clock, as far as it is known now.
     """
 
-    def __init__(
-        self, seconds: float, effort: Callable[[], Effort] = Effort, paused: Callable[[], float] = lambda: 0.0
-    ) -> None:
+    def __init__(self, seconds: float, meter: Meter | None = None) -> None:
         self.seconds = seconds
-        self._effort = effort
-        self._paused = paused
-        self._looked = time.monotonic()
-        self._begin = self._looked - paused()
-        self._worked_before: float | None = None
-        self._waited_before = lost_seconds()
-        self._counted = 0.0
-        self.at = self._looked + seconds
+        self.meter = meter or Meter()
+        self.meter.look()
+        self._used_before = self.meter.used
+        self._began = time.monotonic()
 
-    def left(self) -> float:
-        """Seconds until then; what was waited is looked up only when they seem to be over."""
-        now = time.monotonic()
-        if now >= self.at - _NEARLY:
-            again = now + max(_AGAIN * self.seconds, 2 * _NEARLY)
-            self.at = min(self._end(now), max(self._begin + self._paused() + self.seconds, again))
-        return max(self.at - now - _NEARLY, 0.0)
+    def left(self, *, is_waiting: bool = False) -> float:
+        """The seconds that they may still use, at most 0 if there are none.
 
-    def own_left(self, enough: float) -> float:
-        """Seconds of its own until then: what was waited up to now is counted, or else at least `enough` are left.
-
-        A part of what is left is given out by this, as `left` says less the longer a busy machine lets others run.
+        Args:
+            is_waiting: whether the judge waits for the processes.
         """
-        now = time.monotonic()
-        if self.at - now < enough:
-            self.at = max(self.at, self._end(now))
-        return max(self.at - now, 0.0)
-
-    def _end(self, now: float) -> float:
-        """When the time is over, with the part of what they waited that counts: none once they have worked enough."""
-        worked, waited = self._effort()
-        if self._worked_before is None:
-            self._worked_before = worked
-        # No more than the time that has passed: the first look also sees what they waited before this limit began.
-        waited += lost_seconds()
-        self._counted += max(0.0, min(waited - self._waited_before, now - self._looked))
-        self._waited_before, self._looked = waited, now
-        counted = 0.0 if worked - self._worked_before >= MORE_WORK * self.seconds else self._counted
-        return self._begin + self._paused() + min(self.seconds + counted, CAP * self.seconds)
+        self.meter.look(is_waiting=is_waiting)
+        by_clock = CAP * self.seconds - (time.monotonic() - self._began)
+        return max(min(self.seconds - self._used(), by_clock), 0.0)
 
     def is_over(self) -> bool:
-        """Whether no time is left."""
-        return not self.left()
+        """Whether no time is left, asked while the judge waits."""
+        return not self.left(is_waiting=True)
 
     def allow(self, seconds: float) -> None:
-        """Lets it take so long from now, if it has less."""
-        begin = self._begin + self._paused()
-        self.seconds = max(self.seconds, time.monotonic() - begin + seconds)
-        self.at = max(self.at, begin + self.seconds)
+        """Lets it use so much from now on, if it has less."""
+        self.meter.look()
+        self.seconds = max(self.seconds, self._used() + seconds)
+
+    def _used(self) -> float:
+        return self.meter.used - self._used_before

@@ -115,7 +115,7 @@ def fork_into(layers: Sequence[str]) -> tuple[int, int]:
 
 def _fork_through_helper(*, own_processes: bool) -> tuple[int, int]:
     """A fork by way of a helper in a user namespace in which this user, and nobody else, exists."""
-    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # the child is the host's when the helper ends
+    kernel.adopt_orphans()  # the child is the host's when the helper ends
     reader, writer = os.pipe()
     helper = os.fork()
     if helper == 0:
@@ -175,7 +175,7 @@ def confine(plan: ConfinementPlan, keep_fds: Collection[int], *, host: int, help
     plan.put_on("ipc-namespace", kernel.unshare, kernel.CLONE_NEWIPC)
     plan.put_on("mount-namespace", _enter_root, plan)
     if "pid-namespace" not in plan.layers:
-        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # its children stay below it, and the host finds them
+        kernel.adopt_orphans()  # its children stay below it, and the host finds them
     with layer("landlock"):
         ruleset = view.build_ruleset(plan.reading) if "landlock" in plan.layers else -1
     for fd in {0, 1, 2}.difference(keep_fds):

@@ -93,6 +93,12 @@ def die_with_parent() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def adopt_orphans() -> None:
+    """From now on a process below this one whose parent ends becomes this one's child; Linux only."""
+    if LINUX:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
 def close_all_but(keep: set[int]) -> None:
     """Close every descriptor of this process that is not in `keep`."""
     low = 0

@@ -12,11 +12,22 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
-
-from grader.sandbox.clock import Effort
+from typing import Any, Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+
+class Look(NamedTuple):
+    """What some processes have done up to now.
+
+    Attributes:
+        worked: their processor time, with that of their children that have ended (s).
+        at_rest: whether none of their threads works, or waits for a processor or a disk; None if the system does not
+            say.
+    """
+
+    worked: float
+    at_rest: bool | None
 
 
 def _has_proc() -> bool:
@@ -32,6 +43,11 @@ _END_SECONDS = 20.0
 _PAUSE_SECONDS = 0.002
 _SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead")
 """As psutil calls them."""
+_TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 1
+_BUSY: Final = "RD"
+"""The states in /proc of a thread that works, or waits for a processor or a disk."""
+_STATE, _TIMES, _TIMES_OF_CHILDREN, _THREADS = 0, slice(11, 13), slice(13, 15), 17
+"""Fields of a ``stat`` file, counted from the state."""
 
 
 def why_not_forked() -> str:
@@ -60,7 +76,7 @@ def descendants(pid: int) -> list[int]:
         return _ask(pid, lambda process: [one.pid for one in process.children(recursive=True)], [])
     found = [pid]
     for parent in found:
-        found += [child for child in _children(parent) if child not in found]
+        found += [child for child in children(parent) if child not in found]
     return found[1:]
 
 
@@ -69,30 +85,47 @@ def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
     return sum(max(0, _resident(pid) - baseline_bytes) for pid in pids)
 
 
-def effort(pids: Iterable[int]) -> Effort:
-    """What the threads of `pids` have worked, and waited for a processor; 0 waited if the system does not say."""
-    done = [activity(pid) for pid in pids]
-    return Effort(sum(worked for _, worked, _ in done), sum(waited for _, _, waited in done))
+def look(pids: Iterable[int], reaper: int | None = None) -> Look:
+    """The work of processes, and whether they rest.
+
+    Args:
+        reaper: a process above them, whose ended children count, but not itself.
+    """
+    if not HAS_PROC:
+        return Look(sum(_ask(pid, lambda process: sum(process.cpu_times()[:4]), 0.0) for pid in pids), None)
+    # First: the work of one that ends meanwhile must not count twice.
+    ticks, is_at_rest = 0 if reaper is None else sum(map(int, _stat(reaper)[_TIMES_OF_CHILDREN])), True
+    for pid in pids:
+        if fields := _stat(pid):
+            ticks += sum(map(int, (*fields[_TIMES], *fields[_TIMES_OF_CHILDREN])))
+            is_at_rest = is_at_rest and not _is_busy(pid, fields)
+    return Look(ticks / _TICKS, is_at_rest)
 
 
-def activity(pid: int) -> tuple[bool, float, float]:
-    """Whether all threads of a process sleep, their processor time, and how long they waited for a processor (s).
+def _is_busy(pid: int, fields: list[str]) -> bool:
+    """Whether a thread of a process works, or waits for a processor or a disk."""
+    if fields[_THREADS] == "1":
+        return fields[_STATE] in _BUSY
+    return any(stat and stat[_STATE] in _BUSY for stat in map(_read_stat, _tasks(pid)))
+
+
+def activity(pid: int) -> tuple[bool, float]:
+    """Whether all threads of a process sleep, and their processor time (s).
 
     On Windows, which does not say whether they sleep, they always do: then their processor time decides.
     """
     if not HAS_PROC:
         sleeps = _ask(pid, lambda process: sys.platform == "win32" or process.status() in _SLEEPING, True)
-        return sleeps, _ask(pid, lambda process: sum(process.cpu_times()[:2]), 0.0), 0.0
+        return sleeps, _ask(pid, lambda process: sum(process.cpu_times()[:2]), 0.0)
     threads = list(_threads(pid))
-    sleeps = bool(threads) and all(state in "SZX" for state, _, _ in threads)
-    return sleeps, sum(worked for _, worked, _ in threads), sum(waited for _, _, waited in threads)
+    return bool(threads) and all(state not in _BUSY for state, _ in threads), sum(worked for _, worked in threads)
 
 
 def idle_seconds() -> float:
-    """For how long each processor of the machine had nothing to do, on average (s); for systems without /proc."""
+    """For how long the processors of the machine had nothing to do, all together (s); for systems without /proc."""
     import psutil
 
-    return float(psutil.cpu_times().idle) / (psutil.cpu_count() or 1)
+    return float(psutil.cpu_times().idle)
 
 
 def count_threads(pid: int) -> int:
@@ -157,18 +190,28 @@ def _tasks(pid: int) -> list[str]:
     return []
 
 
-def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
-    """Of each thread of a process: its state, its processor time, and the time that it waited for a processor (s)."""
+def _threads(pid: int) -> Iterator[tuple[str, float]]:
+    """Of each thread of a process: its state, and its processor time (s), in finer steps than its ``stat`` says."""
     with contextlib.suppress(OSError, IndexError, ValueError):
         for task in _tasks(pid):
-            with open(f"{task}/stat", encoding="utf-8", errors="replace") as stat:
-                state = stat.read().rpartition(")")[2].split()[0]
+            state = _read_stat(task)[_STATE]
             with open(f"{task}/schedstat", encoding="utf-8") as counted:
-                worked, waited = counted.read().split()[:2]
-            yield state, int(worked) / 1e9, int(waited) / 1e9
+                yield state, int(counted.read().split()[0]) / 1e9
 
 
-def _children(pid: int) -> list[int]:
+def _stat(pid: int) -> list[str]:
+    return _read_stat(f"/proc/{pid}")
+
+
+def _read_stat(folder: str) -> list[str]:
+    """The fields of a ``stat`` file from the state on; none if the process or thread has gone."""
+    with contextlib.suppress(OSError), open(f"{folder}/stat", encoding="utf-8", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()
+    return []
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started or adopted, those that have ended too until it takes note of that."""
     found: list[int] = []
     for task in _tasks(pid):
         with contextlib.suppress(OSError), open(f"{task}/children", encoding="utf-8") as children:

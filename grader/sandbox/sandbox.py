@@ -110,6 +110,7 @@ class Sandbox:
             if pid := os.fork():
                 return pid
             kernel.die_with_parent()
+            kernel.adopt_orphans()
             _run(child)
         if "mount-namespace" not in self.layers:
             self._space.empty_work(self._plan.owner)

@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,12 +19,12 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import MEMORY_SHORT, KilledBySystem, SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
+from grader.border.messages import CannotFork, EndAll, Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
 from grader.errors import UserError
 from grader.machine import memory_kills
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
+from grader.sandbox.process_tree import Look
 from grader.student import audit, student_process
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, Answer, Prepare, Ready, Refused, Spawn
@@ -45,11 +46,12 @@ class _Line:
     Args:
         kind: the structs that it may send.
         gone: raised when it does not answer.
-        seconds: how long it may take; None: as long as it likes.
+        seconds: how long an answer may take in all; None: as long as it likes.
     """
 
     def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException], seconds: float | None = None) -> None:
         sock.settimeout(seconds)
+        self._seconds = seconds
         self._sock = sock
         self._kind = kind
         self._gone = gone
@@ -63,8 +65,15 @@ class _Line:
 
     def receive(self) -> Any:
         """The answer to a message that was sent."""
+        until = None if self._seconds is None else time.monotonic() + self._seconds
+
+        def read(size: int) -> bytes:
+            if until is not None:
+                self._sock.settimeout(max(until - time.monotonic(), 0.001))
+            return self._sock.recv(size)
+
         try:
-            return wire.unpack(frames.receive(self._sock.recv) or b"", self._kind)
+            return wire.unpack(frames.receive(read) or b"", self._kind)
         except (OSError, WireError, BrokenFrame) as error:
             self.close()  # a late answer must not be taken for that to another message
             raise self._gone(str(error)) from error
@@ -119,6 +128,13 @@ class HostClient(Host):
             case answer:
                 raise HostGone(f"cannot start a student process: {answer}")
 
+    def end_strays(self) -> None:
+        """Ends what was below a leader that has ended: submitted code can kill it if there is no PID namespace."""
+        leaders = {topic.process for topic in self.topics if isinstance(topic, LeaderClient)}
+        for stray in set(process_tree.children(self.process)) - leaders:
+            process_tree.kill_tree_below(stray)
+            process_tree.kill_all([stray])
+
     def close(self) -> None:
         """Ends the host and with it every student process."""
         super().close()
@@ -139,6 +155,7 @@ class LeaderClient(TopicProcesses):
     def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
         self._started: set[int] = set()
+        self._not_started: set[int] = set()
         self._open()
 
     def _open(self) -> None:
@@ -147,19 +164,27 @@ class LeaderClient(TopicProcesses):
         with theirs:
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
-        self._held_too_much = 0
         self._host.topics.add(self)
         self._line.send(SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers))
 
     def start_afresh(self) -> StudentProcess:
+        refused = None
         for _ in range(2):
-            if "pid-namespace" not in self.layers:
-                process_tree.kill_tree_below(self.process)
             try:
-                return self._start(imports=True, afresh=True)
+                self._end_all()
+                self._clear_counters()
+                process = self._start(imports=True, afresh=True)
+                if process.pid > 0:
+                    return process
+                if refused is not None:
+                    refused.close()
+                refused = process
             except LeaderGone:
-                self.close()
-                self._open()
+                pass
+            self.close()
+            self._open()
+        if refused is not None:
+            return refused
         raise HostGone("no student process can be started")
 
     def start(self, *, imports: bool = True) -> StudentProcess:
@@ -184,17 +209,21 @@ class LeaderClient(TopicProcesses):
             with theirs:
                 descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
                 order = Start(self._count, imports, afresh, self.bindings, self.load_order)
-                forked: Forked = self._line.ask(order, descriptors)
+                answer: Forked | CannotFork = self._line.ask(order, descriptors)
             for output in outputs:
                 output.close_writer()
             on_failure.pop_all()
-        below = process_tree.descendants(self.process)
-        pid = process_tree.find_by_inner_id(below, forked.process) or -1
-        self._started.add(pid)
-        return StudentProcess(self, self._count, pid, ours, outputs, arena)
+        pid = -1
+        if isinstance(answer, Forked):
+            below = process_tree.descendants(self.process)
+            pid = process_tree.find_by_inner_id(below, answer.process) or -1
+            self._started.add(pid)
+        else:  # its socket is closed at the other end, so that it counts as ended
+            self._not_started.add(self._count)
+        return StudentProcess(self, self._count, pid, ours, outputs, arena, is_main=afresh)
 
-    def effort(self) -> Effort:
-        return process_tree.effort(process_tree.descendants(self.process))
+    def look(self) -> Look:
+        return process_tree.look(process_tree.descendants(self.process), reaper=self.process)
 
     def tidy(self, main: StudentProcess, threads: int) -> bool:
         try:
@@ -208,8 +237,26 @@ class LeaderClient(TopicProcesses):
         assert DUMP_SIGNAL is not None
         self._signal(process, DUMP_SIGNAL)
 
-    def stop(self, process: StudentProcess) -> None:
-        self._signal(process, signal.SIGKILL)
+    def end(self, process: StudentProcess) -> None:
+        if not process.is_main:
+            process_tree.kill_tree_below(process.pid)
+            self._signal(process, signal.SIGKILL)
+            return
+        try:
+            self._end_all()
+        except LeaderGone:
+            self.close()
+
+    def _end_all(self) -> None:
+        """Kills all processes of the topic; when this returns, they do not count for any limit of its user.
+
+        Raises:
+            LeaderGone: the leader has ended or does not answer.
+        """
+        self._started.clear()
+        if "pid-namespace" not in self.layers:
+            process_tree.kill_tree_below(self.process)
+        self._line.ask(EndAll())
 
     def _signal(self, process: StudentProcess, number: int) -> None:
         if process.pid in process_tree.descendants(self.process):
@@ -221,6 +268,11 @@ class LeaderClient(TopicProcesses):
             ended: Ended = self._line.ask(HowEnded(number, student_process.END_SECONDS))
             return ended.code
         return None
+
+    def why_it_ended(self, number: int) -> SubmissionCrashed:
+        if number in self._not_started:
+            return SubmissionCrashed("left so many processes running that no other one could be started")
+        return super().why_it_ended(number)
 
     def watch(self) -> None:
         for _ in range(_MOST_ROUNDS):
@@ -234,11 +286,19 @@ class LeaderClient(TopicProcesses):
         self._kill()  # they fork faster than they can be ended one by one
 
     def close(self) -> None:
+        if self._handle < 0:
+            return
+        with contextlib.suppress(LeaderGone):
+            if "pid-namespace" not in self.layers:  # else they end with the leader, and before it
+                self._end_all()
         self._host.topics.discard(self)
         self._line.close()
         self._kill()
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
-        os.close(self._handle)
+        handle, self._handle = self._handle, -1
+        os.close(handle)
+        if "pid-namespace" not in self.layers:
+            self._host.end_strays()
 
     def _kill(self) -> None:
         """Ends all processes; in a PID namespace, they end with the leader."""

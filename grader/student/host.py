@@ -66,6 +66,7 @@ class WarmHost:
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
+        kernel.adopt_orphans()  # those of a leader that was killed, too
         try:
             while True:
                 payload, descriptors = frames.receive_with_descriptors(self._control)
@@ -171,18 +172,23 @@ class Leader:
                     answer: FromLeader = self._start(order, descriptors)
                 case messages.HowEnded(number, seconds):
                     answer = self._how_ended(number, seconds)
+                case messages.EndAll():
+                    self._end_all()
+                    answer = messages.AllEnded()
                 case messages.Tidy():
                     self._folder.tidy()
                     self._empty_shared_memory()
                     answer = messages.Tidied()
             frames.send(self._control, wire.pack(answer))
 
-    def _start(self, order: Start, descriptors: list[int]) -> messages.Forked:
+    def _start(self, order: Start, descriptors: list[int]) -> messages.Forked | messages.CannotFork:
         if order.afresh:
-            self._end_all()
             self._empty_shared_memory()
             self._folder.renew(self._setup.files)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            pid = -1
         if not pid:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -190,6 +196,8 @@ class Leader:
             process.live(task, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+        if pid < 0:
+            return messages.CannotFork()
         self._numbers[pid] = order.number
         return messages.Forked(pid)
 

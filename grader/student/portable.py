@@ -28,8 +28,8 @@ from grader.border.frames import BrokenFrame
 from grader.border.messages import SetUp, Start
 from grader.errors import UserError
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Effort
 from grader.sandbox.limits import Limits
+from grader.sandbox.process_tree import Look
 from grader.sandbox.workspace import Workspace
 from grader.student import audit, student_process
 from grader.student.prints import FilePrints
@@ -66,7 +66,7 @@ class SpawnedPython:
         calls: the socket for its calls, once it is ready.
         pid: the process that runs submitted code, once it is ready.
         baseline: the memory that it held when it was ready (bytes).
-        before: the work that it had done then.
+        before: the work that it had done then (s).
         outputs: the files that it writes to.
         threads: how many it had when it was given a task after which it may get another one; else 0.
     """
@@ -96,7 +96,7 @@ class SpawnedPython:
         self.calls: socket.socket | None = None
         self.pid = self.popen.pid
         self.baseline = 0
-        self.before = Effort()
+        self.before = 0.0
         self.outputs: list[FilePrints] = []
         self.threads = 0
 
@@ -150,7 +150,7 @@ class SpawnedPython:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.calls, self.pid = sock, answer.process
         self.baseline = process_tree.memory_of([self.pid], 0)
-        self.before = process_tree.effort([self.pid])
+        self.before = process_tree.look([self.pid]).worked
 
     def tree(self) -> list[int]:
         """The process that runs submitted code, and all below it."""
@@ -159,14 +159,15 @@ class SpawnedPython:
     def end(self) -> None:
         """Ends it, and the processes that it has started as far as they can be found."""
         if self.popen.returncode is None:
-            below = process_tree.descendants(self.popen.pid)
+            if hasattr(signal, "SIGSTOP"):  # it starts no further ones meanwhile
+                with contextlib.suppress(OSError):
+                    self.popen.send_signal(signal.SIGSTOP)
+            process_tree.kill_tree_below(self.popen.pid)
             if hasattr(os, "killpg"):
                 with contextlib.suppress(OSError):
                     os.killpg(self.popen.pid, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 self.popen.kill()
-            for process in below:
-                process_tree.kill(process)
             self.popen.wait()
         self.listener.close()
         if self.calls is not None:
@@ -247,14 +248,14 @@ class PortableTopic(TopicProcesses):
         self._processes: dict[int, SpawnedPython] = {}
         self._looks = 0
         self._idle: list[SpawnedPython] = []
-        self._idle_before = 0.0 if process_tree.HAS_PROC else process_tree.idle_seconds()
-        self._opened = time.monotonic()
+        self._ended_work = 0.0
         host.topics.add(self)
 
     # ---------------------------------------------------------------- processes
 
     def start_afresh(self) -> StudentProcess:
         self._end_all()
+        self._clear_counters()
         self._folder.renew(self._files)
         try:
             return self._start(imports=True, afresh=True)
@@ -268,11 +269,9 @@ class PortableTopic(TopicProcesses):
             raise SubmissionCrashed(f"ended the process at its start ({error})") from error
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
-        began = time.monotonic()
         spawned = (self._idle_process() if afresh else None) or self._host.take()
         if self.bindings is None:
             spawned.listener.close()  # from now on it may run submitted code
-        self.starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
         names = ("prints", "prints" if afresh else "errors", "dumps", "events", "arena")
@@ -289,14 +288,16 @@ class PortableTopic(TopicProcesses):
         frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), [*map(str, paths)])))
         if afresh and self.bindings is not None:
             spawned.threads = process_tree.count_threads(spawned.pid)
-        return StudentProcess(self, self._count, spawned.pid, spawned.calls, [*spawned.outputs], arena)
+        return StudentProcess(self, self._count, spawned.pid, spawned.calls, spawned.outputs, arena, is_main=afresh)
 
-    def stop(self, process: StudentProcess) -> None:
-        """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
+    def end(self, process: StudentProcess) -> None:
         spawned = self._processes.get(process.number)
-        if spawned is not None and spawned.threads and self.tidy(process, spawned.threads):
-            self._idle.append(self._processes.pop(process.number))
-        self._end(process.number)
+        if process.alive and spawned is not None and spawned.threads and self.tidy(process, spawned.threads):
+            self._idle.append(self._processes.pop(process.number))  # it is as it was
+        if process.is_main:
+            self._end_all()
+        else:
+            self._end(process.number)
 
     def _idle_process(self) -> SpawnedPython | None:
         while self._idle:
@@ -329,10 +330,10 @@ class PortableTopic(TopicProcesses):
     def _end_all(self) -> None:
         for number in list(self._processes):
             self._end(number)
-        self._held_too_much = 0
 
     def _end(self, number: int) -> None:
         if (spawned := self._processes.pop(number, None)) is not None:
+            self._ended_work += self._work_of(spawned).worked
             spawned.end()
         for file in self._workspace.root.glob(f"{number}-*"):
             with contextlib.suppress(OSError):
@@ -345,17 +346,14 @@ class PortableTopic(TopicProcesses):
 
     # ---------------------------------------------------------------- limits
 
-    def effort(self) -> Effort:
-        """The work of the processes for the submission; of the time that they waited, the most that it can be."""
-        running = list(self._processes.values())
-        now = process_tree.effort(pid for one in running for pid in one.tree())
-        worked = now.worked - sum(one.before.worked for one in running)
-        waited = now.waited - sum(one.before.waited for one in running)
-        if not process_tree.HAS_PROC:
-            passed = time.monotonic() - self._opened
-            all_busy = passed - (process_tree.idle_seconds() - self._idle_before)  # else nobody waits
-            waited = min(all_busy, passed - worked)
-        return Effort(worked, max(0.0, waited))
+    def look(self) -> Look:
+        done = [self._work_of(one) for one in list(self._processes.values())]
+        rest = [one.at_rest for one in done]
+        return Look(self._ended_work + sum(one.worked for one in done), None if None in rest else all(rest))
+
+    def _work_of(self, spawned: SpawnedPython) -> Look:
+        worked, at_rest = process_tree.look(spawned.tree())
+        return Look(worked - spawned.before, at_rest)
 
     def watch(self) -> None:
         """Ends the processes if they hold too much memory; keeps their prints short."""

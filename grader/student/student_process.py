@@ -1,7 +1,9 @@
 """The judge's side of student processes: a host that starts them, those of a topic, and each of them.
 
 `HostClient` forks them, `PortableHost` spawns them; the judge knows the interfaces here alone. Each process answers
-requests on a socket of its own. Nothing here waits for submitted code without a deadline.
+requests on a socket of its own. Nothing here waits for submitted code without a deadline. A process that can give no
+more answers (its time is over, it has ended, sent something that is no answer, or took too much memory) is killed
+before anything else happens: `StudentProcess.kill` is the only way.
 """
 
 from __future__ import annotations
@@ -24,19 +26,20 @@ from grader.border import failures, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, one_line
-from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.frames import frame
 from grader.border.messages import Imported, LoadOrder, Raised
-from grader.border.transport import Activity, Process
+from grader.border.transport import Process
 from grader.kit import Kit
 from grader.locks import lock
 from grader.machine import Devices, memory_kills
 from grader.results import Flag, Frame
-from grader.sandbox import process_tree
-from grader.sandbox.clock import Deadline, Effort
+from grader.sandbox.clock import Deadline, Meter
 from grader.sandbox.limits import CUDA_BYTES, Limits
+from grader.sandbox.process_tree import Look
 from grader.student import audit
 from grader.student.prints import Prints
 from grader.student.process import Prepare
+from grader.student.socket_process import SocketProcess
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
@@ -48,6 +51,8 @@ DUMP_BYTES: Final = 20_000
 """Bytes of a stack dump that are kept; submitted code can write there, so it may be of any length."""
 MAX_DUMP_LINES: Final = 64
 """Lines of a stack dump that are read."""
+_KILLED: Final = (-9, 15)
+"""The exit codes of a process that was killed: the second one on Windows."""
 _OUTERMOST: Final = ("in serve", "in import_and_serve")
 """What a whole stack dump ends with: one of these functions of the student process calls submitted code."""
 Bindings: TypeAlias = Sequence[tuple[str, str]] | None
@@ -117,11 +122,9 @@ class TopicProcesses(abc.ABC):
 
     Attributes:
         load_order: how processes load the topic from now on; None to import it as a whole.
-        starting_seconds: for how long the judge has waited for new processes (s): that is nobody's time.
         layers: those of the sandbox.
+        meter: the time that all processes have used together.
     """
-
-    starting_seconds = 0.0
 
     def __init__(self, host: Host, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         self._host = host
@@ -131,16 +134,21 @@ class TopicProcesses(abc.ABC):
         self._topic = topic
         self._files = files
         self._count = 0
+        self.meter = Meter(self.look)
+        self._clear_counters()
+
+    def _clear_counters(self) -> None:
+        """What earlier processes were ended for says nothing about the next one."""
         self._held_too_much = 0  # bytes
         self._memory_kills = memory_kills()
 
     def deadline(self, seconds: float) -> Deadline:
         """This many seconds of the processes' own time, from now on."""
-        return Deadline(seconds, self.effort, lambda: self.starting_seconds)
+        return Deadline(seconds, self.meter)
 
     @abc.abstractmethod
-    def effort(self) -> Effort:
-        """The work of all processes of the submission up to now."""
+    def look(self) -> Look:
+        """The work of all processes of the submission up to now, with those that have ended."""
 
     @abc.abstractmethod
     def start_afresh(self) -> StudentProcess:
@@ -163,8 +171,12 @@ class TopicProcesses(abc.ABC):
         """Makes a process write where it is."""
 
     @abc.abstractmethod
-    def stop(self, process: StudentProcess) -> None:
-        """Ends a process."""
+    def end(self, process: StudentProcess) -> None:
+        """Kills a process and all that it has started; with the main process, every other one of the topic.
+
+        Returns when the system has let go of them. A portable process that only the course's own answers have used may
+        be kept for the next ones, if it is alive.
+        """
 
     @abc.abstractmethod
     def exit_code(self, number: int) -> int | None:
@@ -172,10 +184,9 @@ class TopicProcesses(abc.ABC):
 
     def why_it_ended(self, number: int) -> SubmissionCrashed:
         """The crash that the end of a process comes to; its words complete "your code …"."""
-        if self._held_too_much:
-            held, self._held_too_much = self._held_too_much, 0
-            return failures.OutOfMemory(held=held)
         code = self.exit_code(number)
+        if self._held_too_much and code in (None, *_KILLED):
+            return failures.OutOfMemory(held=self._held_too_much)
         if code is None:
             return SubmissionCrashed("ended the process")
         if code == -9 and memory_kills() > self._memory_kills:
@@ -200,82 +211,7 @@ class TopicProcesses(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Ends all processes."""
-
-
-class SocketProcess(abc.ABC):
-    """The part of a `Process` that is the same wherever it runs. Never waits.
-
-    Args:
-        pid: its process id here.
-        outputs: its prints, its errors, where it writes its stack, and others that are closed with it.
-    """
-
-    def __init__(self, pid: int, sock: socket.socket, *outputs: Prints) -> None:
-        self.pid = pid
-        self._sock = sock
-        self._outputs = outputs
-        self._prints, self._errors, self._dumps = outputs[:3]
-        self._replies = FrameReader()
-        self._unsent = bytearray()
-        sock.setblocking(False)
-
-    def sources(self) -> list[int]:
-        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.reader >= 0)]
-
-    def post(self, request: bytes) -> None:
-        self._unsent += frame(request)
-        self._send()
-
-    def poll(self) -> bytes | None:
-        self._send()
-        for source in (self._prints, self._errors):
-            source.drain()
-        if (reply := self._taken()) is None and select.select([self._sock], [], [], 0)[0]:
-            self._read()
-            reply = self._taken()
-        return reply
-
-    def stacks(self) -> str:
-        return self._dumps.seen()
-
-    def activity(self) -> Activity:
-        return Activity(*process_tree.activity(self.pid))
-
-    def prints(self) -> tuple[str, str]:
-        return self._prints.take(), self._errors.take()
-
-    @abc.abstractmethod
-    def _crash(self, reason: str) -> SubmissionCrashed:
-        """The crash that the end of the process is, or its bad reply, for the reason given."""
-
-    def _send(self) -> None:
-        """Sends as much as is possible now; if nobody reads, `_read` will say so."""
-        if self._unsent:
-            try:
-                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
-                del self._unsent[:sent]
-            except BlockingIOError:
-                pass
-            except OSError:
-                self._unsent.clear()
-
-    def _read(self) -> None:
-        try:
-            data = self._sock.recv(1 << 18)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            raise self._crash("")
-        self._replies.feed(data)
-
-    def _taken(self) -> bytes | None:
-        try:
-            return self._replies.next()
-        except BrokenFrame as error:
-            raise self._crash(str(error)) from None
+        """Ends all processes, and returns when the system has let go of them. Does nothing the second time."""
 
 
 class StudentProcess(SocketProcess):
@@ -284,10 +220,11 @@ class StudentProcess(SocketProcess):
     Args:
         number: its number among the processes of the topic.
         outputs: its prints, its errors, its stack, and notes on the actions of submitted code.
+        is_main: whether it answers the calls of checks, so that no other process of the topic outlives it.
 
     Attributes:
         deadline: when the time of the running check is over.
-        alive: whether the process may still answer.
+        alive: whether the process may still answer; once it may not, it has been killed.
         arena: the memory shared with the process.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
         imported: the parts that were left out of the topic, as the process says: it is the submission's word.
@@ -295,11 +232,19 @@ class StudentProcess(SocketProcess):
     """
 
     def __init__(
-        self, team: TopicProcesses, number: int, pid: int, sock: socket.socket, outputs: list[Prints], arena: Arena
+        self,
+        team: TopicProcesses,
+        number: int,
+        pid: int,
+        sock: socket.socket,
+        outputs: Sequence[Prints],
+        arena: Arena,
+        is_main: bool,
     ) -> None:
         super().__init__(pid, sock, *outputs)
         self._team = team
         self.number = number
+        self.is_main = is_main
         self.arena = arena
         self.layers = team.layers
         self._further: list[StudentProcess] = []
@@ -309,6 +254,7 @@ class StudentProcess(SocketProcess):
         self.kept: dict[str, object] = {}
         self.deadline = Deadline(0.0)
         self.alive = True
+        self._has_ended = False
         self.imported = Imported()
         self.stopped_at: tuple[Frame, ...] = ()
 
@@ -323,11 +269,11 @@ class StudentProcess(SocketProcess):
 
     def _note_import(self, payload: bytes) -> None:
         try:
-            reply: Imported | Raised = wire.unpack(payload, Imported | Raised)
+            reply: Imported | Raised = wire.unpack_untrusted(payload, Imported | Raised)
         except WireError as error:
             raise self._crash(str(error)) from None
         if isinstance(reply, Raised):
-            self.alive = False
+            self.kill()
             raise failures.out_of_memory(reply) or failures.raised_error(reply)
         self._is_imported, self.imported = True, reply
 
@@ -357,7 +303,11 @@ class StudentProcess(SocketProcess):
             self._outside.deadline = self.deadline
             self._outside._next_reply()
         self._outside.deadline = self.deadline
-        return self._outside.call(request)
+        try:
+            return self._outside.call(request)
+        except NoAnswer:
+            self.kill()
+            raise
 
     def processes(self, count: int, imports: bool = True) -> list[Process]:
         """Starts further processes of the same submission; they end with this one at the latest."""
@@ -365,33 +315,42 @@ class StudentProcess(SocketProcess):
         self._further += started
         return [*started]
 
+    def new_deadline(self, seconds: float) -> Deadline:
+        """This many seconds for what further processes do, by the time that all of the topic use."""
+        return self._team.deadline(seconds)
+
     def _next_reply(self) -> bytes:
+        left = self.deadline.left()
         while (reply := self._taken()) is None:
-            self._wait()
+            self._exchange(min(left, self.deadline.meter.seconds_to_look()))
+            if not left and (reply := self._taken()) is not None:
+                break  # it has come in time, however late this process looks
+            if not left:
+                self._locate()
+                self.kill()
+                raise failures.SubmissionTimeout
+            left = self.deadline.left(is_waiting=True)
         return reply
 
-    def _wait(self) -> None:
-        """Sends and reads as much as is possible now, and otherwise sleeps until one of the two is."""
-        left = self.deadline.left()
+    def _exchange(self, seconds: float) -> None:
+        """Sends and reads as much as is possible now; if that is nothing, waits for at most so long."""
         self._send()
         sources: list[socket.socket | int] = (
             [self._sock] if self._prints.reader < 0 else [self._sock, self._prints.reader]
         )
-        readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], min(left, 1.0))
+        readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], seconds)
         if self._prints.reader in readable:
             self._prints.drain()
         if self._sock in readable:
             self._read()
-        elif not left:  # a reply that has come in time counts, however late this process looks
-            self._locate()
-            self.alive = False
-            raise failures.SubmissionTimeout
 
     def _crash(self, reason: str) -> SubmissionCrashed:
-        self.alive = False
         if reason:
-            return failures.BadReply(f"sent something that is no answer ({reason})")
-        return self._team.why_it_ended(self.number)
+            crash: SubmissionCrashed = failures.BadReply(f"sent something that is no answer ({reason})")
+        else:
+            crash = self._team.why_it_ended(self.number)
+        self.kill()
+        return crash
 
     def _locate(self) -> None:
         """Asks the process where it is before it is ended; it may not answer."""
@@ -426,9 +385,15 @@ class StudentProcess(SocketProcess):
 
     # ---------------------------------------------------------------- several processes at a time
 
+    def post(self, request: bytes) -> None:
+        self._team.meter.look()
+        super().post(request)
+
     def poll(self) -> bytes | None:
         reply = super().poll()
-        if reply is not None and not self._is_imported:
+        if reply is None:
+            self._team.meter.look(is_waiting=True)
+        elif not self._is_imported:
             try:
                 self._note_import(reply)
             except (SubmissionRaised, NoAnswer):
@@ -441,12 +406,21 @@ class StudentProcess(SocketProcess):
         self._dumps.take()
         self._team.ask_where(self)
 
+    def kill(self) -> None:
+        """Ends the process for good: it can give no more answers. Its prints can still be read."""
+        self.alive = False
+        self._end()
+
     def end(self) -> None:
-        """Ends the process, and those that were started by way of it."""
+        """Ends the process, which is not needed any more, and those that were started by way of it."""
+        self._end()
         self.end_others()
-        if self.alive:
-            self._team.stop(self)
         self.close()
+
+    def _end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._team.end(self)
 
     def wait(self) -> None:
         self._team.exit_code(self.number)

@@ -137,6 +137,32 @@ def test_nothing_is_left_for_the_next(arena: Arena, what: str) -> None:
     assert result.score == result.max == len(EXERCISES)
 
 
+SLEEPERS = """
+import os, time
+
+def leaving(function):
+    def leave(*args):
+        for _ in range(60):
+            try:
+                if os.fork() == 0:
+                    os.setsid()
+                    time.sleep(1e6)
+            except OSError:
+                break
+        return function(*args)
+    return leave
+
+as_float32, make_tensor, describe, gram = map(leaving, (as_float32, make_tensor, describe, lambda x: x @ x))
+"""
+
+
+def test_sleepers_in_every_process_cost_no_exercise_and_no_worker(arena: Arena) -> None:
+    """With its limit of processes used up each time; the wrong answer has the course's own run beside them."""
+    result = arena.attack(with_gram(SLEEPERS))
+    assert {one.name.partition(".")[2] for one in result.exercises if not one.score} == {"gram"}
+    assert result.score == len(EXERCISES) - 1, result
+
+
 FIRST = {
     "values": """
 def gram(x):

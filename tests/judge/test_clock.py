@@ -1,17 +1,18 @@
-"""What counts as a submission's own time: not what it waits for a processor, so a busy machine fails nobody."""
+"""What counts as a submission's own time, work and sleep, so that a busy machine fails nobody."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from shared import REPO, WarmUp
 
 from grader.sandbox import clock
-from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort, lost_seconds
+from grader.sandbox.clock import CAP, LOOK_SECONDS, MOST_AT_ONCE, Deadline, Meter
+from grader.sandbox.process_tree import Look
 
+STEP = 0.125
+"""How often the judge looks in these tests (s): rarely enough, and a number that sums exactly."""
 COURSE = REPO / "tests" / "courses" / "reuse"
 BURNS = """
 import time
@@ -26,104 +27,145 @@ first = second = third = burn
 """
 
 
-@pytest.fixture(autouse=True)
-def lost(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that nobody could use; nothing was lost if a test does not say so."""
-    seconds = [0.0]
-    monkeypatch.setattr(clock, "lost_seconds", lambda: seconds[0])
-    return seconds
+class World:
+    """Some processes and a clock, both made up, and a judge that waits for them."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.worked = 5.0
+        self.at_rest: bool | None = False
+        self.idle = 0.0
+        self.looks = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def look(self) -> Look:
+        self.looks += 1
+        return Look(self.worked, self.at_rest)
+
+    def deadline(self, seconds: float) -> Deadline:
+        return Deadline(seconds, Meter(self.look))
+
+    def wait(self, deadline: Deadline, seconds: float, works: float = 0.0, step: float = STEP) -> float:
+        """What is left after so long, in which the processes work that share of the time."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += step
+            self.worked += works * step
+            deadline.left(is_waiting=True)
+        return deadline.left(is_waiting=True)
 
 
-def begun(seconds: float, ago: float, effort: Callable[[], Effort]) -> Deadline:
-    """A limit that began some time ago, and was not looked at since.
-
-    In minutes: what this test itself waits for a processor must make no difference.
-    """
-    deadline = Deadline(seconds, effort)
-    deadline._begin = deadline._looked = time.monotonic() - ago
-    deadline.at = deadline._begin + seconds
-    return deadline
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    made = World()
+    monkeypatch.setattr(clock.time, "monotonic", made.monotonic)
+    monkeypatch.setattr(clock.process_tree, "idle_seconds", lambda: made.idle)
+    yield made
 
 
-def test_a_deadline_moves_by_what_was_waited() -> None:
-    assert begun(1000.0, 1100.0, lambda: Effort(waited=50.0)).is_over()
-    assert 50.0 < begun(1000.0, 1100.0, lambda: Effort(waited=200.0)).left() <= 100.0
+def test_work_counts_whoever_does_it_and_whether_or_not_anybody_waits(world: World) -> None:
+    deadline = world.deadline(10.0)
+    assert world.wait(deadline, 4.0, works=1.0) == pytest.approx(6.0)
+    assert world.wait(deadline, 1.0, works=3.0) == pytest.approx(3.0), "threads buy nothing"
+    world.now += 50.0
+    world.worked += 2.0
+    assert deadline.left() == pytest.approx(1.0)
 
 
-def test_a_deadline_moves_by_what_the_grader_and_the_machine_lost(lost: list[float]) -> None:
-    """Before the grader could ask, or while the machine's own host ran something else: then its processes sleep."""
-    lost[0] = 5000.0
-    deadline = begun(1000.0, 1100.0, Effort)
-    lost[0] += 200.0
-    assert 50.0 < deadline.left() <= 100.0
-    assert begun(1000.0, 1100.0, Effort).is_over(), "what was lost before the limit buys nothing"
+def test_sleep_counts_while_the_judge_waits(world: World) -> None:
+    deadline = world.deadline(10.0)
+    world.at_rest = True
+    assert world.wait(deadline, 4.0) == pytest.approx(6.0)
+    world.now += 20.0  # the judge has work of its own
+    assert deadline.left() == pytest.approx(6.0)
+    assert world.wait(deadline, 6.0) == 0.0
 
 
-@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not say what was lost")
-@pytest.mark.usefixtures("busy")
-def test_what_is_lost_is_what_this_thread_waits_for() -> None:
-    """Beside eight busy processes, most of the time; none of it is read off anything that a submission can write."""
-    before, begin, worked = lost_seconds(), time.monotonic(), time.thread_time()
-    while time.thread_time() < worked + 0.1:
-        pass
-    by_the_clock = time.monotonic() - begin
-    assert lost_seconds() - before >= 0.5 * (by_the_clock - 0.1)
+def test_waiting_for_a_processor_does_not_but_for_the_cap(world: World) -> None:
+    deadline = world.deadline(10.0)
+    assert world.wait(deadline, 90.0) == pytest.approx(10.0)
+    assert world.wait(deadline, 9.0) == pytest.approx(1.0)
+    assert world.wait(deadline, 1.0) == 0.0
+    assert world.now == pytest.approx(1000.0 + CAP * 10.0)
 
 
-def test_what_waits_is_looked_at_again_soon() -> None:
-    """So what has waited for long has no more time than it needs once it works."""
-    worked = [0.0]
-    deadline = begun(1000.0, 1000.0, lambda: Effort(worked[0], 1e6))
-    assert 0 < deadline.left() <= 250.0
-    worked[0] = 2000.0 * MORE_WORK
-    deadline.at = 0.0
-    assert deadline.is_over()
+def test_one_second_is_not_counted_twice(world: World) -> None:
+    deadline = world.deadline(10.0)
+    world.at_rest = True  # as it seems at each look
+    assert world.wait(deadline, 4.0, works=0.5) == pytest.approx(6.0)
 
 
-def test_what_was_waited_before_buys_no_more_than_the_limit_again() -> None:
-    """Many threads can wait for hours together, and then sleep."""
-    deadline = begun(1000.0, 1100.0, lambda: Effort(waited=360_000.0))
-    assert not deadline.is_over()
-    deadline._begin -= 1000.0
-    deadline._looked = time.monotonic()
-    deadline.at = 0.0
-    assert deadline.is_over()
+def test_a_judge_that_is_kept_waiting_itself_charges_little_for_it(world: World) -> None:
+    deadline = world.deadline(10.0)
+    world.at_rest = True
+    assert world.wait(deadline, 20.0, step=2.0) == pytest.approx(10.0 - 10 * MOST_AT_ONCE)
 
 
-def test_but_not_for_what_sleeps() -> None:
-    assert 50.0 < begun(1000.0, 900.0, Effort).left() <= 100.0
-    assert begun(1000.0, 1100.0, Effort).is_over()
+def test_no_more_looks_are_taken_than_needed(world: World) -> None:
+    deadline = world.deadline(10.0)
+    world.wait(deadline, 1.0, step=2.0**-10)
+    assert 8 <= world.looks <= 12
+    assert 0.0 < deadline.meter.seconds_to_look() <= LOOK_SECONDS
 
 
-def test_and_not_beyond_the_cap() -> None:
-    assert begun(1000.0, 1000.0 * CAP + 1.0, lambda: Effort(waited=1e6)).is_over()
+def test_work_that_one_look_misses_is_neither_lost_nor_counted_twice(world: World) -> None:
+    """A process that ends while it is looked at is in neither sum: of those that run, and that ended."""
+    deadline = world.deadline(10.0)
+    world.wait(deadline, 3.0, works=1.0)
+    world.worked -= 2.0
+    assert world.wait(deadline, STEP) == pytest.approx(7.0)
+    world.worked += 2.5
+    assert world.wait(deadline, STEP) == pytest.approx(6.5)
 
 
-def test_nor_by_threads_of_its_own() -> None:
-    """They wait for each other all the time, and work."""
-    worked = [5.0]
-    deadline = begun(1000.0, 1100.0, lambda: Effort(worked[0], 1e6))
-    assert not deadline.is_over()
-    worked[0] += 2000.0 * MORE_WORK
-    deadline.at = 0.0
-    assert deadline.is_over()
+def test_what_has_gone_for_good_is_not_given_back(world: World) -> None:
+    """A process whose parent does not want to know of its end leaves no trace of its work."""
+    deadline = world.deadline(10.0)
+    for _ in range(3):
+        world.wait(deadline, 2.0, works=1.0)
+        world.worked -= 2.0
+        world.wait(deadline, 2 * STEP)
+    assert deadline.left() == pytest.approx(4.0)
 
 
-def test_a_part_of_what_is_left_is_of_its_own_time() -> None:
-    """An exercise gives its checks what it has left: what the first one waited must not be taken from the second."""
-    assert begun(1000.0, 900.0, lambda: Effort(waited=800.0)).own_left(500.0) == pytest.approx(900.0, abs=10.0)
-    left = begun(1000.0, 300.0, lambda: Effort(waited=200.0)).own_left(500.0)
-    assert left == pytest.approx(700.0, abs=10.0), "not looked up"
-    assert begun(1000.0, 900.0, Effort).own_left(500.0) == pytest.approx(100.0, abs=10.0)
-    assert begun(1000.0, 1100.0, Effort).own_left(500.0) == 0.0
+def test_where_the_system_does_not_say_who_sleeps(world: World) -> None:
+    """Without progress while a processor is free they sleep; while none is, they may wait for one."""
+    world.at_rest = None
+    deadline = world.deadline(10.0)
+    assert world.wait(deadline, 2.0) == pytest.approx(10.0)
+
+    def wait_beside_a_free_processor(seconds: float) -> float:
+        for _ in range(round(seconds / STEP)):
+            world.idle += STEP
+            world.wait(deadline, STEP)
+        return deadline.left()
+
+    assert wait_beside_a_free_processor(2.0) == pytest.approx(8.0)
 
 
-def test_allowed_time_counts_from_now() -> None:
-    deadline = Deadline(0.01)
-    deadline.allow(5000.0)
-    assert 4000.0 < deadline.left() <= 5000.0
-    deadline.allow(1.0)
-    assert deadline.left() > 4000.0
+def test_a_deadline_within_another_has_its_own_seconds(world: World) -> None:
+    meter = Meter(world.look)
+    whole = Deadline(10.0, meter)
+    world.wait(whole, 4.0, works=1.0)
+    part = Deadline(5.0, meter)
+    assert world.wait(part, 2.0, works=1.0) == pytest.approx(3.0)
+    assert whole.left() == pytest.approx(4.0)
+
+
+def test_allowed_time_counts_from_now(world: World) -> None:
+    deadline = world.deadline(1.0)
+    world.wait(deadline, 1.0, works=1.0)
+    deadline.allow(5.0)
+    assert deadline.left() == pytest.approx(5.0)
+    deadline.allow(2.0)
+    assert deadline.left() == pytest.approx(5.0)
+
+
+def test_without_processes_the_clock_decides() -> None:
+    assert not Deadline(1000.0).is_over()
+    assert Deadline(0.0).is_over()
 
 
 LIMITS = {"check_seconds": 0.6, "topic_seconds": 1.8}
@@ -139,8 +181,48 @@ def test_a_right_answer_passes_beside_eight_busy_processes(warm: WarmUp, request
     assert [check.cause for exercise in result.exercises for check in exercise.checks] == [None] * 4
 
 
-def test_an_endless_one_does_not(warm: WarmUp) -> None:
-    result = warm(COURSE, **LIMITS).grade(
-        state="def first():\n    while True:\n        pass\n\ndef second(): return True\n\nthird = second\n"
-    )
+SLOW = {
+    "works": "while True: pass",
+    "sleeps": "time.sleep(1e6)",
+    "stops itself": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "waits for a child that works": "fork() or burn()\n    os.wait()",
+    "waits for children that work one after the other": """
+    while True:
+        if not fork():
+            until = time.process_time() + 0.05
+            while time.process_time() < until: pass
+            os._exit(0)
+        os.wait()""",
+    "waits for its own threads": """
+    threads = [threading.Thread(target=burn) for _ in range(4)]
+    for one in threads: one.start()
+    for one in threads: one.join()""",
+    "prints now and then": """
+    while True:
+        print("here", flush=True)
+        time.sleep(0.02)""",
+}
+
+
+@pytest.mark.parametrize("body", SLOW)
+def test_what_does_not_end_has_its_limit_and_not_much_more(warm: WarmUp, body: str) -> None:
+    text = f"""
+import os, signal, threading, time
+
+def fork():
+    return os.fork()
+
+def burn():
+    while True:
+        pass
+
+def first():
+    {SLOW[body]}
+
+def second(): return True
+
+third = second
+"""
+    result = warm(COURSE, **LIMITS).grade(state=text)
     assert [check.verdict for check in result.exercises[0].checks] == ["timeout", "timeout"]
+    assert [one.score for one in result.exercises] == [0, 2, 4]

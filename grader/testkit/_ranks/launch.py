@@ -16,7 +16,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,16 +28,16 @@ from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
-from grader.border.messages import Reply, Returned
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS
 from grader.border.transport import Starter
 from grader.machine import LOOPBACK
 from grader.sandbox import kernel, process_tree
+from grader.sandbox.clock import LOOK_SECONDS, Deadline, Meter
 from grader.sandbox.process_tree import why_not_forked
 from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.rank import keep_what_deadlocks
-from grader.testkit._ranks.world import exclusive, request_of
+from grader.testkit._ranks.world import exclusive, request_of, value_outside
 
 SHOWN_CHARACTERS: Final = 4_000
 """How much of what each worker printed is kept."""
@@ -83,20 +82,19 @@ def launch(
         (agent,) = cast("Starter", channel.transport).processes(1, imports=False)
         try:
             agent.post(wire.pack(request_of(channel, run_launcher, script, workers, seconds, env, in_place_of)))
-            until = time.monotonic() + seconds + PATIENCE_SECONDS
+            deadline: Deadline = getattr(channel.transport, "new_deadline", Deadline)(seconds + PATIENCE_SECONDS)
             while (reply := agent.poll()) is None:
-                if time.monotonic() >= until:
+                if deadline.is_over():
                     return ScriptOutcome(None, [("", "")] * workers)
-                select.select(agent.sources(), [], [], max(0.0, until - time.monotonic()))
-            match wire.unpack(reply, Reply):
-                case Returned(tree):
-                    return wire.convert(wire.decode(tree, lambda _: None), ScriptOutcome)
-                case other:
-                    raise SubmissionCrashed(f"broke the launcher ({other})")
+                select.select(agent.sources(), [], [], LOOK_SECONDS)
+            outcome = wire.convert(value_outside(channel, reply), ScriptOutcome)
         except WireError as error:
             raise SubmissionCrashed(f"broke the launcher ({error})") from None
         finally:
             agent.end()
+        if len(outcome.printed) != workers:
+            raise SubmissionCrashed("broke the launcher (not one text for each worker)")
+        return outcome
 
 
 # ---------------------------------------------------------------- in the student process
@@ -157,22 +155,27 @@ def _be_torchrun(arguments: list[str], scratch: str, seconds: float, env: Mappin
     from torch.distributed.run import main
 
     below: list[int] = []
+    has_ended, is_late = threading.Event(), threading.Event()
+    deadline = Deadline(seconds, Meter(lambda: process_tree.look(process_tree.descendants(os.getpid()), os.getpid())))
 
-    def stop() -> None:
+    def stop_late() -> None:
+        while not deadline.is_over():
+            if has_ended.wait(LOOK_SECONDS):
+                return
+        is_late.set()
         # Torch's launcher ends its workers at this signal, as it does for a user who stops it. A script may outlive
         # its worker and is then no longer below this process, so it is noted before.
         below.extend(process_tree.descendants(os.getpid()))
         _thread.interrupt_main(signal.SIGTERM)
 
-    alarm = threading.Timer(seconds, stop)
-    alarm.start()
+    threading.Thread(target=stop_late, daemon=True).start()
     try:
         main(arguments)
         return 0
     except BaseException:
-        return 1 if alarm.is_alive() else None
+        return None if is_late.is_set() else 1
     finally:
-        alarm.cancel()
+        has_ended.set()
         process_tree.kill_all(below)
         process_tree.kill_tree_below(os.getpid())
 

@@ -12,7 +12,7 @@ import re
 import select
 import sysconfig
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,7 +25,8 @@ from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one
 from grader.border.messages import Raised, Reply, Returned, TooLarge
 from grader.border.transport import Activity, Process
 from grader.package import FOLDER
-from grader.sandbox.clock import Deadline, Effort
+from grader.sandbox.clock import Deadline, Meter
+from grader.sandbox.process_tree import HAS_PROC, Look
 
 BAD_REPLY: Final = "a reply that is no data"
 _TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[EFIW]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[EFIW]\d{4} ")
@@ -107,6 +108,9 @@ class State(msgspec.Struct, frozen=True):
 class Member:
     """One rank in one run.
 
+    Args:
+        note_received: is called with the size of each reply; it raises if all together are too large.
+
     Attributes:
         replies: so far, in order.
         stages: which part of the run each request belongs to, in the order in which they were sent.
@@ -115,13 +119,13 @@ class Member:
         held: the memory for which it was ended (bytes), as measured for all ranks together; else 0.
     """
 
-    def __init__(self, number: int, process: Process) -> None:
+    def __init__(self, number: int, process: Process, note_received: Callable[[int], None]) -> None:
         self.number = number
         self.process = process
+        self._note_received = note_received
         self.replies: list[Reply] = []
         self.stages: list[RankStage] = []
         self.failure: tuple[RankStage, Reply] | None = None
-        self.received = 0
         self.ended: str | None = None
         self.held = 0
 
@@ -132,19 +136,28 @@ class Member:
 
     def read(self) -> None:
         """Takes the replies that have come."""
+        while not self.done and (data := self._poll()) is not None:
+            self._note_received(len(data))
+            try:
+                stage, reply = self.stages[len(self.replies)], wire.unpack_untrusted(data, Reply)
+            except WireError:
+                self.ended = BAD_REPLY
+                return
+            self.replies.append(reply)
+            if not isinstance(reply, Returned | TooLarge if stage == "call" else Returned):
+                self.failure = stage, reply
+
+    def _poll(self) -> bytes | None:
+        """The next reply, if it has come and its process has not ended."""
         try:
-            while not self.done and (data := self.process.poll()) is not None:
-                self.received += len(data)
-                stage, reply = self.stages[len(self.replies)], wire.unpack(data, Reply)
-                self.replies.append(reply)
-                if not isinstance(reply, Returned | TooLarge if stage == "call" else Returned):
-                    self.failure = stage, reply
-        except (WireError, BadReply):
+            return self.process.poll()
+        except BadReply:
             self.ended = BAD_REPLY
         except SubmissionCrashed as error:
             ending = re.sub("^(ended the process with|was ended by) ", "", str(error))
             self.ended = ending if ending != "ended the process" else "an end that is not known"
             self.held = error.held if isinstance(error, OutOfMemory) else 0
+        return None
 
     @property
     def raised(self) -> tuple[RankStage, Raised] | None:
@@ -190,12 +203,13 @@ class RankWatch:
     """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
 
     Args:
-        seconds: how much time they have from now on.
+        seconds: how much time each has from now on.
     """
 
     def __init__(self, members: Sequence[Member], seconds: float) -> None:
         self._members = members
-        self._deadline = Deadline(seconds, self._effort)
+        self._meter = Meter(self._look)
+        self._deadline = Deadline(seconds, self._meter)
 
     def follow(self) -> None:
         """Returns when all have replied, one has failed and the others had their time, or all are stuck."""
@@ -204,7 +218,7 @@ class RankWatch:
         while not all(member.done for member in self._members):
             self._listen()
             if aftermath is None and any(member.has_failed for member in self._members):
-                aftermath = Deadline(LONGEST_AFTERMATH, self._effort)
+                aftermath = Deadline(LONGEST_AFTERMATH, self._meter)
                 quiet.restart()
             if aftermath is None and quiet.seconds() >= QUIET_SECONDS:
                 quiet.restart()
@@ -224,7 +238,7 @@ class RankWatch:
         others = [member for member in self._members if member is not held]
         quiet = Quiet(self._members)
         reserve = 0.25 * self._deadline.left()
-        while not all(member.done for member in self._members) and self._deadline.own_left(reserve) > reserve:
+        while not all(member.done for member in self._members) and self._deadline.left(is_waiting=True) > reserve:
             self._listen()
             if any(member.has_failed for member in self._members):
                 return
@@ -233,10 +247,11 @@ class RankWatch:
                 if all(state.what != "runs" for state in locate(others)):
                     return
 
-    def _effort(self) -> Effort:
+    def _look(self) -> Look:
         """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
         done = [member.process.activity() for member in self._members if not member.done]
-        return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
+        worked = max((one.worked for one in done), default=0.0)
+        return Look(worked, all(one.at_rest for one in done) if HAS_PROC else None)
 
     def _listen(self) -> None:
         """Takes the replies and prints that have come, waiting for at most one turn."""

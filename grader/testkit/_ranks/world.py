@@ -30,8 +30,6 @@ from grader.testkit._ranks.members import BAD_REPLY, Member, RankWatch, died, ow
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
 listening at rank 0's port tries again only after half a second."""
-MAX_REPLY_BYTES: Final = 64 << 20
-"""Bytes that all ranks of a run may send."""
 MAX_PRINTS: Final = 16 << 10
 """Characters of what each rank printed that are kept."""
 _TORCHS_ERRORS: Final = ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
@@ -124,7 +122,7 @@ class RunningWorld:
             RunFailure: not all have.
         """
         folder = os.path.join(self._folder, str(next(self._runs)))
-        members = [Member(number, process) for number, process in enumerate(self.processes)]
+        members = [Member(number, one, self._channel.note_received) for number, one in enumerate(self.processes)]
         watch = RankWatch(members, job.seconds)
         group = None if self.is_joined or not job.group else os.path.join(folder, ".group")
         for number, (member, part) in enumerate(zip(members, job.parts, strict=True)):
@@ -171,8 +169,6 @@ class RunningWorld:
                 error = failures.MissingName(name)
                 error.kind, error.message = "missing", name
                 raise RunFailure(Missing(name), error)
-        if sum(member.received for member in members) > MAX_REPLY_BYTES:
-            raise failures.BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
         printed = [member.process.prints() for member in members]
         outcomes = []
         for member, (text, _) in zip(members, printed, strict=True):
@@ -180,7 +176,7 @@ class RunningWorld:
                 continue
             *_, call, look = member.replies
             try:
-                (value, kind), (looks, unseen) = _plain(call), _plain(look)
+                (value, kind), (looks, unseen) = _plain(self._channel, call), _plain(self._channel, look)
             except WireError:
                 member.ended = BAD_REPLY
                 continue
@@ -242,10 +238,24 @@ def exclusive(channel: Channel) -> AbstractContextManager[None]:
 
 def outside(channel: Channel, function: Callable[..., Any], *args: object) -> Any:
     """The value of a function in the process beside the submission; not part of the check's record."""
-    reply = wire.unpack(channel.transport.call_outside(wire.pack(request_of(channel, function, *args))), Reply)
-    if not isinstance(reply, Returned):
-        raise RuntimeError(f"{function.__name__} did not work beside the submission: {reply}")
-    return wire.decode(reply.value, _unknown)
+    reply = channel.transport.call_outside(wire.pack(request_of(channel, function, *args)))
+    try:
+        return value_outside(channel, reply)
+    except WireError as error:
+        raise RuntimeError(f"{function.__name__} did not work beside the submission: {error}") from None
+
+
+def value_outside(channel: Channel, reply: bytes) -> Any:
+    """The value of a reply of the process beside the submission.
+
+    Raises:
+        WireError: there is none, or it is larger than a check may receive.
+    """
+    channel.note_received(len(reply))
+    message = wire.unpack_untrusted(reply, Reply)
+    if not isinstance(message, Returned):
+        raise WireError(str(message)[:1000])
+    return channel.decode(message.value, _unknown)
 
 
 def request_of(channel: Channel, function: Callable[..., Any], *args: object) -> Request:
@@ -306,7 +316,7 @@ def _failure(members: Sequence[Member], job: Job) -> RunFailure:
     return RunFailure(RunFailed(noted[:100]), error)
 
 
-def _plain(reply: Reply) -> tuple[Any, str | None]:
+def _plain(channel: Channel, reply: Reply) -> tuple[Any, str | None]:
     """The value of a reply; or None, and what it is in place of a plain value.
 
     Raises:
@@ -323,7 +333,7 @@ def _plain(reply: Reply) -> tuple[Any, str | None]:
 
     match reply:
         case Returned(tree):
-            value = wire.decode(tree, other)
+            value = channel.decode(tree, other)
             if not odd:
                 return value, None
             kind = type(value).__name__
