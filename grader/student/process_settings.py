@@ -6,6 +6,7 @@ each finds the process as it is for everybody.
 
 import contextlib
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -14,15 +15,17 @@ import torch
 
 @contextlib.contextmanager
 def put_back() -> Iterator[None]:
-    """Puts them back: the current folder, the filters of warnings, and torch's modes and default type."""
+    """Puts them back: current folder, file mask, output, filters of warnings, and torch's modes and default type."""
     folder, filters = os.getcwd(), warnings.filters[:]
     os.umask(mask := os.umask(0o077))
+    streams = sys.stdout, sys.stderr
     dtype, has_grad = torch.get_default_dtype(), torch.is_grad_enabled()
     try:
         yield
     finally:
         os.chdir(folder)
         os.umask(mask)
+        sys.stdout, sys.stderr = streams
         if warnings.filters != filters:
             warnings.resetwarnings()  # Python also forgets which warnings it has shown
             warnings.filters[:] = filters  # type: ignore[index]

@@ -21,6 +21,7 @@ UNLUCKY = {
     "prints": "print('torch', torch.__version__)",
     "logging": "import logging\nlogging.basicConfig(level=logging.DEBUG, force=True)\nlogging.info('begun')",
     "a warning, and warnings as errors": "import warnings\nwarnings.warn('old')\nwarnings.filterwarnings('error')",
+    "a log of all prints": "import io, sys\nsys.stdout = sys.stderr = io.StringIO()",
     "a progress bar": "import sys\nsys.stderr.write('50%|#####     |\\r')",
     "seeds": "import random\nrandom.seed(1)\ntorch.manual_seed(1)\n_ = torch.rand(3)",
     "a deeper stack": "sys.setrecursionlimit(20_000)",
@@ -31,7 +32,7 @@ UNLUCKY = {
     "threads": "from concurrent.futures import ThreadPoolExecutor as Pool\nPOOL = Pool(3)\n_ = [*POOL.map(abs, [1])]",
     "threads of torch": "torch.set_num_threads(4)\n_ = torch.rand(300, 300) @ torch.rand(300, 300)",
 }
-NOT_IN_SCRIPTS = ("a drive of Colab", "a data file", "modes of torch")
+NOT_IN_SCRIPTS = ("a drive of Colab", "a data file", "modes of torch", "a log of all prints")
 """A script that raises ends with another exit code than 0, and one without gradients cannot train: for anybody."""
 
 
