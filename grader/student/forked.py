@@ -32,6 +32,7 @@ from grader.student.student_process import Bindings, Host, HostGone, StudentProc
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
+_TOO_MANY: Final = "left so many processes running that no other one could be started"
 _MOST_ROUNDS: Final = 20
 """How often processes that hold too much memory are ended and measured again before all of the topic end."""
 
@@ -156,6 +157,7 @@ class LeaderClient(TopicProcesses):
         super().__init__(host, topic, files, bindings)
         self._started: set[int] = set()
         self._not_started: set[int] = set()
+        self._ended_work = 0.0  # below leaders before this one (s)
         self._open()
 
     def _open(self) -> None:
@@ -174,7 +176,7 @@ class LeaderClient(TopicProcesses):
                 self._end_all()
                 self._clear_counters()
                 process = self._start(imports=True, afresh=True)
-                if process.pid > 0:
+                if process.number not in self._not_started:
                     return process
                 if refused is not None:
                     refused.close()
@@ -189,11 +191,15 @@ class LeaderClient(TopicProcesses):
 
     def start(self, *, imports: bool = True) -> StudentProcess:
         try:
-            return self._start(imports=imports, afresh=False)
+            process = self._start(imports=imports, afresh=False)
         except LeaderGone as error:
             if memory_kills() > self._memory_kills:
                 raise KilledBySystem(MEMORY_SHORT) from error
             raise SubmissionCrashed("ended the process that had started it") from error
+        if process.number in self._not_started:
+            process.close()
+            raise SubmissionCrashed(_TOO_MANY)
+        return process
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
         self._count += 1
@@ -223,7 +229,8 @@ class LeaderClient(TopicProcesses):
         return StudentProcess(self, self._count, pid, ours, outputs, arena, is_main=afresh)
 
     def look(self) -> Look:
-        return process_tree.look(process_tree.descendants(self.process), reaper=self.process)
+        now = process_tree.look(process_tree.descendants(self.process), reaper=self.process)
+        return Look(self._ended_work + now.worked, now.at_rest)
 
     def tidy(self, main: StudentProcess, threads: int) -> bool:
         try:
@@ -238,14 +245,14 @@ class LeaderClient(TopicProcesses):
         self._signal(process, DUMP_SIGNAL)
 
     def end(self, process: StudentProcess) -> None:
-        if not process.is_main:
+        if process.is_main:
+            try:
+                self._end_all()
+            except LeaderGone:
+                self.close()
+        elif process.pid in process_tree.descendants(self.process):
             process_tree.kill_tree_below(process.pid)
             self._signal(process, signal.SIGKILL)
-            return
-        try:
-            self._end_all()
-        except LeaderGone:
-            self.close()
 
     def _end_all(self) -> None:
         """Kills all processes of the topic; when this returns, they do not count for any limit of its user.
@@ -271,7 +278,7 @@ class LeaderClient(TopicProcesses):
 
     def why_it_ended(self, number: int) -> SubmissionCrashed:
         if number in self._not_started:
-            return SubmissionCrashed("left so many processes running that no other one could be started")
+            return SubmissionCrashed(_TOO_MANY)
         return super().why_it_ended(number)
 
     def watch(self) -> None:
@@ -288,6 +295,7 @@ class LeaderClient(TopicProcesses):
     def close(self) -> None:
         if self._handle < 0:
             return
+        self._ended_work = self.look().worked
         with contextlib.suppress(LeaderGone):
             if "pid-namespace" not in self.layers:  # else they end with the leader, and before it
                 self._end_all()
@@ -295,8 +303,8 @@ class LeaderClient(TopicProcesses):
         self._line.close()
         self._kill()
         select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
-        handle, self._handle = self._handle, -1
-        os.close(handle)
+        os.close(self._handle)
+        self._handle = self.process = -1
         if "pid-namespace" not in self.layers:
             self._host.end_strays()
 

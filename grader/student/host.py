@@ -81,9 +81,7 @@ class WarmHost:
         except (BrokenPipeError, ConnectionResetError):
             return
         finally:
-            for leader in self._leaders:
-                process_tree.kill_tree_below(leader)
-                process_tree.kill(leader)
+            process_tree.kill_tree_below(os.getpid())
             self._reap(0)
             if self._sandbox is not None:
                 self._sandbox.close()

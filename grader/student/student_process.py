@@ -297,13 +297,12 @@ class StudentProcess(SocketProcess):
 
     def call_outside(self, request: bytes) -> bytes:
         """Like `call`, in a process beside this one that never imports the submission."""
-        if self._outside is None or not self._outside.alive:
-            self._outside = self._team.start(imports=False)
-            self._further.append(self._outside)
-            self._outside.deadline = self.deadline
-            self._outside._next_reply()
-        self._outside.deadline = self.deadline
         try:
+            if self._outside is None or not self._outside.alive:
+                (self._outside,) = self._start_further(1, imports=False)
+                self._outside.deadline = self.deadline
+                self._outside._next_reply()
+            self._outside.deadline = self.deadline
             return self._outside.call(request)
         except NoAnswer:
             self.kill()
@@ -311,9 +310,13 @@ class StudentProcess(SocketProcess):
 
     def processes(self, count: int, imports: bool = True) -> list[Process]:
         """Starts further processes of the same submission; they end with this one at the latest."""
-        started = [self._team.start(imports=imports) for _ in range(count)]
-        self._further += started
-        return [*started]
+        return [*self._start_further(count, imports=imports)]
+
+    def _start_further(self, count: int, *, imports: bool) -> list[StudentProcess]:
+        before = len(self._further)
+        for _ in range(count):
+            self._further.append(self._team.start(imports=imports))
+        return self._further[before:]
 
     def new_deadline(self, seconds: float) -> Deadline:
         """This many seconds for what further processes do, by the time that all of the topic use."""

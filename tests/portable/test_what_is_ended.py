@@ -220,6 +220,9 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
         topic.close()
         found["the next one after them"] = ask(started(other), "fine")
         other.close()
+        used = topic.meter.used
+        started(topic).new_deadline(0.0)
+        found["used by a new leader"] = topic.meter.used - used
     process.end()
     found["ended"] = living(topic, host)
     if engine == "forked without namespaces":
@@ -308,6 +311,7 @@ def test_who_cannot_be_forked_has_crashed_and_the_next_one_can_once_the_others_h
     if engine == "forked":  # without namespaces there may be no user whose processes are counted
         assert "left so many processes running" in found(engine)["the next one beside sleepers"]
     assert found(engine)["the next one after them"] == 7
+    assert 0.0 <= found(engine)["used by a new leader"] < 0.5, "what the earlier ones worked is not counted again"
 
 
 if __name__ == "__main__":

@@ -280,6 +280,13 @@ HANGS = {
         "def f(rank):\n    time.sleep(100)\n",
         f"no end within 1.5 s: rank 0 was in line {LINE} of work.py, in f",
     ),
+    "a reply that comes byte by byte": (
+        "import socket, struct\ndef f(rank):\n    if rank:\n        return\n    for number in range(3, 256):\n"
+        "        try:\n            one = socket.socket(fileno=os.dup(number))\n            one.getpeername()\n"
+        "            break\n        except OSError:\n            pass\n    one.sendall(struct.pack('<I', 1 << 20))\n"
+        "    while True:\n        socket.send_fds(one, [b'x'], [0])\n",
+        "no end within 1.5 s: rank 0 was in line",
+    ),
     "deaf": (
         "import faulthandler, signal\ndef f(rank):\n    faulthandler.unregister(signal.SIGUSR1)\n"
         "    signal.signal(signal.SIGUSR1, signal.SIG_IGN)\n    time.sleep(100 * rank)\n",
