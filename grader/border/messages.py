@@ -217,6 +217,10 @@ MOST_SKIPPED: Final = 100
 _MOST_NAME: Final = 1_000
 
 
+NOTHING_LOADED: Final = Raised("NothingLoaded", False, "", ())
+"""In place of the first exception, if none of the exercises is defined because a statement took too long."""
+
+
 class FailedStatement(_Message, frozen=True):
     """A statement at the top level that was left out.
 

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from grader.border import failures
-from grader.border.messages import FailedStatement, Imported, LoadOrder, StatementPlace
+from grader.border.messages import NOTHING_LOADED, FailedStatement, Imported, LoadOrder, StatementPlace
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import with_message
 from grader.results import Cause
@@ -55,11 +55,13 @@ def load(topic: str, sources: Mapping[str, bytes], order: LoadOrder, seconds: fl
     """
     order = replace(order, seconds=seconds * FIRST_TRY)
     failure, imported, last = do_import(order, order.seconds)
-    why = _TOO_LONG
+    why, ended = _TOO_LONG, None
     if failure is not None and last is not None and _is_of_a_statement(failure):
-        why = str(failure) or _TOO_LONG
+        why, ended = str(failure) or _TOO_LONG, failure
         order = replace(order, without=[last])
         failure, imported, _ = do_import(order, seconds)
+    if isinstance(failure, failures.SubmissionRaised) and failure.kind == NOTHING_LOADED.kind:
+        failure = ended or failures.SubmissionTimeout()
     if failure is not None:
         return Loaded(failure, None, order)
     left_out = LeftOut(f"{topic}.py", sources, imported, (order.without[0], why) if order.without else None)

@@ -29,6 +29,7 @@ from grader.border.messages import (
     MOST_FAILED,
     MOST_LOST,
     MOST_SKIPPED,
+    NOTHING_LOADED,
     FailedStatement,
     Imported,
     LoadOrder,
@@ -115,8 +116,8 @@ def load_topic(
     finally:
         _current = None
     found = any(one in vars(module) for one in order.exercises)
-    if not found and loading.failed and (first := loading.failed[0].raised) is not None:
-        raise NothingLoaded(first)
+    if not found and loading.failed:
+        raise NothingLoaded(loading.failed[0].raised or NOTHING_LOADED)
     return module, loading.imported(path.name)
 
 

@@ -21,6 +21,7 @@ from grader.border.messages import (
     MOST_FAILED,
     MOST_LOST,
     MOST_SKIPPED,
+    NOTHING_LOADED,
     FailedStatement,
     Imported,
     LoadOrder,
@@ -141,6 +142,13 @@ def test_the_second_try_is_the_last_and_both_fit_into_the_topics_time() -> None:
     assert tries.load().failure is second
     assert tries.seconds == [45.0, 60.0], "what is left of them, in the second"
     assert tries.orders[0].seconds == 45.0
+
+
+@pytest.mark.parametrize("first", [SubmissionCrashed("ended the process"), SubmissionTimeout()])
+def test_where_that_leaves_nothing_the_end_is_the_reason(first: ImportFailure) -> None:
+    nothing = raised_error(NOTHING_LOADED)
+    assert Tries((first, Imported(), LAST), (nothing, Imported(), LAST)).load().failure is first
+    assert isinstance(Tries((nothing, Imported(), LAST)).load().failure, SubmissionTimeout)
 
 
 def test_what_ended_before_any_statement_has_failed() -> None:
