@@ -14,17 +14,17 @@ from types import ModuleType
 
 from grader.border.arena import Arena
 from grader.border.failures import ImportFailure, raised_error
-from grader.border.messages import Definitions, Imported
+from grader.border.messages import Imported, LoadOrder
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.course import Course, pictured
 from grader.intake.submission import Submission
-from grader.judge.in_process import LocalTransport, load_module
+from grader.judge.in_process import LocalTransport, importable, load_module
 from grader.judge.judge import with_judge
 from grader.kit import load
 from grader.results import Flag, SubmissionResult
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
-from grader.student.definitions import load_definitions
+from grader.student.statements import NothingLoaded, load_topic
 from grader.testkit.in_student_process import MODULES
 
 
@@ -91,8 +91,8 @@ class TopicHere:
         self._files = files
         self._folder = tempfile.TemporaryDirectory()
         self.bindings = bindings
-        self.definitions: Definitions | None = None
         self.flags: dict[Flag, None] = {}
+        self.load_order: LoadOrder | None = None
         for name, content in files.items():
             path = Path(self._folder.name, name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ class TopicHere:
 
     def start_afresh(self) -> ProcessHere:
         folder = Path(self._folder.name).resolve()
-        return ProcessHere(folder, self._topic, self.bindings, self.definitions, self._host.modules)
+        return ProcessHere(folder, self._topic, self.bindings, self.load_order, self._host.modules)
 
     def tidy(self, main: ProcessHere, threads: int) -> bool:
         """Nothing is removed before the end."""
@@ -121,13 +121,13 @@ class ProcessHere:
         folder: Path,
         topic: str,
         bindings: Sequence[tuple[str, str]] | None,
-        definitions: Definitions | None,
+        load_order: LoadOrder | None,
         modules: Mapping[str, ModuleType],
     ) -> None:
         self._folder = folder
         self._topic = topic
         self._bindings = bindings
-        self._definitions = definitions
+        self._load_order = load_order
         self._modules = modules
         self._transport: LocalTransport | None = None
         self.pid = os.getpid()
@@ -143,14 +143,18 @@ class ProcessHere:
         files = frozenset(map(str, self._folder.glob("*.py")))
         reporter = Service(ModuleType(self._topic), files, modules=self._modules)
         try:
-            if self._definitions is None:
+            if self._load_order is None:
                 module = load_module(self._topic, file)
             else:
-                module, self.imported = load_definitions(self._topic, file, self._definitions, reporter.describe)
+                with importable(self._folder, {}):
+                    module, self.imported = load_topic(self._topic, file, self._load_order, reporter.describe)
             overlay: dict[str, object] = {}
             if self._bindings is not None:
                 wrong = load_module(WRONG_ANSWERS, self._folder / f"{WRONG_ANSWERS}.py")
                 overlay = {name: getattr(wrong, other) for name, other in self._bindings}
+        except NothingLoaded as nothing:
+            self.alive = False
+            return raised_error(nothing.raised)
         except (Exception, SystemExit) as error:
             self.alive = False
             return raised_error(reporter.describe(error))

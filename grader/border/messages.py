@@ -124,18 +124,23 @@ class SetUp(_Message, frozen=True, tag="set-up"):
     own_shared_memory: bool
 
 
-class Definitions(_Message, frozen=True):
-    """How a topic is imported that cannot be imported as it is: statement by statement.
+StatementPlace: TypeAlias = tuple[str, int]
+"""A statement at the top level of a file: the file's name in the submission, and the statement's number, from 0."""
+
+
+class LoadOrder(_Message, frozen=True):
+    """How the files of a submission are loaded: statement by statement.
 
     Attributes:
         exercises: names that are asked for; without any of them, the import has failed.
-        without: lines of statements that are not run, because they did not end before.
-        skips_rest: whether only imports, definitions and constants are run.
+        seconds: processor time that all statements may use; each may use a third of it. 0 means no limit, as the first
+            process has found out which statements take too long.
+        without: the statements that are not run.
     """
 
     exercises: list[str]
-    without: list[int] = []
-    skips_rest: bool = False
+    seconds: float = 0.0
+    without: list[StatementPlace] = []
 
 
 class Start(_Message, frozen=True, tag="start"):
@@ -148,14 +153,14 @@ class Start(_Message, frozen=True, tag="start"):
         afresh: whether the work folder is made new before.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
             for a submission, which has none.
-        definitions: None to import the topic as it is.
+        load: how the topic is loaded; None to import it as a whole, or not at all.
     """
 
     number: int
     imports: bool = True
     afresh: bool = False
     bindings: Sequence[tuple[str, str]] | None = None
-    definitions: Definitions | None = None
+    load: LoadOrder | None = None
 
 
 class HowEnded(_Message, frozen=True, tag="how-ended"):
@@ -203,14 +208,28 @@ class Tidied(_Message, frozen=True, tag="tidied"):
 FromLeader: TypeAlias = Forked | CannotFork | Ended | AllEnded | Tidied
 
 
+MOST_FAILED: Final = 20
+"""Statements that were left out which are sent."""
+MOST_LOST: Final = 200
+"""Names without a value that are sent."""
+MOST_SKIPPED: Final = 100
+"""Statements that need not be run again which are sent."""
+_MOST_NAME: Final = 1_000
+
+
+NOTHING_LOADED: Final = Raised("NothingLoaded", False, "", ())
+"""In place of the first exception, if none of the exercises is defined because a statement took too long."""
+
+
 class FailedStatement(_Message, frozen=True):
     """A statement at the top level that was left out.
 
     Attributes:
         first, last: its lines, from 1.
-        raised: its exception; None if it used its time, or was not run for such a reason.
+        raised: its exception; None if it used its time, or was not to be run.
     """
 
+    place: StatementPlace
     first: int
     last: int
     raised: Raised | None
@@ -220,9 +239,13 @@ class Imported(_Message, frozen=True, tag="imported"):
     """First message of a student process, on its own socket: calls may come. The other one is `Raised`.
 
     Attributes:
-        failed: the statements that were left out, if it was loaded statement by statement.
+        failed: the statements that were left out.
         lost: names that have no value now, each with the number of the failed statement that it needs.
+        skipped: statements that later processes do not run: they took too long, or took long and nothing needs them.
     """
 
-    failed: _Bounded[list[FailedStatement]] = []
-    lost: _Bounded[list[tuple[str, int]]] = []
+    failed: Annotated[list[FailedStatement], msgspec.Meta(max_length=MOST_FAILED)] = []
+    lost: Annotated[
+        list[tuple[Annotated[str, msgspec.Meta(max_length=_MOST_NAME)], int]], msgspec.Meta(max_length=MOST_LOST)
+    ] = []
+    skipped: Annotated[list[StatementPlace], msgspec.Meta(max_length=MOST_SKIPPED)] = []

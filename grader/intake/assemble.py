@@ -21,6 +21,7 @@ from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code
 from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines, fingerprint
+from grader.intake.writable import writable
 from grader.results import Unread
 from grader.text import one_line
 
@@ -266,7 +267,11 @@ class _Assembly:
                 inside = target.removeprefix(self.stubs).removeprefix(self.root)
                 text = f"handed in twice; the file counts, not the one in {archive}"
                 self.note(f"{inside.rpartition('.')[0]}.py", text)
-        files = self._marked_files() | {path: module.content for path, module in counting.items()}
+        modules = {path: module.content for path, module in counting.items()}
+        modules, left_out = writable(modules, [path for path in modules if self._topic_of(path)])
+        for path, reason in left_out.items():
+            self.note(counting[path].origin, reason, lost=WORK)
+        files = self._marked_files() | modules
         topic_of = {one.origin: path for path, one in (self.modules | self.given).items() if self._topic_of(path)}
         seen = [msgspec.structs.replace(one, path=topic_of.get(one.path, one.path)) for one in self.seen]
         for path, content in self.bag.others.items():

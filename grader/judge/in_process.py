@@ -20,20 +20,22 @@ import pytest
 from grader.border.arena import Arena
 from grader.border.channel import Channel
 from grader.border.failures import raised_error
-from grader.border.messages import Definitions
+from grader.border.messages import LoadOrder, Raised
 from grader.border.proxies import Call
 from grader.border.service import Service
 from grader.border.transport import Process
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
+from grader.judge.loading import FIRST_TRY
 from grader.judge.local_process import LocalProcess
 from grader.judge.run import CollectedChecks
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
-from grader.student.definitions import NothingLoaded, import_file, load_definitions
+from grader.sandbox.limits import Limits
+from grader.student.statements import NothingLoaded, import_file, load_topic
 from grader.student.student_process import one_at_a_time
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
@@ -120,7 +122,7 @@ class LocalDesk(Desk):
         path = self._folder / f"{self._topic}.py"
         files = frozenset(str(file) for file in self._folder.glob("*.py"))
         imported: dict[str, ModuleType] = {}
-        with _importable(self._folder, imported):
+        with importable(self._folder, imported):
             imported[self._topic] = module = self._load(path, files)
         modules = {**MODULES, **load(self._kit)}
         return _ServiceOfFolder(self._folder, imported, module, files, modules=modules, arena=arena)
@@ -145,16 +147,18 @@ class SubmissionDesk(LocalDesk):
         self._course = course
 
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
-        """The module, or only its definitions if its import raises, as in a student process."""
-        try:
+        """The module, loaded statement by statement as in a student process."""
+        if self._course.strict_import:
             return import_file(self._topic, path)
-        except (Exception, SystemExit):
-            if not self._course.strict_import:
-                order = Definitions([one.name for one in self._course.topic(self._topic).exercises])
-                describe = Service(ModuleType(self._topic), files).describe
-                with contextlib.suppress(NothingLoaded, SyntaxError):
-                    return load_definitions(self._topic, path, order, describe)[0]
-            raise
+        exercises = [one.name for one in self._course.topic(self._topic).exercises]
+        service = Service(ModuleType(self._topic), files)
+
+        def describe(error: BaseException) -> Raised:
+            if isinstance(error, KeyboardInterrupt | Overrun):
+                raise error  # not of the file
+            return service.describe(error)
+
+        return load_topic(self._topic, path, LoadOrder(exercises, Limits().topic_seconds * FIRST_TRY), describe)[0]
 
     def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         return reference_raises(self._course, check, run)
@@ -214,7 +218,8 @@ class LocalDesks:
                 desk.channel()
             except BaseException as error:
                 service = Service(ModuleType(check.topic), frozenset({str(file.resolve())}))
-                cause = causes.import_failed(check.topic, raised_error(service.describe(error)), "")
+                raised = error.raised if isinstance(error, NothingLoaded) else service.describe(error)
+                cause = causes.import_failed(check.topic, raised_error(raised), "")
                 pytest.fail(f"[failed] {explain.message(cause)}", pytrace=False)
             self._desks[check.exercise] = desk
         return self._desks[check.exercise]
@@ -246,18 +251,18 @@ class _ServiceOfFolder(Service):
         self._imported = imported
 
     def answer(self, request: bytes) -> bytes:
-        with _importable(self._folder, self._imported):
+        with importable(self._folder, self._imported):
             return super().answer(request)
 
 
 def load_module(name: str, path: Path) -> ModuleType:
     """Imports a file under a name, again if it was imported before; its folder's other modules can be imported, too."""
-    with _importable(path.parent, {}):
+    with importable(path.parent, {}):
         return import_file(name, path)
 
 
 @contextlib.contextmanager
-def _importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
+def importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
     """Names of a folder's files mean its modules meanwhile; those that are imported are kept for the next time."""
     names = {file.stem for file in folder.glob("*.py")}
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}

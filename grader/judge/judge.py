@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from grader import kit
+from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
 from grader.course.definitions import block_of, lines_in, untouched_names
 from grader.errors import CourseError
@@ -34,6 +35,8 @@ from grader.student.student_process import Host
 from grader.text import without_addresses
 
 T = TypeVar("T")
+MOST_NOTES: Final = 5
+"""How many files that could not be written are named for each topic."""
 _RIGHT: Final = ("passed", "skipped")
 """Verdicts after which the process goes on to the next exercise."""
 
@@ -348,6 +351,8 @@ class _Grading:
                 name = judge.misconceptions.recognised(exercise, to_name[exercise.full_name])
                 self._add(hints.explain(named(self._results[exercise.full_name], name)))
         self.flags |= desk.flags
+        not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
+        self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
 
     def _grade_exercise(

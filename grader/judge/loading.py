@@ -1,121 +1,156 @@
-"""How a topic of a submission is loaded: as it is or, if that raises or does not end, statement by statement.
+"""How a topic of a submission is loaded: statement by statement, and what is left out.
 
 A student's file may hold more than answers: a cell that plots, a call that trains, a package that is not installed.
 Notes name all that is left out, and a definition that needs it fails for that reason. Runs no submitted code: it asks
 student processes, and takes their replies for data.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
 from grader.border import failures
-from grader.border.messages import Definitions, FailedStatement, Imported
+from grader.border.messages import NOTHING_LOADED, FailedStatement, Imported, LoadOrder, StatementPlace
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import with_message
 from grader.results import Cause
 
-AS_IT_IS: Final = 0.25
-AS_IT_IS_SECONDS: Final = 1.0
-"""After this part of the topic's time, and after these seconds at most, it is loaded statement by statement."""
-NEXT_SECONDS: Final = 15.0
-"""Each further try takes half of the time that is left, and at most this long: imports and definitions may be slow."""
-MOST_TRIES: Final = 4
-"""How often it is loaded statement by statement at most."""
+FIRST_TRY: Final = 0.75
+"""The part of the topic's time that all statements may use: each of them a third of that, a quarter of all."""
+_TOO_LONG: Final = "took too much time"
 _MOST_LINE: Final = 10_000_000
 _NAMED: Final = 5
 
-Import = Callable[[Definitions | None, float], tuple[failures.ImportFailure | None, Imported]]
-"""Imports the topic in a fresh process, within so many seconds: why it could not, and what it left out."""
+Import = Callable[[LoadOrder, float], tuple[failures.ImportFailure | None, Imported, StatementPlace | None]]
+"""Imports the topic in a fresh process, within this many seconds: why it could not, what it left out, and the statement
+that it ran last if it has ended."""
 
 
-def load(
-    exercises: Sequence[str], seconds: float, do_import: Import
-) -> tuple[failures.ImportFailure | None, Imported | None]:
-    """Imports a topic: why it cannot be imported as it is, else None, and what it left out if it could be loaded then.
+class Loaded:
+    """A topic that was loaded.
 
-    Statements that do not end are left out from the beginning in a further try, so that all processes of the submission
-    have run the same ones. If there is no answer at all, only imports, definitions and constants are run.
+    Attributes:
+        failure: why it could not be; None if it could.
+        left_out: the statements that were left out; None if it could not be loaded, or if there are none.
+        order: how later processes load it.
+    """
+
+    def __init__(self, failure: failures.ImportFailure | None, left_out: "LeftOut | None", order: LoadOrder) -> None:
+        self.failure = failure
+        self.left_out = left_out
+        self.order = order
+
+
+def load(topic: str, sources: Mapping[str, bytes], order: LoadOrder, seconds: float, do_import: Import) -> Loaded:
+    """Loads a topic.
+
+    A statement that raises or takes too long is left out. One that ends its process, or that nothing can interrupt, is
+    left out in the second try, which is the last.
 
     Args:
-        exercises: the names that its checks ask for.
+        sources: the submission's files.
+        order: the exercises.
         seconds: how long all of it may take.
     """
-    at_first = min(seconds * AS_IT_IS, AS_IT_IS_SECONDS)
-    first, _ = failure, _ = do_import(None, at_first)
-    if first is None or not _may_be_scratch(first):
-        return first, None
-    seconds -= at_first
-    order = Definitions(list(exercises))
-    for _ in range(MOST_TRIES):
-        seconds -= (now := min(seconds / 2, NEXT_SECONDS))
-        failure, imported = do_import(order, now)
-        if failure is None:
-            overran = [one.first for one in imported.failed if one.raised is None and one.first not in order.without]
-            if order.skips_rest or not overran:
-                return first, imported
-            order = replace(order, without=[*order.without, *overran])
-        elif order.skips_rest or isinstance(failure, failures.SubmissionRaised) or not _may_be_scratch(failure):
-            break
-        else:
-            order = replace(order, skips_rest=True)
-    # What ended a later try says more than that the first took too long.
-    ended = isinstance(failure, failures.SubmissionCrashed) and not isinstance(failure, failures.BadReply)
-    return (failure if isinstance(first, failures.SubmissionTimeout) and ended else first), None
+    order = replace(order, seconds=seconds * FIRST_TRY)
+    failure, imported, last = do_import(order, order.seconds)
+    why, ended = _TOO_LONG, None
+    if failure is not None and last is not None and _is_of_a_statement(failure):
+        why, ended = str(failure) or _TOO_LONG, failure
+        order = replace(order, without=[last])
+        failure, imported, _ = do_import(order, seconds)
+    if isinstance(failure, failures.SubmissionRaised) and failure.kind == NOTHING_LOADED.kind:
+        failure = ended or failures.SubmissionTimeout()
+    if failure is not None:
+        return Loaded(failure, None, order)
+    left_out = LeftOut(f"{topic}.py", sources, imported, (order.without[0], why) if order.without else None)
+    later = replace(order, seconds=0.0, without=[*order.without, *imported.skipped])
+    return Loaded(None, left_out if imported.failed else None, later)
 
 
-def _may_be_scratch(failure: failures.ImportFailure) -> bool:
-    """Whether an import failed as code does that was left beside the answers; none of that ends its own process."""
-    return not isinstance(failure, failures.SubmissionCrashed) or str(failure) == failures.OUT_OF_MEMORY
+def _is_of_a_statement(failure: failures.ImportFailure) -> bool:
+    """Whether a statement has ended the process: it sent no junk, raised nothing, and the system was not the reason."""
+    if isinstance(failure, failures.OutOfMemory):
+        return failure.held > 0  # else it has raised
+    is_end = isinstance(failure, failures.SubmissionCrashed | failures.SubmissionTimeout)
+    return is_end and not isinstance(failure, failures.BadReply | failures.KilledBySystem)
 
 
 class LeftOut:
-    """The statements of a topic that were left out, as its process says; looks at the text of the file only."""
+    """The statements that were left out, as a process says; looks at the text of the files only.
 
-    def __init__(self, file: str, source: bytes, imported: Imported) -> None:
+    Args:
+        file: of the topic.
+        sources: the submission's files.
+        ended: the statement that has ended a process, and what it did: the words complete "line 3 …".
+    """
+
+    def __init__(
+        self,
+        file: str,
+        sources: Mapping[str, bytes],
+        imported: Imported,
+        ended: tuple[StatementPlace, str] | None = None,
+    ) -> None:
         self._file = file
-        self._imported = imported
-        self._cells = Cells(source)
+        self._sources = sources
+        self._failed = imported.failed
+        self._lost = {name: number for name, number in imported.lost if 0 <= number < len(imported.failed)}
+        self._ended = ended
+        self._cells = {
+            one: Cells(sources.get(one, b"")) for one in {file, *(failed.place[0] for failed in imported.failed)}
+        }
 
     def notes(self) -> list[str]:
         """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
         notes = []
-        for number, failed in enumerate(self._imported.failed[:_NAMED]):
-            names = [failures.one_line(name) for name, cause in self._imported.lost if cause == number][:_NAMED]
+        for number, failed in enumerate(self._failed[:_NAMED]):
+            names = [failures.one_line(name) for name, cause in self._lost.items() if cause == number][:_NAMED]
             without = f", and with it {', '.join(names)}" if names else ""
-            place = self._lines(failed.first, failed.last)
-            notes.append(f"{self._file}: {place} {_why(failed)}: left out{without}")
-        if (more := len(self._imported.failed) - _NAMED) > 0:
+            place = self._lines(failed)
+            notes.append(f"{self._name(failed)}: {place} {self._why(failed)}: left out{without}")
+        if (more := len(self._failed) - _NAMED) > 0:
             notes.append(f"{self._file}: {more} more statements were left out")
-        advice = "" if self._cells else '; put code that only runs something under `if __name__ == "__main__":`'
+        advice = (
+            "" if self._cells[self._file] else '; put code that only runs something under `if __name__ == "__main__":`'
+        )
         return [f"{note}; all else is graded{advice}" for note in notes[:1]] + notes[1:]
 
     def why_lost(self, name: str) -> str:
         """The sentence about a name that has no value, because a statement has failed; empty for any other name."""
-        number = dict(self._imported.lost).get(name, -1)
-        if not 0 <= number < len(self._imported.failed):
+        if name not in self._lost:
             return ""
-        failed = self._imported.failed[number]
-        place = self._file
+        failed = self._failed[self._lost[name]]
+        file, cells = self._name(failed), self._cells[failed.place[0]]
+        place = file
         if 0 < failed.first < _MOST_LINE:
-            place = self._cells.place(failed.first) if self._cells else f"line {failed.first} of {self._file}"
-        return f"`{name}` has no value, as {place} {_why(failed)}"
+            place = cells.place(failed.first) if cells else f"line {failed.first} of {file}"
+        return f"`{name}` has no value, as {place} {self._why(failed)}"
 
-    def _lines(self, first: int, last: int) -> str:
+    def _name(self, failed: FailedStatement) -> str:
+        return failed.place[0] if failed.place[0] in self._sources else self._file
+
+    def _lines(self, failed: FailedStatement) -> str:
         """``line 3``, ``lines 3–5``, ``cell 4``."""
+        first, last, cells = failed.first, failed.last, self._cells[failed.place[0]]
         if not 0 < first <= last < _MOST_LINE:
             return "a line"
-        if self._cells:
-            return self._cells.named(self._cells.find(first)[0])
+        if cells:
+            return cells.named(cells.find(first)[0])
         return f"line {first}" if first == last else f"lines {first}–{last}"
 
+    def _why(self, failed: FailedStatement) -> str:
+        if failed.raised is None:
+            return self._ended[1] if self._ended and failed.place == self._ended[0] else _TOO_LONG
+        raised = failures.raised_error(failed.raised)
+        cause = Cause(
+            kind="exception", exception_type=raised.kind, exception_message=failures.one_line(raised.message, 300)
+        )
+        return f"raised {with_message(cause)}"
 
-def _why(failed: FailedStatement) -> str:
-    if failed.raised is None:
-        return "took too much time or memory"
-    raised = failures.raised_error(failed.raised)
-    cause = Cause(
-        kind="exception", exception_type=raised.kind, exception_message=failures.one_line(raised.message, 300)
-    )
-    return f"raised {with_message(cause)}"
+
+def place_of(text: str, files: Mapping[str, bytes]) -> StatementPlace | None:
+    """The statement in a note that a process has left about itself; None if it has left none."""
+    number, _, file = text.partition(" ")
+    return (file, int(number)) if file in files and number.isdecimal() and len(number) < 9 else None

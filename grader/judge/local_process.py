@@ -97,14 +97,15 @@ def _live(sock: socket.socket, outputs: list[int], make_service: Callable[[], Se
             os.setpgid(0, 0)
         kernel.die_with_parent()
         prints, errors, dumps = outputs
-        use_output(prints, errors)
-        kernel.close_all_but({0, 1, 2, dumps, sock.fileno()})
         if DUMP_SIGNAL is not None:
             faulthandler.register(DUMP_SIGNAL, file=dumps, all_threads=False)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
         os.chdir(folder)
         sys.dont_write_bytecode = True
         warnings.simplefilter("default")  # pytest may make them errors
-        serve(sock, make_service())
+        service = make_service()
+        use_output(prints, errors)  # from here on: the prints of the import are no part of what a call prints
+        kernel.close_all_but({0, 1, 2, dumps, sock.fileno()})
+        serve(sock, service)
     finally:
         os._exit(70)

@@ -4,7 +4,7 @@ One process answers exercise after exercise while all answers are right. Only a 
 exercise at hand was asked may fail anybody: `begin_again` makes one.
 
 A topic has one budget of time. Everything draws from it: imports, checks, second runs. While an exercise runs, a part
-is kept for each exercise after it, so that no exercise pays for another.
+of what the first import has left is kept for each exercise after it, so that no exercise pays for another.
 """
 
 import contextlib
@@ -19,14 +19,15 @@ from msgspec.structs import replace
 
 from grader.border.channel import Channel
 from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionTimeout
-from grader.border.messages import Definitions, Exchange, Imported
+from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
+from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
 from grader.judge.in_process import reference_raises
-from grader.judge.loading import LeftOut, load
+from grader.judge.loading import load, place_of
 from grader.results import Cause, Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
@@ -56,7 +57,7 @@ class TopicTime:
     def __init__(self, topic: Deadline | None, limits: Limits, exercises: int) -> None:
         self._topic = topic
         self._limits = limits
-        self._kept_for_each = KEPT * limits.topic_seconds / max(exercises, 1)
+        self._kept_for_each: float | None = None  # until the first one begins
         self._to_come = exercises
         self._paused = 0.0
         self._spent: defaultdict[str, float] = defaultdict(float)
@@ -65,6 +66,8 @@ class TopicTime:
 
     def begin_exercise(self, name: str) -> None:
         """Nothing is kept any more for the exercise that begins now (full name)."""
+        if self._kept_for_each is None:
+            self._kept_for_each = KEPT * max(self.left(), 0.0) / max(self._to_come, 1)
         self._to_come = max(self._to_come - 1, 0)
         self.used()
         self._running = name
@@ -86,7 +89,7 @@ class TopicTime:
         """The seconds that the running exercise may use, at most 0 if there are none."""
         if self._topic is None:
             return self._limits.topic_seconds
-        kept = self._kept_for_each * self._to_come
+        kept = (self._kept_for_each or 0.0) * self._to_come
         return self._topic.left() - kept
 
     @contextlib.contextmanager
@@ -113,8 +116,9 @@ class TopicDesk(Desk):
 
     Attributes:
         is_final: whether a failure of the running exercise counts: nothing else was asked of its process.
-        import_failure: why the topic cannot be imported as it is; None if it can.
-        left_out: the statements that were left out, if it could be loaded without them.
+        import_failure: why the topic cannot be imported; None if it can.
+        left_out: the statements that were left out, if there are any.
+        not_written: files for which there is no room in the work folder, or that no file can be, and why.
         time: the budget of the topic's time.
     """
 
@@ -126,6 +130,8 @@ class TopicDesk(Desk):
         self.memory_limit = host.limits.memory_bytes
         self._course = course
         self._topic = topic
+        files, self.not_written = writable(files, {f"{topic}.py"}, min(MOST_BYTES, host.limits.file_bytes // 2))
+        self._files = files
         self._source = files.get(f"{topic}.py", b"")
         exercises = [one.name for one in course.topic(topic).exercises]
         self._leader = host.open_topic(topic, files, () if is_own else None)
@@ -135,21 +141,21 @@ class TopicDesk(Desk):
         self._threads = 0  # of the process after its import
         self._is_shared = False  # whether the process has answered an exercise before the running one
         self._channel: Channel | None = None
-        imported = None
+        self.left_out = None
         if is_own or course.strict_import:
             failure = self._start()
         else:
-            failure, imported = load(exercises, self.time.left(), self._import)
+            loaded = load(topic, files, LoadOrder(exercises), self.time.left(), self._import)
+            failure, self.left_out, self._leader.load_order = loaded.failure, loaded.left_out, loaded.order
         self.import_failure: Cause | None = None
         if failure is not None:
             self.import_failure = causes.import_failed(topic, failure, self._import_prints, self.memory_limit)
-        self.left_out = None if imported is None else LeftOut(f"{topic}.py", self._source, imported)
 
-    def _import(self, definitions: Definitions | None, seconds: float) -> tuple[ImportFailure | None, Imported]:
-        self._leader.definitions = definitions
+    def _import(self, order: LoadOrder, seconds: float) -> tuple[ImportFailure | None, Imported, StatementPlace | None]:
+        self._leader.load_order = order
         failure = self._start(seconds)
         assert self._process is not None
-        return failure, self._process.imported
+        return failure, self._process.imported, place_of(self._process.arena.noted(), self._files)
 
     def _start(self, seconds: float = math.inf) -> ImportFailure | None:
         """Starts a fresh process; why it could not import the topic within that time, else None."""
@@ -166,7 +172,7 @@ class TopicDesk(Desk):
         return self._leader.deadline(max(min(seconds, self.time.left()), 0.01))
 
     def why_not_imported(self) -> str:
-        """Why the topic cannot be imported as it is, on one line for the course's author; empty if it was."""
+        """Why the topic cannot be imported, on one line for the course's author; empty if it was."""
         return explain.for_author(self.import_failure) if self.import_failure else ""
 
     def replace_functions(self, replacements: tuple[tuple[str, str], ...]) -> None:

@@ -222,7 +222,7 @@ class LeaderClient(TopicProcesses):
                 on_failure.callback(close)
             with theirs:
                 descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
-                order = Start(self._count, imports, afresh, self.bindings, self.definitions)
+                order = Start(self._count, imports, afresh, self.bindings, self.load_order)
                 answer: Forked | CannotFork = self._line.ask(order, descriptors)
             for output in outputs:
                 output.close_writer()

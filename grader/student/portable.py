@@ -281,7 +281,7 @@ class PortableTopic(TopicProcesses):
         dumps, events = FilePrints(paths[2], student_process.DUMP_BYTES), FilePrints(paths[3], audit.MOST_BYTES + 1)
         spawned.outputs = [prints, errors, dumps, events]
         arena = Arena.create(paths[4])
-        start = Start(self._count, imports, afresh, self.bindings, self.definitions)
+        start = Start(self._count, imports, afresh, self.bindings, self.load_order)
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)

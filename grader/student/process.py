@@ -26,7 +26,7 @@ from grader import machine
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.frames import FrameReader
-from grader.border.messages import Imported, SetUp, Start
+from grader.border.messages import Imported, SetUp, Start, StatementPlace
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.errors import CourseError
@@ -35,7 +35,7 @@ from grader.machine import Devices
 from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.student import audit, late_dynamo
-from grader.student.definitions import import_file, load_definitions
+from grader.student.statements import NothingLoaded, import_file, load_topic
 from grader.testkit._ranks import launch
 from grader.testkit.marking import misconception
 
@@ -262,10 +262,11 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
         if task.order.bindings is None:  # not the course's own
             look = audit.watch(events, files, [calls.fileno()])
         try:
-            module, imported, overlay = _import(task, reporter)
+            module, imported, overlay = _import(task, reporter, arena)
         except BaseException as error:
             flush_output()
-            frames.send(calls, wire.pack(reporter.describe(error)))
+            raised = error.raised if isinstance(error, NothingLoaded) else reporter.describe(error)
+            frames.send(calls, wire.pack(raised))
             return
         for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF"):
             if hasattr(signal, name):
@@ -293,7 +294,7 @@ def serve(calls: socket.socket, service: Service, look: Callable[[], object] = b
             frames.send(calls, reply)
 
 
-def _import(task: StudentTask, reporter: Service) -> tuple[ModuleType, Imported, dict[str, object]]:
+def _import(task: StudentTask, reporter: Service, arena: Arena) -> tuple[ModuleType, Imported, dict[str, object]]:
     """Imports the submission: its module, the parts left out, and what takes the place of its own names."""
     order, setup, folder, _, kit = task
     # Here only: a process that never imports the submission must not find its files by a late import of its own either.
@@ -308,10 +309,14 @@ def _import(task: StudentTask, reporter: Service) -> tuple[ModuleType, Imported,
             del sys.modules[name]
     file, imported = folder / f"{setup.topic}.py", Imported()
     overlay: dict[str, object] = {}
-    if order.definitions is None:
+
+    def note(place: StatementPlace) -> None:
+        arena.note(f"{place[1]} {place[0]}")
+
+    if order.load is None:
         module = import_file(setup.topic, file)
     else:
-        module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
+        module, imported = load_topic(setup.topic, file, order.load, reporter.describe, note)
     if order.bindings is not None:
         wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
         overlay = {name: getattr(wrong, other) for name, other in order.bindings}

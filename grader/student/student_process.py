@@ -29,7 +29,7 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, one_line
 from grader.border.frames import frame
-from grader.border.messages import Definitions, Imported, Raised
+from grader.border.messages import Imported, LoadOrder, Raised
 from grader.border.transport import Process
 from grader.kit import Kit
 from grader.locks import lock
@@ -126,7 +126,7 @@ class TopicProcesses(abc.ABC):
     """The processes of one topic of one submission, which share a work folder.
 
     Attributes:
-        definitions: how processes import the topic from now on; None: as it is.
+        load_order: how processes load the topic from now on; None to import it as a whole.
         layers: those of the sandbox.
         flags: of actions that no exercise needs, as far as the processes of the submission that have ended say.
         meter: the time that all processes have used together.
@@ -136,7 +136,7 @@ class TopicProcesses(abc.ABC):
         self._host = host
         self.layers = host.layers
         self.bindings = bindings
-        self.definitions: Definitions | None = None
+        self.load_order: LoadOrder | None = None
         self._topic = topic
         self._files = files
         self._count = 0
@@ -418,6 +418,7 @@ class StudentProcess(SocketProcess):
                 self._note_import(reply)
             except (SubmissionRaised, NoAnswer):
                 raise SubmissionCrashed("cannot be imported a second time") from None
+            super().prints()  # of the import: they are no part of what a call prints
             return self.poll()
         return reply
 

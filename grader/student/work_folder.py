@@ -26,13 +26,28 @@ class WorkFolder:
         remove_all(self.path, self._kept)
 
     def renew(self, files: Mapping[str, bytes]) -> None:
-        """Removes everything, then writes the submission's files."""
+        """Removes everything, then writes the submission's files in their order.
+
+        One that cannot be written is not there: who looks for it says so. So is the second of two that are one file
+        where capitals make no difference.
+        """
         remove_all(self.path, set())
         self._kept = {name.partition("/")[0] for name in files}
         for name, content in files.items():
-            path = self.path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            with contextlib.suppress(OSError, ValueError):
+                _write(self.path / name, content)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a new file, all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "xb") as file:
+        try:
+            file.write(content)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise
 
 
 def remove_all(folder: Path, keep: set[str]) -> None:

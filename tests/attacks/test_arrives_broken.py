@@ -97,3 +97,17 @@ def test_a_symbolic_link_is_not_followed(arena: Arena, tmp_path: Path) -> None:
 def read(folder: Path) -> tuple[str, dict[str, bytes], tuple[str, ...]]:
     found = open_submission(folder, ["tensor_ops"]).read()
     return found.name, found.files, found.notes
+
+
+def test_files_that_cannot_be_written_cost_nothing(arena: Arena) -> None:
+    honest = arena.honest.files
+    odd = {
+        **{f"d{at}.py": b"#" * (1 << 20) for at in range(20)},
+        **{f"{at}/x.py": b"" for at in range(4_096)},
+        **dict.fromkeys(
+            ["\u6f22" * 86 + ".py", "tensor_ops.py/b.py", "a\0.py", "../c.py", "d" * 200 + "/e" * 900 + ".py"], b""
+        ),
+    }
+    result = arena.attack(Submission("odd", {**odd, **honest}))
+    assert result.score == len(EXERCISES)
+    assert all("left out" in note for note in result.notes) and 0 < len(result.notes) <= 5

@@ -36,10 +36,21 @@ def test_a_stack_overflow_costs_that_exercise(arena: Arena) -> None:
     assert result.exercises[-1].checks[0].verdict in ("crashed", "failed")  # newer Pythons notice it in time
 
 
-@pytest.mark.parametrize("attack", ["os_exit_at_import", "thread_exit_at_import", "closes_descriptors_at_import"])
-def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
-    result = arena.survive(attack, gram="crashed", honest="crashed")
-    assert "import" in result.exercises[0].checks[0].message
+@pytest.mark.parametrize("attack", ["os_exit_at_import", "closes_descriptors_at_import"])
+def test_at_import_the_statement_is_left_out(arena: Arena, attack: str) -> None:
+    result = arena.survive(attack, gram="passed")
+    assert any("ended the process" in note and "left out" in note for note in result.notes), result.notes
+
+
+def test_a_second_such_statement_costs_the_topic(arena: Arena) -> None:
+    source = submission("os_exit_at_import").files["tensor_ops.py"] + b"\nos._exit(4)\n"
+    assert "importing tensor_ops.py ended the process with exit" in arena.rejected("x", {"tensor_ops.py": source})
+
+
+def test_a_thread_that_ends_the_process_costs_the_topic_at_most(arena: Arena) -> None:
+    """It may end it in the statement that starts it, or in a later one, which is left out then in vain."""
+    result = arena.attack(submission("thread_exit_at_import"))
+    assert result.verdicts in ({"passed"}, {"crashed"})
 
 
 def test_sys_exit_at_import_raises_only_and_is_left_out(arena: Arena) -> None:

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from make_class_zips import OWN, SOLUTION, notebook
 from shared import OWN_COURSE, WarmUp, exercise_of
 
-from grader.border.messages import Definitions, Imported
+from grader.border.messages import Imported, LoadOrder
 from grader.border.service import Service
 from grader.course import Course
 from grader.intake.assemble import assemble
 from grader.intake.bag import Bag
 from grader.intake.submission import UNKNOWN, Submission
 from grader.intake.topics import Topics
+from grader.judge.in_process import importable
 from grader.results import SubmissionResult
-from grader.student.definitions import BUDGET_SECONDS, import_file, load_definitions
+from grader.student import statements
+from grader.student.statements import NothingLoaded, import_file, load_topic
 
 ANSWERS = SOLUTION.decode()
 IMPORTS, _, FUNCTIONS = ANSWERS.partition("\n\n\ndef normalize")
 FUNCTIONS = "def normalize" + FUNCTIONS
 NORMALIZE, _, COSINE = FUNCTIONS.partition("\n\n\ndef cosine")
 COSINE = "def cosine" + COSINE
-FOREVER = "while True: __import__('time').sleep(1)"
-SECONDS = 8.0
-"""Of a topic, where something never ends: a quarter of it for the first import."""
+FOREVER = "while True: pass"
+SECONDS = 6.0
+"""Of a topic, where something never ends: a quarter of it for each statement."""
+BURN = """
+import time
+def burn(seconds, value=0):
+    since = time.process_time()
+    while time.process_time() - since < seconds:
+        pass
+    return value
+"""
+"""Uses the same processor time on every machine."""
 
 
 def handed_in(name: str, content: bytes) -> Submission:
@@ -144,15 +155,13 @@ def test_a_strict_course_takes_all_or_nothing(warm: WarmUp, own_course, edit) ->
 # ---------------------------------------------------------------- statement by statement
 
 
-def loaded(folder: Path, text: str, order: Definitions | None = None) -> tuple[dict[str, object], Imported]:
-    """The names of a file that is loaded statement by statement, here, and the parts that were left out."""
-    (folder / "work.py").write_text(text)
+def loaded(folder: Path, text: str, order: LoadOrder | None = None, **others: str) -> tuple[Any, Imported]:
+    """A file that is loaded statement by statement, here, and the statements that were left out."""
+    for name, content in {"work": text, **others}.items():
+        (folder / f"{name}.py").write_text(content)
     describe = Service(ModuleType("work"), frozenset()).describe
-    try:
-        module, imported = load_definitions("work", folder / "work.py", order or Definitions(["f"]), describe)
-    finally:
-        sys.modules.pop("work", None)
-    return vars(module), imported
+    with importable(folder, {}):
+        return load_topic("work", folder / "work.py", order or LoadOrder(["f"], 3.0), describe)
 
 
 @pytest.mark.parametrize(
@@ -168,45 +177,139 @@ def loaded(folder: Path, text: str, order: Definitions | None = None) -> tuple[d
         ("import os.no_such_part\nimport os\nimport os.no_such_part\ndef f(): return os.sep", "/"),
         ("from __future__ import annotations\ndef f(a: Nothing = 3): return a", 3),
         ("x = 1\nx = y\nx = 3\ndef f(): return x", 3),
+        ("'doc'\nx = __doc__\n'no doc'\ndef f(): return x, __doc__", ("doc", "doc")),
+        ("if __name__ == '__main__':\n    x = 1\nelse:\n    x = 2\ndef f(): return x", 2),
+        ("from math import *\n1 / 0\ndef f(): return floor(2.5)", 2),
+        ("import functools\n@functools.cache\ndef f(): return f.__module__, __file__[-7:]", ("work", "work.py")),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 3\ndef f(): return A().x", 3),
     ],
 )
 def test_statements_run_in_the_order_of_the_file(tmp_path: Path, text: str, value: object) -> None:
-    names, _ = loaded(tmp_path, text)
-    assert names["f"]() == value  # type: ignore[operator]
+    module, _ = loaded(tmp_path, text)
+    assert module.f() == value
 
 
 def test_what_a_lost_name_takes_with_it_has_one_cause(tmp_path: Path) -> None:
-    names, imported = loaded(tmp_path, "x = 1\nx = 1 / 0\ny = x\nz = y + 1\ndef f(): return z\nimport no_such\n")
+    module, imported = loaded(tmp_path, "x = 1\nx = 1 / 0\ny = x\nz = y + 1\ndef f(): return z\nimport no_such\n")
     assert [(one.first, one.raised.kind if one.raised else "") for one in imported.failed] == [
         (2, "ZeroDivisionError"),
         (6, "ModuleNotFoundError"),
     ]
     assert dict(imported.lost) == {"x": 0, "y": 0, "z": 0, "no_such": 1}
     with pytest.raises(NameError):
-        names["f"]()  # type: ignore[operator]
+        module.f()
 
 
-def test_code_beside_the_definitions_shares_a_small_budget_and_all_else_is_run(tmp_path: Path) -> None:
-    """Each such statement may use half of what is left, so that many of them leave something to the last."""
+def test_each_statement_may_use_a_third_and_all_leave_something_to_the_last(tmp_path: Path) -> None:
     loops = "".join(f"while True: n = {number}\n" for number in range(6))
     text = f"table = sorted(range(9))\n{loops}late = table[1]\ndef f(): return late\n"
     began = time.process_time()
-    names, imported = loaded(tmp_path, text)
-    assert time.process_time() - began < 2 * BUDGET_SECONDS
-    assert names["f"]() == 1  # type: ignore[operator]
+    module, imported = loaded(tmp_path, text)
+    assert time.process_time() - began < 2 * 3.0
+    assert module.f() == 1
     assert [(one.first, one.raised) for one in imported.failed] == [(line, None) for line in range(2, 8)]
-    again, said = loaded(tmp_path, text, Definitions(["f"], without=[one.first for one in imported.failed]))
-    assert said.failed == imported.failed and again["f"]() == 1  # type: ignore[operator]
+    assert imported.skipped == [one.place for one in imported.failed]
+    again, said = loaded(tmp_path, text, LoadOrder(["f"], without=imported.skipped))
+    assert said.failed == imported.failed and again.f() == 1
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_if_the_rest_is_skipped_imports_definitions_and_constants_remain(tmp_path: Path) -> None:
-    text = (
-        "import math\nSIZE, NAMES = -2 * 3, ['a']\nTABLE = [x for x in 'ab']\nprint(1)\ndef f(): return SIZE, NAMES\n"
-    )
-    names, imported = loaded(tmp_path, text, Definitions(["f"], skips_rest=True))
-    assert names["f"]() == (-6, ["a"])  # type: ignore[operator]
-    assert [one.first for one in imported.failed] == [3, 4] and dict(imported.lost) == {"TABLE": 0}
+def test_a_handler_of_the_files_own_stays(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        loaded(tmp_path, "import signal\nsignal.signal(signal.SIGALRM, print)\ndef f(): pass\nx = len([1])\n")
+        assert signal.getsignal(signal.SIGALRM) is print
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---------------------------------------------------------------- the student's other modules
+
+
+def test_other_modules_are_loaded_by_the_same_rule(tmp_path: Path) -> None:
+    """A loop in one does not use the time of the statement that imports it."""
+    text = "import helpers\nfrom helpers import TWO\ndef f(): return helpers.three(), TWO, helpers.back()"
+    helpers = "display(1)\nTWO = 2\nwhile True: pass\nimport work\ndef three(): return 3\ndef back(): return work.TWO"
+    module, imported = loaded(tmp_path, text, helpers=helpers)
+    assert module.f() == (3, 2, 2)
+    assert [(one.place[0], one.first) for one in imported.failed] == [("helpers.py", 1), ("helpers.py", 3)]
+    again, _ = loaded(tmp_path, text, LoadOrder(["f"], without=imported.skipped), helpers=helpers)
+    assert again.f() == (3, 2, 2)
+
+
+def test_a_module_that_cannot_be_parsed_fails_where_it_is_imported(tmp_path: Path) -> None:
+    _, imported = loaded(tmp_path, "import helpers\ndef f(): return 1", helpers="def f(:\n")
+    assert [(one.place[0], one.raised.kind) for one in imported.failed if one.raised] == [("work.py", "SyntaxError")]
+
+
+def test_a_module_of_which_nothing_is_asked_shows_its_first_exception(tmp_path: Path) -> None:
+    with pytest.raises(NothingLoaded) as info:
+        loaded(tmp_path, "x = 1\ny = 1 / 0\nimport no_such\n")
+    assert info.value.raised.kind == "ZeroDivisionError"
+    loaded(tmp_path, "x = 1\n")  # it is missing, and each check says so
+
+
+# ---------------------------------------------------------------- later processes
+
+
+@pytest.mark.parametrize(
+    ("text", "is_skipped"),
+    [
+        ("history = burn(1)\nprint(history)\ndef f(): return 1", True),
+        ("def train(n): return burn(1)\nfor epoch in range(1): train(epoch)\ndef f(): return 1", True),
+        ("RATE = 0.1\nmodel = [1]\nfor _ in range(1): model[0] = burn(1, RATE)\ndef f(): return RATE", True),
+        ("def f(): return 1\nresult = burn(1, f())", True),
+        ("TABLE = burn(1)\ndef f(): return TABLE", False),
+        ("TABLE = burn(1)\nrows = [TABLE]\ndef g(): return rows\ndef f(): return g()", False),
+        ("TABLE = []\nfor i in range(1): TABLE.append(burn(1))\ndef f(): return TABLE", False),
+        ("TABLE = []\ndef fill(): TABLE.append(burn(1))\nfill()\ndef f(): return TABLE", False),
+        ("def fill():\n    global TABLE\n    TABLE = burn(1)\nfill()\ndef f(): return TABLE", False),
+        ("class Table: rows = []\nfor i in range(1): Table.rows.append(burn(1))\ndef f(): return Table.rows", False),
+        ("TABLE = burn(1)\ndef f(): return globals()['TA' + 'BLE']", False),
+        ("TABLE = burn(1)\nclass f:\n    def __call__(self): return [x for x in [TABLE]]", False),
+        ("TABLE = burn(1)\ndef f(x=TABLE): return x", False),
+    ],
+)
+def test_a_long_statement_is_run_again_only_if_the_answers_need_it(
+    tmp_path: Path, text: str, is_skipped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statements, "LONG_SECONDS", 0.03)
+    text = BURN + text.replace("burn(1", "burn(0.05")
+    _, imported = loaded(tmp_path, text)
+    assert not imported.failed and len(imported.skipped) == is_skipped
+    again, said = loaded(tmp_path, text, LoadOrder(["f"], without=imported.skipped))
+    assert hasattr(again, "f") and len(said.failed) == is_skipped
+
+
+def test_a_table_of_another_module_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "LONG_SECONDS", 0.03)
+    helpers = f"{BURN}\nTABLE = burn(0.05, 7)\nunused = burn(0.05)\n"
+    for text in ("from helpers import TABLE\ndef f(): return TABLE", "import helpers\ndef f(): return helpers.TABLE"):
+        _, imported = loaded(tmp_path, text, helpers=helpers)
+        again, _ = loaded(tmp_path, text, LoadOrder(["f"], without=imported.skipped), helpers=helpers)
+        assert again.f() == 7 and imported.skipped == [("helpers.py", 3)]
+
+
+@pytest.mark.slow
+def test_tables_threads_and_an_end_of_the_process_cost_no_answer_that_does_not_need_them(warm: WarmUp) -> None:
+    table = f"{BURN}\nONE = burn(0.6, 1)\n"
+    scratch = "import os, threading\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\nos._exit(3)\n"
+    uses = NORMALIZE.replace("return ", "return ONE * ")
+    work = f"{IMPORTS}\n{table}\n\n{uses}\n\n\n{scratch}\n\n{COSINE}\n"
+    result = graded(warm, handed_in("vectors.py", work.encode()))
+    assert result.score == 3, (result.notes, result.exercises)
+    (note,) = result.notes
+    assert "ended the process with exit code 3: left out" in note
+
+
+@pytest.mark.slow
+def test_a_table_is_there_in_every_process_of_the_topic(warm: WarmUp) -> None:
+    """A wrong answer fails for its own reason in the fresh process that decides."""
+    wrong = "def cosine(a, b):\n    return ONE"
+    work = f"{IMPORTS}\n{BURN}\nONE = burn(0.7, 1)\n\n\n{NORMALIZE}\n\n\n{wrong}\n"
+    result = graded(warm, handed_in("vectors.py", work.encode()))
+    cause = exercise_of(result, "cosine").checks[0].cause
+    assert result.score == 1 and cause is not None and cause.kind == "assertion"
 
 
 @pytest.mark.slow
@@ -240,4 +343,4 @@ def test_bytes_that_no_script_may_have_are_not_imported(tmp_path: Path) -> None:
     with pytest.raises(UnicodeDecodeError):
         import_file("of_excel", file)
     with pytest.raises(UnicodeDecodeError):
-        load_definitions("of_excel", file, Definitions(["f"]), Service(ModuleType("m"), frozenset()).describe)
+        load_topic("of_excel", file, LoadOrder(["f"]), Service(ModuleType("m"), frozenset()).describe)

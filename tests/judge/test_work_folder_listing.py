@@ -1,4 +1,4 @@
-"""A file that has come into the work folder is found by an ``import``, however soon after the others it came."""
+"""The work folder: a file that has come into it is found by an ``import``, and none that cannot be written raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.student.definitions import forget_listing
+from grader.student.statements import forget_listing
+from grader.student.work_folder import WorkFolder
 
 
 def test_a_folder_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,3 +38,25 @@ def test_a_folder_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         importlib.import_module(name)
     for name in [name for name in sys.modules if "_that_comes_" in name]:
         del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["\u6f22" * 86, "a\0b", "\udcff", "d/" * 4_000 + "x", "own.py/x", "", "/proc/no_such/x", "."]
+)
+def test_a_file_that_cannot_be_written_is_not_there_and_all_others_are(tmp_path: Path, name: str) -> None:
+    folder = WorkFolder(tmp_path)
+    for _ in range(2):
+        folder.renew({"own.py": b"x", name: b"y", "last/z.py": b"z"})
+        assert (tmp_path / "own.py").read_bytes() == b"x" and (tmp_path / "last" / "z.py").read_bytes() == b"z"
+        folder.tidy()
+
+
+def test_a_file_for_which_there_is_no_room_is_not_half_there(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        WorkFolder(tmp_path).renew({"own.py": b"x", "large.py": b"y" * 1_000, "small.py": b"z"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.py", "small.py"]
