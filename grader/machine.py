@@ -21,7 +21,7 @@ LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
 """The network interface that reaches this machine only; None where gloo cannot be told by name."""
 _GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
 _DRIVER_FOLDERS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm")
-_GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
+GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
 
 
 def gpu_files(dev: Path = Path("/dev")) -> list[Path]:
@@ -69,7 +69,7 @@ def gpu_environment(devices: Devices) -> dict[str, str]:
     """
     if devices == "simulated":
         return {"CUDA_VISIBLE_DEVICES": ""}
-    kept = {name: os.environ[name] for name in _GPU_VARIABLES if name in os.environ}
+    kept = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     return {**kept, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 
 

@@ -153,12 +153,18 @@ class Graders(WorkersInContext):
         self.stopped = True
 
     def _failed(
-        self, name: str, reason: str, exercises: Sequence[str] = (), kind: CauseKind = "grader_fault"
+        self,
+        name: str,
+        reason: str,
+        exercises: Sequence[str] = (),
+        kind: CauseKind = "grader_fault",
+        known: Iterable[ExerciseResult] = (),
     ) -> SubmissionResult:
         """The result of a submission that the grader failed on: every check is an ``error``, nothing is lost by it.
 
         Args:
             exercises: full names of those that were to be graded, with those that they need; empty means all.
+            known: the exercises that were graded before.
         """
         cause = Cause(kind=kind, stage="submission", reason=reason[-_MAX_REASON:])
         wanted = self._course.with_needs(exercises or self._options.exercises)
@@ -168,8 +174,12 @@ class Graders(WorkersInContext):
                 if check.exercise in checks:
                     checks[check.exercise].append(explain.result(check.function.removeprefix("test_"), cause))
         to_mark = {one.full_name: Manual(one.points, one.work_file) for one in self._course.manual}
-        results = (
-            ExerciseResult(name=one, score=0.0, max=0.0, checks=tuple(checks[one]), manual=to_mark.get(one))
+        graded = {one.name: one for one in known}
+        results = tuple(
+            graded.get(one)
+            or ExerciseResult(name=one, score=0.0, max=0.0, checks=tuple(checks[one]), manual=to_mark.get(one))
             for one in wanted
         )
-        return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=tuple(results))
+        score, most = sum(one.score for one in results), sum(one.max for one in results)
+        notes = ("the grader itself failed: prints, files and lines for a second look are not known",) if graded else ()
+        return SubmissionResult(submission=name, score=score, max=most, exercises=results, notes=notes)
