@@ -111,6 +111,8 @@ class ForkedProcess:
                     payload = self._reports.recv(1 << 10, socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     break
+                except ConnectionResetError:  # it did not read a signal before its last report, which comes now
+                    continue
                 except OSError:
                     payload = b""
                 if not payload:  # its zygote has ended, and so has it
@@ -224,7 +226,9 @@ def _fork(what: Literal["worker", "host"], descriptors: Sequence[int], hash_seed
     key = os.getpid(), hash_seed
     with _LOCK:
         for _ in range(2):
-            if key not in _zygotes or not _zygotes[key].is_alive():
+            if key in _zygotes and not _zygotes[key].is_alive():
+                _zygotes.pop(key).end()
+            if key not in _zygotes:
                 if not _zygotes:
                     atexit.register(_end_zygotes)
                 _zygotes[key] = _Zygote(hash_seed)
