@@ -34,7 +34,7 @@ def command(statements: str, *arguments: str) -> list[str]:
 
 
 def environment(hash_seed: int | str = 0) -> dict[str, str]:
-    """The environment of a new Python that judges, or runs submitted code.
+    """The environment of a new Python that judges, or reads or runs submitted code.
 
     Args:
         hash_seed: decides the order of sets and the like.

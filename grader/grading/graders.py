@@ -19,7 +19,7 @@ from grader.course import Course, checks_of
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
-from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Manual, SubmissionResult
+from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Flag, Manual, SubmissionResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -159,6 +159,7 @@ class Graders(WorkersInContext):
         exercises: Sequence[str] = (),
         kind: CauseKind = "grader_fault",
         known: Iterable[ExerciseResult] = (),
+        flags: tuple[Flag, ...] = (),
     ) -> SubmissionResult:
         """The result of a submission that the grader failed on: every check is an ``error``, nothing is lost by it.
 
@@ -181,5 +182,4 @@ class Graders(WorkersInContext):
             for one in wanted
         )
         score, most = sum(one.score for one in results), sum(one.max for one in results)
-        notes = ("the grader itself failed: prints, files and lines for a second look are not known",) if graded else ()
-        return SubmissionResult(submission=name, score=score, max=most, exercises=results, notes=notes)
+        return SubmissionResult(submission=name, score=score, max=most, exercises=results, flags=flags)

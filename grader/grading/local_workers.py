@@ -28,7 +28,7 @@ from grader.grading.worker_process import Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
 from grader.judge.marks import Listener, NoListener, NotRun, Place, endless
 from grader.machine import memory_kills
-from grader.results import Cause, ExerciseResult, Frame
+from grader.results import Cause, ExerciseResult, Flag, Frame
 from grader.sandbox.clock import CAP
 
 _EXTRA_SECONDS: Final = 120.0
@@ -37,6 +37,9 @@ _MOST_GROWTH: Final = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
 _MOST_WORKERS: Final = 2
 """How many workers a submission gets, one after the other."""
+_ENDED: Final = Flag(
+    "worker", "processes of the grader ended while they graded this: what is an error earns and costs nothing"
+)
 
 
 def solution_of(course: Course) -> Submission:
@@ -189,8 +192,9 @@ class LocalWorkers(Graders):
                 return
             self._mark(marks, failure)
             if failure.is_final:
-                break
-        yield Done(self._failed(submission.name, failure.reason, exercises, known=known))
+                yield Done(self._failed(submission.name, failure.reason, exercises))
+                return
+        yield Done(self._failed(submission.name, failure.reason, exercises, known=known, flags=(_ENDED,)))
 
     def _mark(self, marks: list[NotRun], failure: WorkerFailed) -> None:
         """Adds the check at which a worker ended to those that are not run for this submission.
