@@ -5,7 +5,8 @@ failed, which costs no points:
 
 If a worker ends, another one grades the submission again, without the check at which it ended: that is an ``error``. If
 the worker was ended because the check did not end, the next one runs it on the solution instead: if it ends there, the
-submission has failed it. If that worker ends as well, everything that it had not graded yet is an ``error``.
+submission has failed it; if that worker has to be ended as well, the check is an ``error`` for every submission from
+then on. If a second worker ends at the submission, everything that it had not graded yet is an ``error``.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ _EXTRA_SECONDS: Final = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
 _MOST_GROWTH: Final = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
-_MOST_WORKERS: Final = 2
-"""How many workers a submission gets, one after the other."""
+_MOST_WORKERS: Final = 3
+"""How many workers a submission gets, one after the other: two, and one more if a check ends one on the solution."""
+_MOST_ENDS: Final = 2
 _ENDED: Final = Flag(
     "worker", "processes of the grader ended while they graded this: what is an error earns and costs nothing"
 )
@@ -165,6 +167,8 @@ class LocalWorkers(Graders):
             GradingStopped: `stop` or `close` was called meanwhile.
         """
         marks = list(self._faulty.values())
+        ends: dict[Place, Cause] = {}
+        left = _MOST_ENDS
         for number in range(1, _MOST_WORKERS + 1):
             known: list[ExerciseResult] = []
             kills = memory_kills()
@@ -190,28 +194,37 @@ class LocalWorkers(Graders):
             if memory_kills() > kills and number == 1:
                 yield Done(self._failed(submission.name, MEMORY_SHORT, exercises, "memory_short"))
                 return
-            self._mark(marks, failure)
-            if failure.is_final:
-                yield Done(self._failed(submission.name, failure.reason, exercises))
-                return
-        yield Done(self._failed(submission.name, failure.reason, exercises, known=known, flags=(_ENDED,)))
+            left -= 0 if self._mark(marks, ends, failure) else 1
+            if failure.is_final or not left:
+                break
+        flags = () if failure.is_final else (_ENDED,)
+        reason = failure.reason
+        yield Done(self._failed(submission.name, reason, exercises, known=known, causes=ends, flags=flags))
 
-    def _mark(self, marks: list[NotRun], failure: WorkerFailed) -> None:
+    def _mark(self, marks: list[NotRun], ends: dict[Place, Cause], failure: WorkerFailed) -> bool:
         """Adds the check at which a worker ended to those that are not run for this submission.
 
-        If that check was being run on the solution, no submission can be at fault: it is not run for any other either.
+        Args:
+            ends: gets the cause by the check's place.
+
+        Returns:
+            Whether it was being run on the solution. Then it is not run for any other submission either.
         """
         place = failure.place
         if place is None or not place.check:
-            return
+            return False
         line = _line_of(self._course, failure, place)
         cause = Cause(kind="grader_fault", reason=failure.reason, check_line=line)
         if failure.overran:
             cause = endless(failure.overran, line)
-        if any(mark.place == place for mark in marks):
-            self._faulty[place] = NotRun(place, cause)
-        else:
+        ends[place] = cause
+        mark = next((mark for mark in marks if mark.place == place), None)
+        if mark is None:
             marks.append(NotRun(place, None if failure.overran else cause))
+            return False
+        self._faulty[place] = NotRun(place, cause)
+        marks[marks.index(mark)] = self._faulty[place]
+        return True
 
     def _take(self) -> Worker:
         """A worker that is free, or a new one."""

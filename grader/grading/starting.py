@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, cast
 import msgspec
 
 from grader import new_python
-from grader.grading.zygote import Ended, Fork, Report, Signal, Started
+from grader.grading.zygote import Fork, ProcessEnded, ProcessStarted, Report, Signal
 from grader.student import engine
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _END_SECONDS: Final = 3.0
 """How long the end of a zygote that has closed its sockets may take."""
 
 
-class Process(Protocol):
+class WorkerProcess(Protocol):
     """What a worker's process can be asked; `subprocess.Popen` can be."""
 
     returncode: int | None
@@ -79,7 +79,7 @@ class ForkedProcess:
         self.returncode: int | None = None
         self.zygote = zygote
         self._reports = reports
-        self._started: Started | None = None
+        self._started: ProcessStarted | None = None
         self._lock = threading.RLock()  # Reentrant: a signal handler may interrupt the thread that holds it.
 
     @property
@@ -99,7 +99,7 @@ class ForkedProcess:
         self.poll()
         return self._started is not None
 
-    def _wait_until_started(self) -> Started | None:
+    def _wait_until_started(self) -> ProcessStarted | None:
         while not self.has_started() and self.returncode is None:
             select.select([self._reports], [], [])
         return self._started
@@ -120,9 +120,9 @@ class ForkedProcess:
                     break
                 self.zygote.is_ready = True
                 match msgspec.msgpack.decode(payload, type=Report):
-                    case Started() as started:
+                    case ProcessStarted() as started:
                         self._started = started
-                    case Ended(code):
+                    case ProcessEnded(code):
                         self.returncode = code
         return self.returncode
 
@@ -247,7 +247,7 @@ def _end_zygotes() -> None:
 class StartedWorker(NamedTuple):
     """A worker's process, and its standard streams."""
 
-    process: Process
+    process: WorkerProcess
     stdin: IO[bytes]
     stdout: IO[bytes]
     stderr: IO[bytes]

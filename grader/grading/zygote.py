@@ -31,20 +31,20 @@ class Fork(msgspec.Struct, frozen=True):
     what: Literal["worker", "host"]
 
 
-class Started(msgspec.Struct, frozen=True, tag=True):
+class ProcessStarted(msgspec.Struct, frozen=True, tag=True):
     """The first report on a process: its id, and that of the host of a worker, else 0."""
 
     process: int
     host: int = 0
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
+class ProcessEnded(msgspec.Struct, frozen=True, tag=True):
     """The last report: the exit code, or minus the signal."""
 
     code: int
 
 
-Report: TypeAlias = Started | Ended
+Report: TypeAlias = ProcessStarted | ProcessEnded
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -116,16 +116,16 @@ class _Zygote:
             if msgspec.msgpack.decode(payload, type=Fork).what == "worker":
                 started = self._start_worker(reports, descriptors[1:])
             else:
-                started = Started(self._start_host(reports, descriptors[1]))
+                started = ProcessStarted(self._start_host(reports, descriptors[1]))
             _send(reports, started)
         except OSError as error:  # of `fork`
-            _send(reports, Ended(1))
+            _send(reports, ProcessEnded(1))
             os.write(2, f"the zygote cannot fork: {error}\n".encode(errors="replace"))
         for descriptor in descriptors[1:]:
             os.close(descriptor)
         return True
 
-    def _start_worker(self, reports: socket.socket, streams: Sequence[int]) -> Started:
+    def _start_worker(self, reports: socket.socket, streams: Sequence[int]) -> ProcessStarted:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             host = self._start_host(None, theirs.fileno(), errors=streams[2])
@@ -144,7 +144,7 @@ class _Zygote:
                 worker.run(lambda limits: HostClient(ours, host, limits))
 
             worker = self._fork(live, reports)
-        return Started(worker, host)
+        return ProcessStarted(worker, host)
 
     def _start_host(self, reports: socket.socket | None, control: int, errors: int = 2) -> int:
         def live() -> None:
@@ -194,7 +194,7 @@ class _Zygote:
         os.close(child.end)
         if child.reports is not None:
             self._forget(child.reports.fileno())
-            _send(child.reports, Ended(code))
+            _send(child.reports, ProcessEnded(code))
             child.reports.close()
 
 

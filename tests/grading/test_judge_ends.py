@@ -370,6 +370,6 @@ def test_a_check_that_cannot_be_interrupted_on_the_solution_either_is_an_error_f
     with LocalWorkers(Course.load(own_course), options) as workers:
         first, second = (workers.grade(Submission(name, {"vectors.py": SOLUTION.encode()})) for name in ("ann", "bob"))
     assert len(begun) == 3 and second.fault == ""
-    assert {check.verdict for check in first.result.exercises[1].checks} == {"error"} and first.result.score == 1.0
-    assert [one.name for one in second.result.exercises[1].checks if one.verdict == "error"] == ["stuck"]
-    assert place(check_of(second.result, "stuck"))[0] == "test_vectors.py" and second.result.score == 3.0
+    for graded in (first, second):
+        assert [one.name for one in graded.result.exercises[1].checks if one.verdict == "error"] == ["stuck"]
+        assert place(check_of(graded.result, "stuck"))[0] == "test_vectors.py" and graded.result.score == 3.0
