@@ -18,13 +18,10 @@ from common import PYTHON, finish
 
 from grader.course import Course
 from grader.grading.protocol import WorkerOptions
-from grader.grading.worker import hidden_paths
+from grader.grading.worker import host_for_author
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.judge.judge import Judge, with_judge
-from grader.sandbox.limits import Limits
-from grader.student.forked import HostClient
-from grader.student.host import start_host
+from grader.judge.judge import Judge, open_judge
 
 
 def cold(course: Course) -> float:
@@ -51,18 +48,12 @@ def warm(course: Course, rounds: int) -> list[float]:
 
 def by_exercise(course: Course) -> dict[str, dict[str, float]]:
     """Warm seconds of each topic's exercises; ``(import)`` is the topic's process and the submission's import."""
-    control, process = start_host()
-    host = HostClient(control, process, Limits())
-    try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), kit=course.kit)
-        return with_judge(course, host, lambda judge: _twice(course, judge), names_misconceptions=False)
-    finally:
-        host.close()
-
-
-def _twice(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
-    _once(course, judge)
-    return _once(course, judge)
+    with (
+        host_for_author(course, course.topics, "simulated") as host,
+        open_judge(course, host, names_misconceptions=False) as judge,
+    ):
+        _once(course, judge)
+        return _once(course, judge)
 
 
 def _once(course: Course, judge: Judge) -> dict[str, dict[str, float]]:

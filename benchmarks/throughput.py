@@ -78,15 +78,13 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
     from grader.border.proxies import SubmissionProxy
     from grader.judge import examples
     from grader.judge.in_process import LocalDesk
-    from grader.judge.run import CollectedChecks
-    from grader.judge.session import with_collected_checks
+    from grader.judge.session import collected_checks
 
     torch.set_num_threads(1)
     course = Course.load(None)
     topics = [course.topic(name) for name in names]
     load(course.kit)
-
-    def run_all(collected: CollectedChecks) -> float:
+    with collected_checks([course.check_file(name) for name in names], course.checks_dir, 0) as collected:
         start = time.perf_counter()
         for folder in submissions:
             for topic in topics:
@@ -104,14 +102,13 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
                         except BaseException as error:
                             if isinstance(error, KeyboardInterrupt):
                                 raise
-        return time.perf_counter() - start
-
-    print(with_collected_checks([course.check_file(name) for name in names], course.checks_dir, 0, run_all))
+        print(time.perf_counter() - start)
 
 
 def memory_over(count: int, topics: list[str]) -> dict[str, float]:
     """A worker's own memory (judge and host, MB) after 20 and after `count` submissions."""
     from grader.grading.protocol import WorkerOptions
+    from grader.grading.starting import ForkedProcess
     from grader.grading.worker_process import Worker
     from grader.intake.find import open_submission
     from grader.sandbox.process_tree import descendants
@@ -125,9 +122,9 @@ def memory_over(count: int, topics: list[str]) -> dict[str, float]:
         for number in range(count):
             worker.grade(open_submission(submissions[number % 20], topics).read(), 600)
             if number + 1 in (20, count):
-                seen[number + 1] = pss(worker.process.pid) + sum(
-                    pss(process) for process in descendants(worker.process.pid)
-                )
+                assert isinstance(worker.process, ForkedProcess)
+                judge, host = worker.process.pid, worker.process.host
+                seen[number + 1] = sum(pss(process) for process in (judge, host, *descendants(host)))
         worker.end()
     return {"worker_mb_after_20": seen[20], f"worker_mb_after_{count}": seen[count]}
 

@@ -24,7 +24,7 @@ _DRIVER_PATHS: Final = (
     *("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus", "/sys/class", "/sys/devices"),
     "/dev/zero",
 )
-_GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
+GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
 
 
 def gpu_files(dev: Path = Path("/dev")) -> list[Path]:
@@ -72,7 +72,7 @@ def gpu_environment(devices: Devices) -> dict[str, str]:
     """
     if devices == "simulated":
         return {"CUDA_VISIBLE_DEVICES": ""}
-    kept = {name: os.environ[name] for name in _GPU_VARIABLES if name in os.environ}
+    kept = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     return {**kept, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 
 

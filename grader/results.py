@@ -30,7 +30,7 @@ ALL_LAYERS: Final = "all layers"
 """Stands for the layers of the sandbox where none was active."""
 
 _Failed = Literal["assertion", "exception", "missing", "unwritten", "not_simulated"]
-_Crashed = Literal["crash", "no_answer", "judge_ended"]
+_Crashed = Literal["crash", "no_answer"]
 _Skipped = Literal["not_assessed", "memory_short"]
 CauseKind = Literal[_Failed, _Crashed, _Skipped, "timeout", "blocked", "grader_fault"]
 
@@ -57,7 +57,7 @@ class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
     - ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
     - ``source``: the code names things that no exercise needs, such as the frames of its callers
     - ``event``: the code was seen doing so while it ran
-    - ``worker``: the grader's processes ended while it was graded, more than once
+    - ``worker``: two of the grader's processes ended while they graded it
 
     Attributes:
         kind: the kind of flag.
@@ -139,8 +139,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       graded again alone, it did so again
     - ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should
       look
-    - ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
-    - ``grader_fault``: the check or the grader is wrong; nobody loses points
+    - ``grader_fault``: the check or the grader is wrong, or a process of the grader ended; nobody loses points
 
     Attributes:
         kind: the kind of cause.

@@ -19,7 +19,7 @@ from grader.border.service import WRONG_ANSWERS, Service
 from grader.course import Course, pictured
 from grader.intake.submission import Submission
 from grader.judge.in_process import LocalTransport, importable, load_module
-from grader.judge.judge import with_judge
+from grader.judge.judge import open_judge
 from grader.kit import load
 from grader.results import Flag, SubmissionResult
 from grader.sandbox.clock import Deadline
@@ -48,13 +48,9 @@ def grade_here(
     """
     loaded = Course.load(course)
     found = [one if isinstance(one, Submission) else of_modules(one) for one in submissions]
-    return with_judge(
-        loaded,
-        HostHere(loaded),
-        lambda judge: [judge.grade(one, only) for one in found],
-        names_misconceptions=names,
-        pictured=pictured(loaded) if pictures else (),
-    )
+    wanted = pictured(loaded) if pictures else ()
+    with open_judge(loaded, HostHere(loaded), names_misconceptions=names, pictured=wanted) as judge:
+        return [judge.grade(one, only) for one in found]
 
 
 def of_modules(modules: Mapping[str, str]) -> Submission:

@@ -17,6 +17,7 @@ Beside it, each for one purpose:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import psutil
 import pytest
 
 from grader.course import Course, pictured
@@ -134,6 +136,16 @@ def warm() -> Iterator[WarmUp]:
     yield warm_up
     for one in workers.values():
         one.worker.end()
+
+
+def workers_of(process: psutil.Process | None = None) -> set[psutil.Process]:
+    """The workers that run and that a process, by default this one, has had forked."""
+    below = (process or psutil.Process()).children(recursive=True)
+    found = set()
+    for one in below:
+        with contextlib.suppress(psutil.Error):
+            found |= {one} if one.name() == "grader-worker" and one.status() != psutil.STATUS_ZOMBIE else set()
+    return found
 
 
 def but_nightly(cases: Iterable[Any], *names: str) -> list[Any]:

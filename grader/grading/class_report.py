@@ -100,10 +100,6 @@ def _note(row: Row, looks: Sequence[str], notes: NoteList) -> None:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for flag in row.result.flags[:_FLAGS_NOTED]:
         notes.add(f"{name}: {flag}", urgent=True)
-    for exercise in row.result.exercises:
-        if any(check.cause and check.cause.kind == "judge_ended" for check in exercise.checks):
-            ended = "the grader's own process ended more than once at this exercise, which earns nothing"
-            notes.add(f"{name}: {exercise.name}: {ended}: have a look at the code", urgent=True)
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(row.final, row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")

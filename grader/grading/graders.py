@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,8 @@ from grader.course import Course, checks_of
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
-from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Manual, SubmissionResult
+from grader.judge.marks import Place, place_of
+from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Flag, Manual, SubmissionResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -153,12 +154,21 @@ class Graders(WorkersInContext):
         self.stopped = True
 
     def _failed(
-        self, name: str, reason: str, exercises: Sequence[str] = (), kind: CauseKind = "grader_fault"
+        self,
+        name: str,
+        reason: str,
+        exercises: Sequence[str] = (),
+        kind: CauseKind = "grader_fault",
+        known: Iterable[ExerciseResult] = (),
+        causes: Mapping[Place, Cause] = {},
+        flags: tuple[Flag, ...] = (),
     ) -> SubmissionResult:
         """The result of a submission that the grader failed on: every check is an ``error``, nothing is lost by it.
 
         Args:
             exercises: full names of those that were to be graded, with those that they need; empty means all.
+            known: the exercises that were graded before.
+            causes: those of checks that have one of their own, by place.
         """
         cause = Cause(kind=kind, stage="submission", reason=reason[-_MAX_REASON:])
         wanted = self._course.with_needs(exercises or self._options.exercises)
@@ -166,10 +176,15 @@ class Graders(WorkersInContext):
         for topic in dict.fromkeys(self._course.exercise(name).topic for name in wanted):
             for check in checks_of(self._course, topic):
                 if check.exercise in checks:
-                    checks[check.exercise].append(explain.result(check.function.removeprefix("test_"), cause))
+                    found = check.function.removeprefix("test_")
+                    own = causes.get(place_of(check.exercise, found), cause)
+                    checks[check.exercise].append(explain.result(found, own))
         to_mark = {one.full_name: Manual(one.points, one.work_file) for one in self._course.manual}
-        results = (
-            ExerciseResult(name=one, score=0.0, max=0.0, checks=tuple(checks[one]), manual=to_mark.get(one))
+        graded = {one.name: one for one in known}
+        results = tuple(
+            graded.get(one)
+            or ExerciseResult(name=one, score=0.0, max=0.0, checks=tuple(checks[one]), manual=to_mark.get(one))
             for one in wanted
         )
-        return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=tuple(results))
+        score, most = sum(one.score for one in results), sum(one.max for one in results)
+        return SubmissionResult(submission=name, score=score, max=most, exercises=results, flags=flags)

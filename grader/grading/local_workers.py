@@ -1,14 +1,12 @@
 """The pool of warm workers on this machine: it hands each submission to a free one, and replaces one that failed.
 
 Every submission gets a result. No submitted code runs here, and the only verdict that is made here is that the grader
-failed, or that a check is at fault:
+failed, which costs no points:
 
-If a check did not end and its worker was ended for it, the check is run on the solution: if it does not end there
-either, it is an ``error`` for everybody, else the submission has failed it.
-
-If a worker ended by itself, the check at hand is at fault the first time: it is an ``error``, and costs no points. A
-submission at which workers end again gets no points for what they did then, unless the solution ends them as well. The
-rest is graded.
+If a worker ends, another one grades the submission again, without the check at which it ended: that is an ``error``. If
+the worker was ended because the check did not end, the next one runs it on the solution instead: if it ends there, the
+submission has failed it; if that worker has to be ended as well, the check is an ``error`` for every submission from
+then on. If a second worker ends at the submission, everything that it had not graded yet is an ``error``.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -26,20 +24,24 @@ from grader.border.failures import MEMORY_SHORT
 from grader.course import Course, checks_of
 from grader.errors import CourseError
 from grader.grading.graders import Graded, Graders, GradingStopped
-from grader.grading.protocol import WorkerOptions
-from grader.grading.worker_process import Watcher, Worker, WorkerFailed
+from grader.grading.protocol import Began, Done, Event, ExerciseDone, Work, WorkerOptions
+from grader.grading.worker_process import Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import NotRun, Place, endless, kept_busy
+from grader.judge.marks import Listener, NoListener, NotRun, Place, endless
 from grader.machine import memory_kills
-from grader.results import Cause, Frame, SubmissionResult
+from grader.results import Cause, ExerciseResult, Flag, Frame
 from grader.sandbox.clock import CAP
 
 _EXTRA_SECONDS: Final = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
 _MOST_GROWTH: Final = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
-_WHOLE_TOPICS_FROM: Final = 4
-"""From so many ends of workers on, all of a topic is given up at once: every end costs a start of the judge."""
+_MOST_WORKERS: Final = 3
+"""How many workers a submission gets, one after the other: two, and one more if a check ends one on the solution."""
+_MOST_ENDS: Final = 2
+_ENDED: Final = Flag(
+    "worker", "processes of the grader ended while they graded this: what is an error earns and costs nothing"
+)
 
 
 def solution_of(course: Course) -> Submission:
@@ -68,38 +70,36 @@ class LocalWorkers(Graders):
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
         self._idle: list[Worker] = []
-        self._faulty: dict[Place, NotRun] = {}  # checks that end a worker, or do not end, on the solution too
-        self._searched: set[str] = set()  # exercises of which all such checks are known
-        self._searching = threading.Lock()
+        self._faulty: dict[Place, NotRun] = {}  # checks that do not end on the solution either
         if first is not None:
             self._idle.append(self._begin(first))
 
-    def grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
+    def grade(self, submission: Submission, listener: Listener | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
         If memory was short, it is graded again, after all idle workers have ended.
 
         Args:
-            watcher: gets the exercises in the course's order as they are known.
+            listener: gets the exercises in the course's order as they are known. What it raises comes through.
             exercises: full names of those to grade, with those that they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
         """
-        graded = self._grade(submission, watcher, exercises)
+        graded = self._grade(submission, listener, exercises)
         if graded.memory_was_short:
             self.end_idle()
-            graded = self._grade(submission, watcher, exercises)
+            graded = self._grade(submission, listener, exercises)
         return graded
 
     def submit(
-        self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()
+        self, submission: Submission, listener: Listener | None = None, exercises: Sequence[str] = ()
     ) -> Future[Graded]:
         """As `grade`, in another thread: the result, to wait for."""
         with self._lock:
             if self.stopped:
                 raise GradingStopped
-            return self._threads.submit(self.grade, submission, watcher, exercises)
+            return self._threads.submit(self.grade, submission, listener, exercises)
 
     def end_idle(self) -> None:
         """Ends the workers that nothing uses, so that one has all of the memory."""
@@ -141,69 +141,106 @@ class LocalWorkers(Graders):
     def _received(self, future: Future[Graded], submission: Submission, is_alone: bool) -> Graded:
         return future.result()
 
-    def _grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
+    def _grade(self, submission: Submission, listener: Listener | None = None, exercises: Sequence[str] = ()) -> Graded:
         started = time.monotonic()
+        listener = listener or NoListener()
         faults: list[str] = []
-        try:
-            result = self._result(submission, watcher, exercises, faults)
-        except GradingStopped:
-            raise
-        except Exception as problem:
-            faults.append(traceback.format_exc(limit=-5).rstrip())
-            result = self._failed(submission.name, f"{type(problem).__name__}: {problem}", exercises)
+        with contextlib.closing(self._events(submission, exercises, faults)) as events:
+            for event in events:
+                match event:
+                    case Began(place):
+                        listener.began(place)
+                    case ExerciseDone(exercise):
+                        listener.known(exercise)
+                    case Done(result):
+                        pass
         notes = (*submission.note_lines, *result.notes)
         fault = "\n".join(dict.fromkeys(faults))
         return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
 
-    def _result(
-        self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str], faults: list[str]
-    ) -> SubmissionResult:
-        """The result of a worker; the grader's own failures meanwhile are added to `faults`."""
-        incidents = _Incidents(self._course, self._faulty, self._search)
-        while True:
-            kills = memory_kills()
-            with self._lock:
-                idle = self._idle.pop() if self._idle else None
-            worker = idle or self._begin(Worker(self._hash_seed))
-            try:
-                result = worker.grade(submission, self._reply_timeout, incidents.marks(), watcher, exercises)
-            except WorkerFailed as failure:
-                self._discard(worker)
-                faults.append(str(failure))
-                if self.stopped:
-                    raise GradingStopped from None
-                if memory_kills() > kills:
-                    return self._failed(submission.name, MEMORY_SHORT, exercises, "memory_short")
-                if not incidents.add(failure):
-                    return self._failed(submission.name, failure.reason, exercises)
-            else:
-                self._faulty.update((mark.place, mark) for mark in worker.endless)
-                if worker.grown > _MOST_GROWTH:
-                    self._discard(worker)
-                else:
-                    with self._lock:
-                        self._idle.append(worker)
-                return result
+    def _events(
+        self, submission: Submission, exercises: Sequence[str], faults: list[str]
+    ) -> Generator[Event, None, None]:
+        """The news of a submission, `Done` last; the grader's own failures meanwhile are added to `faults`.
 
-    def _search(self, exercise: str) -> None:
-        """Finds the checks of an exercise that end a worker on the course's own solution too, by grading that."""
-        with self._searching:
-            if exercise not in self._searched:
-                self._searched.add(exercise)
-                while (mark := self._end_on_solution(exercise)) and mark.place.check and mark.place not in self._faulty:
-                    self._faulty[mark.place] = mark
-
-    def _end_on_solution(self, exercise: str) -> NotRun | None:
-        """The check at which a new worker ends on an exercise of the solution."""
-        worker = self._begin(Worker())
+        Raises:
+            GradingStopped: `stop` or `close` was called meanwhile.
+        """
         marks = list(self._faulty.values())
-        try:
-            worker.grade(solution_of(self._course), self._reply_timeout, marks, exercises=[exercise])
-        except WorkerFailed as failure:
-            return _mark_on_end(self._course, failure)
-        finally:
+        ends: dict[Place, Cause] = {}
+        left = _MOST_ENDS
+        for number in range(1, _MOST_WORKERS + 1):
+            known: list[ExerciseResult] = []
+            kills = memory_kills()
+            worker, has_ended = None, True
+            try:
+                worker = self._take()
+                for event in worker.events(Work(submission, tuple(marks), tuple(exercises)), self._reply_timeout):
+                    if isinstance(event, ExerciseDone):
+                        known.append(event.exercise)
+                    has_ended = not isinstance(event, Done)
+                    yield event
+                return
+            except GradingStopped:
+                raise
+            except Exception as problem:
+                failure = _as_failure(problem)
+            finally:
+                if worker is not None:
+                    self._give_back(worker, has_ended)
+            faults.append(str(failure))
+            if self.stopped:
+                raise GradingStopped
+            if memory_kills() > kills and number == 1:
+                yield Done(self._failed(submission.name, MEMORY_SHORT, exercises, "memory_short"))
+                return
+            left -= 0 if self._mark(marks, ends, failure) else 1
+            if failure.is_final or not left:
+                break
+        flags = () if failure.is_final else (_ENDED,)
+        reason = failure.reason
+        yield Done(self._failed(submission.name, reason, exercises, known=known, causes=ends, flags=flags))
+
+    def _mark(self, marks: list[NotRun], ends: dict[Place, Cause], failure: WorkerFailed) -> bool:
+        """Adds the check at which a worker ended to those that are not run for this submission.
+
+        Args:
+            ends: gets the cause by the check's place.
+
+        Returns:
+            Whether it was being run on the solution. Then it is not run for any other submission either.
+        """
+        place = failure.place
+        if place is None or not place.check:
+            return False
+        line = _line_of(self._course, failure, place)
+        cause = Cause(kind="grader_fault", reason=failure.reason, check_line=line)
+        if failure.overran:
+            cause = endless(failure.overran, line)
+        ends[place] = cause
+        mark = next((mark for mark in marks if mark.place == place), None)
+        if mark is None:
+            marks.append(NotRun(place, None if failure.overran else cause))
+            return False
+        self._faulty[place] = NotRun(place, cause)
+        marks[marks.index(mark)] = self._faulty[place]
+        return True
+
+    def _take(self) -> Worker:
+        """A worker that is free, or a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._begin(Worker(self._hash_seed))
+
+    def _give_back(self, worker: Worker, has_ended: bool) -> None:
+        """Keeps a worker that can grade again; ends another one."""
+        self._faulty.update((mark.place, mark) for mark in worker.endless)
+        if has_ended or worker.grown > _MOST_GROWTH:
             self._discard(worker)
-        return None
+        else:
+            with self._lock:
+                self._idle.append(worker)
 
     def _begin(self, worker: Worker) -> Worker:
         """Sends the options to a worker that is starting, and keeps it to be ended.
@@ -225,70 +262,18 @@ class LocalWorkers(Graders):
         worker.end()
 
 
-class _Incidents:
-    """The ends of workers at one submission: which checks are not run again, and their cause.
-
-    Args:
-        faulty: checks that end a worker whatever the submission is, by place: they are not run.
-        search: adds such checks of an exercise (full name) to these.
-    """
-
-    def __init__(self, course: Course, faulty: Mapping[Place, NotRun], search: Callable[[str], None]) -> None:
-        self._course = course
-        self._faulty = faulty
-        self._search = search
-        self._incidents: list[tuple[NotRun, float]] = []
-        self._count = 0
-        self._retried = 0
-
-    def add(self, failure: WorkerFailed) -> bool:
-        """Takes note of an end; whether it is worth while to grade the submission again."""
-        self._count += 1
-        mark = _mark_on_end(self._course, failure)
-        if mark is None:
-            return self._count == 1 and bool(failure.cause)
-        if not (mark.place.check or self._retried or self._incidents):
-            self._retried = 1  # Not in a check: perhaps the system ended it, so nothing is given up yet.
-            return True
-        if not mark.place.topic:
-            return False
-        overran = failure.overran if mark.place.check else 0.0
-        self._incidents.append((mark, overran))
-        if overran or len(self._incidents) + self._retried > 1:
-            for exercise in dict.fromkeys(one.place.exercise for one, _ in self._incidents if one.place.exercise):
-                self._search(exercise)
-        return True
-
-    def marks(self) -> list[NotRun]:
-        """The places that are not run when the submission is graded again."""
-        own = [(mark, overran) for mark, overran in self._incidents if mark.place not in self._faulty]
-        is_first = len(own) + self._retried <= 1
-        marks = list(self._faulty.values())
-        for number, (mark, overran) in enumerate(own, 1 + self._retried):
-            if overran and number < _WHOLE_TOPICS_FROM:
-                marks.append(NotRun(mark.place, kept_busy(overran)))
-            elif is_first:
-                marks.append(mark)
-            else:
-                place = Place(mark.place.topic, mark.place.exercise if number < _WHOLE_TOPICS_FROM else "")
-                reason = "the grader's own process ended more than once while it graded this; your instructor is told"
-                marks.append(NotRun(place, Cause(kind="judge_ended", reason=reason)))
-        return marks
+def _as_failure(problem: Exception) -> WorkerFailed:
+    """A failure of which every worker may be the reason, such as that no process can be started."""
+    if isinstance(problem, WorkerFailed):
+        return problem
+    return WorkerFailed(f"{type(problem).__name__}: {problem}", words=traceback.format_exc(limit=-5).splitlines())
 
 
-def _mark_on_end(course: Course, failure: WorkerFailed) -> NotRun | None:
-    """The place where a worker ended, with its cause if it is at fault; None if no place is."""
-    place = failure.place
-    if place is None:
-        return None
-    line = None
-    if place.check:
-        file = course.check_file(place.topic)
-        lines = [line for name, line in failure.stack if Path(name) == file]
-        with contextlib.suppress(CourseError):  # The check's line that was running, else its first one.
-            function = f"test_{place.check.partition('[')[0]}"
-            lines += [one.line for one in checks_of(course, place.topic) if one.function == function]
-        line = Frame(file.name, lines[0]) if lines else None
-    if failure.overran and place.check:
-        return NotRun(place, endless(failure.overran, line))
-    return NotRun(place, Cause(kind="grader_fault", reason=failure.cause, check_line=line))
+def _line_of(course: Course, failure: WorkerFailed, place: Place) -> Frame | None:
+    """The line of a check that was running when a worker ended, else its first line."""
+    file = course.check_file(place.topic)
+    lines = [line for name, line in failure.stack if Path(name) == file]
+    with contextlib.suppress(CourseError):
+        function = f"test_{place.check.partition('[')[0]}"
+        lines += [one.line for one in checks_of(course, place.topic) if one.function == function]
+    return Frame(file.name, lines[0]) if lines else None

@@ -204,7 +204,7 @@ def still_holds(result: SubmissionResult, submission: Submission, course: Course
     for exercise in result.exercises:
         has_waited = any(check.verdict == "blocked" for check in exercise.checks)
         causes = [check.cause for check in exercise.checks if check.verdict in _RAN]
-        has_run = any(cause is None or (cause.stage == "check" and cause.kind != "judge_ended") for cause in causes)
+        has_run = any(cause is None or cause.stage == "check" for cause in causes)
         # Of a topic without a file that can be imported, nothing was asked.
         if (has_waited or has_run) and has_waited != bool(needs.get(exercise.name, set()) - met):
             return False

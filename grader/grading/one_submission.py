@@ -19,7 +19,7 @@ from grader.grading.warm import StudentWorkers
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
+from grader.judge.marks import Listener, Place
 from grader.reports.check_report import CheckReport
 from grader.reports.states import next_lines, state_of
 from grader.reports.terminal import Spinner, make_console, print_note, spinning
@@ -86,29 +86,21 @@ def _grade_and_show(
     with spinning(console, "starting (importing torch)") as spinner:
         places = Places(path, submission.files)
         report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
-        watcher = _Watcher(report, spinner)
         try:
-            graded = workers.grade(submission, watcher)
+            graded = workers.grade(submission, _Printer(report, spinner))
         except KeyboardInterrupt:
             report.interrupted()
             raise
-        if watcher.problem is not None:
-            raise watcher.problem
         report.show_all(graded.result.exercises)
     following = next_lines(graded.result.exercises, course, places)
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded
 
 
-class _Watcher:
-    """Prints exercises as they are known. A problem of printing is kept, because the worker is not at fault.
-
-    Attributes:
-        problem: why no more could be printed.
-    """
+class _Printer(Listener):
+    """Prints exercises as they are known."""
 
     def __init__(self, report: CheckReport, spinner: Spinner) -> None:
-        self.problem: OSError | None = None
         self._report = report
         self._spinner = spinner
 
@@ -116,8 +108,4 @@ class _Watcher:
         self._spinner.doing = place.exercise or place.topic
 
     def known(self, exercise: ExerciseResult) -> None:
-        if self.problem is None:
-            try:
-                self._report.add(exercise)
-            except OSError as problem:
-                self.problem = problem
+        self._report.add(exercise)

@@ -9,7 +9,7 @@ import msgspec
 
 from grader.border import frames
 from grader.intake.submission import Submission
-from grader.judge.marks import NotRun, Place
+from grader.judge.marks import Listener, NotRun, Place
 from grader.judge.time_limit import JUDGE_SECONDS
 from grader.machine import Devices
 from grader.results import ExerciseResult, SubmissionResult
@@ -44,9 +44,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, and the checks that are not run.
+    """A frame to a worker: a submission.
 
     Attributes:
+        marks: the checks that are not run.
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
     """
 
@@ -55,7 +56,7 @@ class Work(msgspec.Struct, frozen=True):
     exercises: tuple[str, ...] = ()
 
 
-class AtPlace(msgspec.Struct, frozen=True, tag=True):
+class Began(msgspec.Struct, frozen=True, tag=True):
     """From a worker: the place that it runs from now on."""
 
     place: Place
@@ -88,14 +89,16 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     """A worker's reply when it could not grade: the grader's own fault, in words.
 
     Attributes:
-        place: the place that it ran when its warm host ended; None for other faults.
+        is_final: whether no other worker could grade it either.
     """
 
     fault: str
-    place: Place | None = None
+    is_final: bool
 
 
-FromWorker = AtPlace | Alive | ExerciseDone | Done | Fault
+FromWorker = Began | Alive | ExerciseDone | Done | Fault
+Event = Began | ExerciseDone | Done
+"""The news that a worker gives of a submission; `Done` is the last."""
 
 
 def send(stream: IO[bytes], message: msgspec.Struct) -> None:
@@ -107,7 +110,7 @@ def send(stream: IO[bytes], message: msgspec.Struct) -> None:
     frames.write(stream, msgspec.msgpack.encode(message))
 
 
-class Sender:
+class Sender(Listener):
     """Sends a worker's messages, also from a signal handler that interrupts the sending of another one."""
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -121,6 +124,12 @@ class Sender:
             send(self._stream, message)
         finally:
             self._is_sending = False
+
+    def began(self, place: Place) -> None:
+        self.send(Began(place))
+
+    def known(self, exercise: ExerciseResult) -> None:
+        self.send(ExerciseDone(exercise))
 
     def send_alive(self) -> None:
         """Sends a sign of life, unless another message is being sent, which is one as well."""

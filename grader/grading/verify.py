@@ -19,7 +19,7 @@ from grader.grading.mutants import Equivalent, Mutant, equivalents_of, mutants_o
 from grader.grading.promises import PROMISES, Defect, Promise
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker import host_for_author
-from grader.judge.judge import Judge, with_judge
+from grader.judge.judge import Judge, open_judge
 from grader.judge.marks import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
@@ -70,29 +70,26 @@ def verify_course(
     options = worker_options(course, GradingSettings(seed=seed, devices=devices), chosen)
     options = msgspec.structs.replace(options, judge_seconds=judge_seconds, misconceptions=False)
 
-    def verify(judge: Judge) -> list[ExerciseSummary]:
-        gc.freeze()
-        gc.enable()
-        summaries: list[ExerciseSummary] = []
-        exercises = second.result().result.exercises if second else ()
-        if workers:
-            workers.end_idle()
-        results = {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
-        with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
-            for topic in topics:
-                evidence = TopicEvidence(course, topic, judge, results if second else None)
-                for defect in _defects(evidence, progress):
-                    report(defect)
-                summaries += evidence.summaries()
-        return summaries
-
+    summaries: list[ExerciseSummary] = []
     with (
         host_for_author(course, topics, devices) as host,
-        # After the host was forked: this starts threads.
         contextlib.nullcontext() if is_quick else LocalWorkers(course, options, hash_seed=_HASH_SEED) as workers,
     ):
         second = workers.submit(solution_of(course)) if workers else None
-        return with_judge(course, host, verify, exercises=chosen, seed=seed, limit=limit)
+        with open_judge(course, host, exercises=chosen, seed=seed, limit=limit) as judge:
+            gc.freeze()
+            gc.enable()
+            graded = second.result().result.exercises if second else ()
+            if workers:
+                workers.end_idle()
+            results = {(exercise.name, check.name): check for exercise in graded for check in exercise.checks}
+            with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
+                for topic in topics:
+                    evidence = TopicEvidence(course, topic, judge, results if second else None)
+                    for defect in _defects(evidence, progress):
+                        report(defect)
+                    summaries += evidence.summaries()
+    return summaries
 
 
 def _not_to_run(results: SecondResults) -> tuple[NotRun, ...]:
@@ -171,8 +168,10 @@ def grade_mutants(
     topics = [topic for topic in course.topics if any(one.full_name in chosen for one in topic.exercises)]
     complete = {topic.name for topic in topics if {one.full_name for one in topic.exercises} <= set(chosen)}
     score = Score()
-
-    def grade(judge: Judge) -> Score:
+    with (
+        host_for_author(course, topics, devices) as host,
+        open_judge(course, host, exercises=chosen, seed=seed, names_misconceptions=False) as judge,
+    ):
         for topic in topics:
             mutants = _mutants_to_try(judge, topic, chosen)
             for number, (mutant, exercises) in enumerate(mutants, 1):
@@ -195,10 +194,7 @@ def grade_mutants(
             is_tried = not only or one.definition in chosen or one.definition.partition(".")[0] in complete
             if one.line and is_tried and one not in score.equivalent:
                 score.outdated.append(one)
-        return score
-
-    with host_for_author(course, topics, devices) as host:
-        return with_judge(course, host, grade, exercises=chosen, seed=seed, names_misconceptions=False)
+    return score
 
 
 def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[tuple[Mutant, list[Exercise]]]:

@@ -18,9 +18,9 @@ from grader.grading.graders import Graded, GradingStopped, WorkersInContext
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, worker_options
-from grader.grading.worker_process import Watcher, Worker
+from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
+from grader.judge.marks import Listener, Place
 from grader.machine import idle_cores, workers_in_memory
 from grader.reports.entries import exercise_for_students, for_students
 from grader.results import MOST_FLAGS, ExerciseResult, total_points
@@ -108,30 +108,30 @@ class StudentWorkers(WorkersInContext):
             self._pools[part] = LocalWorkers(course, options, first=first or Worker())
             first = None
 
-    def grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
+    def grade(self, submission: Submission, listener: Listener | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Grades one submission; the result is the same as if it had been graded as a whole.
 
         Args:
-            watcher: gets the exercises in the course's order as they are known, from one thread at a time.
+            listener: gets the exercises in the course's order as they are known, from one thread at a time.
             exercises: full names of those to grade, with those that they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
         """
-        if watcher is not None:
-            watcher = _ForStudents(watcher, self._course.with_needs(exercises or self._order))
+        if listener is not None:
+            listener = _ForStudents(listener, self._course.with_needs(exercises or self._order))
         asked = {
             pool: tuple(name for name in exercises if name in part)
             for part, pool in self._pools.items()
             if not exercises or not set(part).isdisjoint(exercises)
         }
         try:
-            futures = [pool.submit(submission, watcher, names) for pool, names in asked.items()]
+            futures = [pool.submit(submission, listener, names) for pool, names in asked.items()]
             graded = join([future.result() for future in futures], self._order)
             if graded.memory_was_short and len(asked) > 1:
                 for pool in asked:
                     pool.end_idle()
-                alone = [pool.grade(submission, watcher, names) for pool, names in asked.items()]
+                alone = [pool.grade(submission, listener, names) for pool, names in asked.items()]
                 graded = join(alone, self._order)
         except CancelledError:
             raise GradingStopped from None
@@ -148,24 +148,24 @@ class StudentWorkers(WorkersInContext):
             list(threads.map(LocalWorkers.close, self._pools.values()))
 
 
-class _ForStudents:
+class _ForStudents(Listener):
     """Passes the exercises of all parts on in one order, without hidden checks; one that comes early waits."""
 
-    def __init__(self, watcher: Watcher, order: Sequence[str]) -> None:
-        self._watcher = watcher
+    def __init__(self, listener: Listener, order: Sequence[str]) -> None:
+        self._listener = listener
         self._order = list(order)
         self._waiting: dict[str, ExerciseResult] = {}
         self._lock = threading.Lock()
 
     def began(self, place: Place) -> None:
         with self._lock:
-            self._watcher.began(place)
+            self._listener.began(place)
 
     def known(self, exercise: ExerciseResult) -> None:
         with self._lock:
             self._waiting[exercise.name] = exercise
             while self._order and self._order[0] in self._waiting:
-                self._watcher.known(exercise_for_students(self._waiting.pop(self._order.pop(0))))
+                self._listener.known(exercise_for_students(self._waiting.pop(self._order.pop(0))))
 
 
 class WarmGrader:
@@ -186,24 +186,23 @@ class WarmGrader:
         self._workers: StudentWorkers | None = None
         self._stopped: list[StudentWorkers] = []  # not waited for yet
         self._topics: frozenset[str] = frozenset()
-        self._has_graded = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm")
 
     def submit(
-        self, submission: Submission, exercises: Sequence[str] = (), watcher: Watcher | None = None
+        self, submission: Submission, exercises: Sequence[str] = (), listener: Listener | None = None
     ) -> Future[Graded]:
         """Grades some exercises (full names) of a submission, with those that they need; returns at once.
 
         Args:
             exercises: empty means all of the course.
-            watcher: gets exercises as they are known, in another thread.
+            listener: gets exercises as they are known, in another thread.
 
         Returns:
             The result, to wait for. Its exception is `GradingStopped` if `stop` was called meanwhile.
         """
-        return self._thread.submit(self._grade, submission, tuple(exercises), watcher)
+        return self._thread.submit(self._grade, submission, tuple(exercises), listener)
 
-    def _grade(self, submission: Submission, exercises: tuple[str, ...], watcher: Watcher | None) -> Graded:
+    def _grade(self, submission: Submission, exercises: tuple[str, ...], listener: Listener | None) -> Graded:
         wanted = frozenset(name.partition(".")[0] for name in self._course.with_needs(exercises))
         with self._lock:
             if self._workers is not None and not wanted <= self._topics:
@@ -216,14 +215,10 @@ class WarmGrader:
                 first, self._first = self._first, None
                 self._workers = StudentWorkers(self._course, options, first)
             workers = self._workers
-        graded = workers.grade(submission, watcher, exercises)
-        if graded.fault and "error" in graded.result.verdicts and self._has_graded:
-            graded = workers.grade(submission, watcher, exercises)  # somebody ended the worker, perhaps
-        self._has_graded = self._has_graded or "error" not in graded.result.verdicts
-        return graded
+        return workers.grade(submission, listener, exercises)
 
     def stop(self) -> None:
-        """Abandons the grading without waiting: a watcher may be who stops. A later submission starts other workers."""
+        """Abandons the grading without waiting: a listener may call this. A later submission starts other workers."""
         with self._lock:
             workers, self._workers = self._workers, None
             if workers is not None:

@@ -1,6 +1,6 @@
 """A worker: one judge and its warm host, grading the submissions that arrive on standard input.
 
-The host is forked before anything of the course is read, because submitted code runs in its children, which must hold
+The host has been forked off the zygote, or is made of new Pythons: submitted code runs in its children, which must hold
 no answer.
 """
 
@@ -13,19 +13,17 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NoReturn
 
-from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, receive
-from grader.judge.marks import Place
+from grader.grading.protocol import Done, Fault, Sender, Work, WorkerOptions, receive
 from grader.judge.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from grader.course import Course, Topic
-    from grader.judge.judge import Judge
     from grader.machine import Devices
-    from grader.results import ExerciseResult
+    from grader.sandbox.limits import Limits
     from grader.student.student_process import Host
 
 JUDGE_BYTES: Final = 2 << 30
@@ -34,20 +32,30 @@ STACK_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a worker write its stack to standard error, also deep in C."""
 
 
-def main() -> int:
+def run(make_host: Callable[[Limits], Host]) -> NoReturn:
+    """The life of a worker: serves, and ends without Python's own clean-up, which takes half a second with torch."""
+    code = _main(make_host)
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run_portable() -> NoReturn:
+    """The life of a worker whose process is a new Python, as those are in which submitted code runs."""
+    gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
+    from grader.student.portable import PortableHost, SpawnedPython
+
+    first = SpawnedPython()
+    import torch
+
+    torch.set_num_threads(1)
+    run(lambda limits: PortableHost(first, limits))
+
+
+def _main(make_host: Callable[[Limits], Host]) -> int:
     """Serves until standard input ends; exit code 3 when the worker cannot go on."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # stray prints of a check must not reach the protocol
     requests = sys.stdin.buffer
-
-    gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
-    from grader.student import engine
-
-    make_host = engine.start()
-    import torch
-
-    torch.set_num_threads(1)
-    # Only now: the host and its children must not have these.
     faulthandler.enable(sys.stderr, all_threads=False)
     if STACK_SIGNAL is not None and hasattr(faulthandler, "register"):
         faulthandler.register(STACK_SIGNAL, sys.stderr, all_threads=False)
@@ -55,18 +63,23 @@ def main() -> int:
     if options is None:
         return 0
     from grader.errors import UserError
+    from grader.student.student_process import HostGone
 
     sender = Sender(answers)
     try:
-        return _serve(requests, sender, make_host(options.limits), options)
+        _serve(requests, sender, make_host(options.limits), options)
+    except HostGone as error:
+        sender.send(Fault(f"the warm host has ended: {error}", is_final=False))
+        return 3
     except UserError as error:  # nothing can be graded
         while receive(requests, Work) is not None:
-            sender.send(Fault(str(error)))
+            sender.send(Fault(str(error), is_final=True))
         return 3
+    return 0
 
 
-def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptions) -> int:
-    """Grades the submissions that arrive, one after the other, and reports on each meanwhile; the exit code."""
+def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptions) -> None:
+    """Grades the submissions that arrive, one after the other, and reports on each meanwhile."""
     from grader.course import Course
     from grader.errors import UserError
 
@@ -75,74 +88,63 @@ def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptio
     # The modules that the graded topics want to be loaded before their submissions run.
     preload = course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
     host.prepare(hidden_paths(course), preload, options.devices, course.kit)
-    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
-    from grader.student.student_process import HostGone
+    from grader.judge.judge import open_judge  # takes a while, in which the host gets ready
 
     # The reference solution runs in this process: on the same devices, with the same modules.
     if options.devices != "simulated":
         from grader.testkit import devices
 
         devices.choose(options.devices)
-    for module in preload:
-        with contextlib.suppress(ImportError):  # the host says so
-            importlib.import_module(module)
+    _import([name for name in preload if name.partition(".")[0] == "torch"])
+    host.finish_preparing()  # what ends the process that loads it has ended the host by now, and is named
+    _import(preload)
     limit = TimeLimit(options.judge_seconds, sender.send_alive)
-    place = Place("")
-
-    def began(now: Place) -> None:
-        nonlocal place
-        place = now
-        sender.send(AtPlace(place))
-
-    def known(result: ExerciseResult) -> None:
-        sender.send(ExerciseDone(result))
-
-    def serve(judge: Judge) -> int:
+    with open_judge(
+        course,
+        host,
+        exercises=options.exercises,
+        seed=options.seed,
+        names_misconceptions=options.misconceptions,
+        pictured=options.pictures,
+        limit=limit,
+        listener=sender,
+    ) as judge:
         gc.freeze()
         gc.enable()
         _limit_memory()
         while (work := receive(requests, Work)) is not None:
             try:
                 with limit.ticking():
-                    result = judge.grade(work.submission, work.exercises, marks=work.marks, known=known)
+                    result = judge.grade(work.submission, work.exercises, marks=work.marks)
                 sender.send(Done(result, _resident_bytes(), judge.checks.not_to_run()))
             except UserError as error:  # a fault of the course that shows only while grading
-                sender.send(Fault(str(error)))
-            except HostGone as error:
-                sender.send(Fault(f"the warm host has ended: {error}", place))
-                return 3
-        host.close()
-        return 0
+                sender.send(Fault(str(error), is_final=True))
+    host.close()
 
-    return with_judge(
-        course,
-        host,
-        serve,
-        exercises=options.exercises,
-        seed=options.seed,
-        names_misconceptions=options.misconceptions,
-        pictured=options.pictures,
-        limit=limit,
-        began=began,
-    )
+
+def _import(modules: Iterable[str]) -> None:
+    for module in modules:
+        with contextlib.suppress(Exception):  # the host has loaded it, which is what counts
+            importlib.import_module(module)
 
 
 @contextlib.contextmanager
 def host_for_author(course: Course, topics: Iterable[Topic], devices: Devices) -> Iterator[Host]:
     """A host with the default limits that gets ready for these topics of a course, and ends with the context.
 
-    It is for a process that grades the course's own modules, and that holds no answers yet.
+    It is for a process that grades the course's own modules.
     """
-    import grader.testkit.probes
-    import grader.testkit.recipes  # noqa: F401 - before the fork
+    from grader.grading.starting import start_host
     from grader.sandbox.limits import Limits
-    from grader.student import engine
-    from grader.testkit import devices as devices_kit
 
-    host = engine.start()(Limits())
+    make_host = start_host()
+    from grader.testkit import devices as devices_kit  # imports torch, as the host does meanwhile
+
+    host = make_host(Limits())
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
+        host.finish_preparing()
         yield host
     finally:
         host.close()
@@ -183,10 +185,3 @@ def _resident_bytes() -> int:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
     return 0
-
-
-def run() -> NoReturn:
-    """Serves, and ends the process without Python's own clean-up, which takes half a second with torch."""
-    code = main()
-    sys.stderr.flush()
-    os._exit(code)

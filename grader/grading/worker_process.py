@@ -1,37 +1,33 @@
 """A worker process as the main process sees it: started, given submissions, watched while it grades, ended.
 
 No submitted code runs in the main process, and it takes nothing from a worker but replies that decode to data. A worker
-that is stuck where it cannot end itself, deep in C, is found by its messages (`AtPlace`, `Alive`) and by the system's
+that is stuck where it cannot end itself, deep in C, is found by its messages (`Began`, `Alive`) and by the system's
 count of its processor time, so that a busy machine ends no worker.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import subprocess
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Final, Protocol, cast
+from typing import Final
 
 import msgspec
 
-from grader import new_python
 from grader.border.frames import BrokenFrame
-from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, FromWorker, Work, WorkerOptions, receive, send
+from grader.grading.protocol import Began, Done, Event, Fault, FromWorker, Work, WorkerOptions, receive, send
+from grader.grading.starting import ForkedProcess, LastLines, start_worker
 from grader.grading.worker import STACK_SIGNAL
 from grader.intake.submission import Submission
 from grader.judge.marks import NotRun, Place
 from grader.judge.time_limit import BLOCKED_FACTOR
-from grader.results import ExerciseResult, SubmissionResult
+from grader.results import SubmissionResult
 from grader.sandbox import process_tree
 
-_STDERR_LINES: Final = 150
-"""Lines of its stderr that are kept: as many as a deep stack has."""
 _LAST_WORDS: Final = 20
 _ENDING_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 1.0
@@ -47,17 +43,17 @@ class WorkerFailed(Exception):
 
     Attributes:
         reason: one line for results.
-        cause: one line for the check at which it ended; empty if no worker can grade, as when a check has no syntax.
         place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
         words: the last lines of its stderr.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
+        is_final: whether no other worker could grade either, as when a check has no syntax.
     """
 
     reason: str
-    cause: str
-    place: Place | None
+    place: Place | None = None
     words: Sequence[str] = ()
     overran: float = 0.0
+    is_final: bool = False
 
     def __str__(self) -> str:
         text = "".join(f"\n  {line}" for line in self.words[-_LAST_WORDS:])
@@ -87,18 +83,8 @@ class _Progress:
     is_overrun: bool = False
 
 
-class Watcher(Protocol):
-    """Gets news of a submission while it is graded."""
-
-    def began(self, place: Place) -> None:
-        """The worker is busy with this from now on."""
-
-    def known(self, exercise: ExerciseResult) -> None:
-        """The result of an exercise; it may come again if a worker had to be replaced."""
-
-
 class Worker:
-    """One worker process: starts at once (importing torch takes it a while), gets its options later.
+    """One worker process, which starts at once, and gets its options later.
 
     Args:
         hash_seed: decides the order of sets and the like in this worker.
@@ -106,37 +92,19 @@ class Worker:
     Attributes:
         grown: the memory that it has gained since its first submission (bytes).
         endless: the checks that do not end on the reference solution either, as far as it knows.
+
+    Raises:
+        OSError: no process can be started.
+        UserError: see `engine.choose`.
     """
 
     def __init__(self, hash_seed: int = 0) -> None:
-        self.process = subprocess.Popen(
-            new_python.command("from grader.grading.worker import run; run()"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={
-                **os.environ,
-                "OPENBLAS_NUM_THREADS": "1",  # NumPy's: its threads would turn for a while beside torch's import
-                "PYTHONHASHSEED": str(hash_seed),
-            },
-            start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-        )
-        self._stdin, self._stdout, self._stderr = (
-            cast("IO[bytes]", stream) for stream in (self.process.stdin, self.process.stdout, self.process.stderr)
-        )
+        self.process, self._stdin, self._stdout, stderr = start_worker(hash_seed)
+        self._stderr = LastLines(stderr)
         self.grown = 0
         self.endless: tuple[NotRun, ...] = ()
         self._first_resident = 0
         self._judge_seconds = WorkerOptions().judge_seconds
-        self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
-        self._listener = threading.Thread(target=self._listen, daemon=True, name="worker-stderr")
-        self._listener.start()
-
-    def _listen(self) -> None:
-        with contextlib.suppress(OSError), self._stderr:
-            for line in iter(lambda: self._stderr.readline(4096), b""):
-                self._lines.append(line.decode("utf-8", "replace").rstrip())
 
     def configure(self, options: WorkerOptions) -> None:
         """Sends the options; needed once, before the first submission."""
@@ -144,72 +112,66 @@ class Worker:
         with contextlib.suppress(OSError):  # The first `grade` reports a death.
             send(self._stdin, options)
 
-    def grade(
-        self,
-        submission: Submission,
-        timeout: float,
-        marks: Sequence[NotRun] = (),
-        watcher: Watcher | None = None,
-        exercises: Sequence[str] = (),
-    ) -> SubmissionResult:
-        """Grades one submission.
+    def grade(self, submission: Submission, timeout: float, exercises: Sequence[str] = ()) -> SubmissionResult:
+        """The result of a submission: see `events`."""
+        *_, last = self.events(Work(submission, exercises=tuple(exercises)), timeout)
+        assert isinstance(last, Done)
+        return last.result
+
+    def events(self, work: Work, timeout: float) -> Iterator[Event]:
+        """Grades one submission, and yields the news of it. A worker that is not asked for all of them must be ended.
 
         Args:
-            timeout: seconds to wait for the reply.
-            marks: the places that are not run for it.
-            watcher: gets news of the worker meanwhile.
-            exercises: full names of those to grade, with what they need; empty means all of the worker's.
+            timeout: seconds to wait for the last of them.
 
         Raises:
-            WorkerFailed: also when no reply came in time.
+            WorkerFailed: also when that did not come in time.
         """
         progress = _Progress()
         over = threading.Event()
         watching = threading.Thread(target=self._supervise, args=(progress, timeout, over), daemon=True)
         watching.start()
+        problem = "it closed its output"
         try:
-            send(self._stdin, Work(submission, tuple(marks), tuple(exercises)))
-            reply = self._reply(progress, watcher)
-            problem = "it closed its output"
+            send(self._stdin, work)
+            while message := self._receive():
+                if isinstance(message, Fault):
+                    raise WorkerFailed(message.fault, is_final=message.is_final)
+                progress.signs_of_life += 1
+                if isinstance(message, Began):
+                    progress.place = message.place
+                elif isinstance(message, Done):
+                    self._first_resident = self._first_resident or message.resident
+                    self.grown = message.resident - self._first_resident
+                    self.endless = message.endless
+                if isinstance(message, Event):
+                    yield message
+                if isinstance(message, Done):
+                    return
         except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as error:
-            reply, problem = None, f"{type(error).__name__}: {error}"
+            problem = f"{type(error).__name__}: {error}"
         finally:
             over.set()
             watching.join()
-        if reply is None:
-            self.end()
-            code = self.process.returncode
-            end = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-            how = f"{progress.why_ended or problem} ({end})"
-            raise WorkerFailed(
-                f"the grader's worker process died: {how}",
-                f"the judge ended: {how}",
-                progress.place,
-                list(self._lines),
-                self._judge_seconds if progress.is_overrun else 0.0,
-            )
-        if isinstance(reply, Fault):  # If it has a place, no check is at fault: nothing of it runs in the warm host.
-            place = reply.place and msgspec.structs.replace(reply.place, check="")
-            raise WorkerFailed(reply.fault, "the warm host ended" if place else "", place)
-        self._first_resident = self._first_resident or reply.resident
-        self.grown = reply.resident - self._first_resident
-        self.endless = reply.endless
-        return reply.result
+        self.end()
+        code = self.process.returncode
+        end = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        raise WorkerFailed(
+            f"the grader's worker process died: {progress.why_ended or problem} ({end})",
+            progress.place,
+            self._last_lines(),
+            self._judge_seconds if progress.is_overrun else 0.0,
+        )
 
-    def _reply(self, progress: _Progress, watcher: Watcher | None) -> Done | Fault | None:
-        """The worker's answer, after its signs of life; None if its output has ended."""
-        while True:
-            message: FromWorker | None = receive(self._stdout, FromWorker)
-            if message is None or isinstance(message, Done | Fault):
-                return message
-            progress.signs_of_life += 1
-            match message:
-                case AtPlace(place):
-                    progress.place = place
-                    if watcher is not None:
-                        watcher.began(place)
-                case ExerciseDone(exercise) if watcher is not None:
-                    watcher.known(exercise)
+    def _receive(self) -> FromWorker | None:
+        """The next message; None if its output has ended."""
+        message: FromWorker | None = receive(self._stdout, FromWorker)
+        return message
+
+    def _last_lines(self) -> list[str]:
+        if isinstance(self.process, ForkedProcess) and not self.process.has_started():
+            return list(self.process.zygote.words.lines)
+        return list(self._stderr.lines)
 
     def _supervise(self, progress: _Progress, timeout: float, over: threading.Event) -> None:
         """Ends the worker if it is stuck: without a sign of life for the judge's time, or too slow with all of it."""
@@ -237,12 +199,12 @@ class Worker:
 
     def _kill_after_dump(self, over: threading.Event) -> None:
         """Ends the process, after it has written where it is."""
-        written = len(self._lines)
+        written = len(self._stderr.lines)
         with contextlib.suppress(OSError):
             if STACK_SIGNAL is not None:
-                os.kill(self.process.pid, STACK_SIGNAL)
+                self.process.send_signal(STACK_SIGNAL)
                 until = time.monotonic() + _DUMP_SECONDS
-                while len(self._lines) <= written and time.monotonic() < until and not over.wait(0.05):
+                while len(self._stderr.lines) <= written and time.monotonic() < until and not over.wait(0.05):
                     pass
             self.process.kill()
 
@@ -259,8 +221,10 @@ class Worker:
             if not self._ends_soon():
                 self.process.kill()
                 self._ends_soon()
-        self._listener.join(_ENDING_SECONDS)  # a warm host that is still loading modules ends a little later
+        self._stderr.wait(_ENDING_SECONDS)  # a warm host that is still loading modules ends a little later
         self._stdout.close()
+        if isinstance(self.process, ForkedProcess):
+            self.process.close()
 
     def _ends_soon(self) -> bool:
         """Waits up to three seconds; whether the process has ended."""

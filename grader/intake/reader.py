@@ -106,6 +106,7 @@ class Reader:
             new_python.command("from grader.intake.reader import main; main()", str(self._seconds), str(self._memory)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=new_python.environment(),
             start_new_session=True,  # Ctrl-C reaches the main process only; that one ends this one.
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )

@@ -29,8 +29,7 @@ from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
 from grader.judge.loading import FIRST_TRY
 from grader.judge.local_process import LocalProcess
-from grader.judge.run import CollectedChecks
-from grader.judge.session import with_collected_checks
+from grader.judge.session import collected_checks
 from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
@@ -226,14 +225,12 @@ class LocalDesks:
 
     def _passes(self, exercise: str) -> bool:
         """Whether an exercise passes. Its checks run here once: pytest-xdist may run them in another process."""
-
-        def all_pass(checks: CollectedChecks) -> bool:
-            verdicts = [checks.run(check, self.desk_for(check))[0].verdict for check in checks.of(exercise)]
-            return all(one in ("passed", *NOT_ASSESSED) for one in verdicts) and set(verdicts) != {"skipped"}
-
         if exercise not in self._passed:
             file = self._course.check_file(exercise.partition(".")[0])
-            self._passed[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
+            with collected_checks([file], self._course.checks_dir, self._seed) as checks:
+                verdicts = [checks.run(check, self.desk_for(check))[0].verdict for check in checks.of(exercise)]
+            are_right = all(one in ("passed", *NOT_ASSESSED) for one in verdicts)
+            self._passed[exercise] = are_right and set(verdicts) != {"skipped"}
         return self._passed[exercise]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,12 +21,12 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Trace
 from grader.judge.hints import Hints
-from grader.judge.marks import NotRun, Place
+from grader.judge.marks import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 from grader.judge.points import manual_of, named, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
-from grader.judge.session import with_collected_checks
+from grader.judge.session import collected_checks
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
 from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult, total_points
@@ -34,37 +34,37 @@ from grader.student import late_dynamo
 from grader.student.student_process import Host
 from grader.text import without_addresses
 
-T = TypeVar("T")
 MOST_NOTES: Final = 5
 """How many files that could not be written are named for each topic."""
 _RIGHT: Final = ("passed", "skipped")
 """Verdicts after which the process goes on to the next exercise."""
 
 
-def with_judge(
+@contextlib.contextmanager
+def open_judge(
     course: Course,
     host: Host,
-    use: Callable[[Judge], T],
     *,
     exercises: Sequence[str] = (),
     seed: int = 0,
     names_misconceptions: bool = True,
     pictured: Collection[str] = (),
     limit: TimeLimit | None = None,
-    began: Callable[[Place], None] = lambda place: None,
-) -> T:
-    """Collects a course's checks, waits until the host is ready, and returns ``use`` of a judge over them.
+    listener: Listener | None = None,
+) -> Iterator[Judge]:
+    """Collects a course's checks, and gives a judge that can grade until the end.
 
     Args:
+        host: one that is ready.
         exercises: full names to grade; empty means all. The exercises that they need are graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
         pictured: full names of the exercises whose pictures are made if they pass.
         limit: of the judge's own time for a check; None means the default.
-        began: is called with the place of each topic and check before it is run.
+        listener: is told of each topic and check before it is run, and of each exercise whose result is known.
 
     Raises:
-        UserError: when the checks cannot be collected, or the host cannot be made ready.
+        UserError: when the checks cannot be collected.
     """
     late_dynamo.install()
     topics = _chosen(course.topics, course.with_needs(exercises))
@@ -73,16 +73,12 @@ def with_judge(
     kit.let_checks_import(course.checks_dir)
     for file in files:
         kit.require_imported_names(file, course.kit)
-
-    def use_judge(checks: CollectedChecks) -> T:
-        host.finish_preparing()
-        return use(Judge(course, host, checks, topics, names_misconceptions, pictured))
-
-    return with_collected_checks(files, course.checks_dir, seed, use_judge, limit=limit, began=began)
+    with collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener) as checks:
+        yield Judge(course, host, checks, topics, names_misconceptions, pictured)
 
 
 class Judge:
-    """Grades submissions one after the other against a course's checks; `with_judge` makes one.
+    """Grades submissions one after the other against a course's checks; `open_judge` makes one.
 
     Args:
         topics: the topics to grade, with the exercises to grade.
@@ -107,28 +103,23 @@ class Judge:
         self.misconceptions = MisconceptionRecords(course, checks, self.misconceptions_desk)
 
     def grade(
-        self,
-        submission: Submission,
-        only: Sequence[str] = (),
-        *,
-        marks: Sequence[NotRun] = (),
-        known: Callable[[ExerciseResult], None] | None = None,
+        self, submission: Submission, only: Sequence[str] = (), *, marks: Sequence[NotRun] = ()
     ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with those that they need; empty means all.
             marks: checks that are not run, and why.
-            known: is called with the result of each exercise as soon as it is known.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        grading = _Grading(self, submission, only, known or (lambda result: None))
+        grading = _Grading(self, submission, only)
         topics = _chosen(self._topics, self.course.with_needs(only))
         with self.checks.leaving_out(marks):
             for topic in topics:
                 grading.grade_topic(topic)
+                self.checks.listener.began(Place(topic.name))  # no check is at fault for what follows
         names = {topic.name for topic in topics}
         others = {topic.name for topic in self.course.topics} - names
         read = scan(grading.modules, self.course.kit.name if self.course.kit else "", others)
@@ -254,7 +245,6 @@ class _Grading:
 
     Args:
         only: full names of the exercises that were asked for; empty means all.
-        known: is called with the result of each exercise as soon as it is known.
 
     Attributes:
         modules: its Python files: nothing else of it comes near its processes.
@@ -262,13 +252,10 @@ class _Grading:
         notes: about statements that were left out.
     """
 
-    def __init__(
-        self, judge: Judge, submission: Submission, only: Sequence[str], known: Callable[[ExerciseResult], None]
-    ) -> None:
+    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str]) -> None:
         self._judge = judge
         self._submission = submission
         self._only = only
-        self._known = known
         self._met = set(submission.granted)
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
@@ -284,11 +271,9 @@ class _Grading:
     def grade_topic(self, topic: Topic) -> None:
         """Grades the exercises of a topic; those that a person marks come last."""
         if topic.exercises:
-            file = f"{topic.name}.py"
+            file, cause = f"{topic.name}.py", None
             if file in self.modules:
-                self._judge.checks.began(Place(topic.name))
-                mark = self._judge.checks.mark_on(Place(topic.name))
-                cause = mark.cause if mark else None
+                self._judge.checks.listener.began(Place(topic.name))
             else:
                 cause = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
             if cause is not None:
@@ -302,7 +287,7 @@ class _Grading:
 
     def _add(self, result: ExerciseResult) -> None:
         self._keep(result)
-        self._known(result)
+        self._judge.checks.listener.known(result)
 
     def _keep(self, result: ExerciseResult) -> None:
         self._results[result.name] = result

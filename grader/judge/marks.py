@@ -1,13 +1,15 @@
-"""Checks that are not run for a submission, each with its cause: they have ended a judge, or would not end themselves.
+"""The places of a course at which a judge is while it grades, its listener, and the checks that it does not run.
 
-Imports nothing slow: the main process makes marks, and worker processes obey them.
+Imports nothing slow: the main process makes marks and listens, and worker processes obey and report.
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
-from grader.results import Cause, Frame
+from grader.results import Cause, ExerciseResult, Frame
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -23,10 +25,35 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class NotRun(msgspec.Struct, frozen=True):
-    """A place that is not run, and the cause that its checks get instead."""
+    """A place that is not run.
+
+    Attributes:
+        cause: the cause that its checks get instead. None for a check that did not end on this submission's answer:
+            whether it ends on the reference solution's decides what it gets.
+    """
 
     place: Place
-    cause: Cause
+    cause: Cause | None
+
+
+class Listener(Protocol):
+    """Gets the news while a submission is graded."""
+
+    def began(self, place: Place) -> None:
+        """This place is run from now on."""
+
+    def known(self, exercise: ExerciseResult) -> None:
+        """The result of an exercise; it may come again if a worker had to be replaced."""
+
+
+class NoListener:
+    """Stands for nobody who listens."""
+
+    def began(self, place: Place) -> None:
+        pass
+
+    def known(self, exercise: ExerciseResult) -> None:
+        pass
 
 
 def endless(seconds: float, line: Frame | None) -> Cause:

@@ -28,7 +28,7 @@ from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Desk, Example, Trace
-from grader.judge.marks import NotRun, Place, endless, kept_busy, place_of
+from grader.judge.marks import Listener, NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.pictures import Picture, bounded
@@ -232,7 +232,7 @@ class CollectedChecks:
     Args:
         run_in_session: runs one by pytest's own protocol, with its fixtures.
         limit: ends every check that takes too much of the judge's own time.
-        began: called with the place of each check before it runs.
+        listener: is told of each check before it runs.
     """
 
     def __init__(
@@ -240,9 +240,9 @@ class CollectedChecks:
         checks: Iterable[Check],
         run_in_session: Callable[[Check, Desk], tuple[CheckResult, Trace]],
         limit: TimeLimit,
-        began: Callable[[Place], None],
+        listener: Listener,
     ) -> None:
-        self.began = began
+        self.listener = listener
         self._marks: Sequence[NotRun] = ()
         self._time_limit = limit
         self._endless: dict[Place, Cause] = {}
@@ -253,7 +253,7 @@ class CollectedChecks:
 
     @contextlib.contextmanager
     def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
-        """Does not run the marked checks while it lasts: they get the cause of their mark."""
+        """Does not run the marked checks on a submission while it lasts."""
         before, self._marks = self._marks, marks
         try:
             yield
@@ -278,9 +278,11 @@ class CollectedChecks:
             return skipped_result(check, reason)
         place = place_of(check.exercise, check.name)
         mark = self.mark_on(place)
-        if cause := (mark.cause if mark else self._endless.get(place)):
+        if cause := (mark and mark.cause) or self._endless.get(place):
             return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
-        self.began(place)
+        self.listener.began(place)
+        if mark is not None:  # its answer is not waited for a second time
+            return self._ended(check, desk, place, Overrun(self._time_limit.seconds, None))
         result = None
         try:
             with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
@@ -346,7 +348,7 @@ class CollectedChecks:
             if self.mark_on(place):  # it ended a worker, or an exercise without checks is left out
                 yield Picture(title, problem="it cannot be made of this answer")
                 continue
-            self.began(place)
+            self.listener.began(place)
             desk.begin_again()
             made = Picture(title, problem="it takes too long to make of this answer")
             with contextlib.suppress(Overrun), self._time_limit.counting(path):

@@ -1,9 +1,9 @@
 """Makes checks of marked tests, and keeps the judge's pytest session, in which they are run again and again.
 
 `CheckHooks` does the former, and is the same under plain pytest; only the desk through which a check calls its
-submission differs. For its fixture, this module itself is registered as a plugin, too. The judge's session is
-``pytest.main`` with a plugin whose run-test loop is the grading. It looks at the course's folders only: no ini file,
-plugin, conftest or environment variable of the place where the grader was started.
+submission differs. For its fixture, this module itself is registered as a plugin, too. The judge's session is opened
+and closed as ``pytest.main`` does it; whoever uses the checks comes in between. It looks at the course's folders only:
+no ini file, plugin, conftest or environment variable of the place where the grader was started.
 """
 
 import contextlib
@@ -15,22 +15,22 @@ import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import pytest
+from _pytest.config import _prepareconfig
 from hypothesis.errors import HypothesisDeprecationWarning
 
 from grader.errors import UserError
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk, Trace
-from grader.judge.marks import Place
+from grader.judge.marks import Listener, NoListener
 from grader.judge.run import CollectedChecks, run, skipped_result
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult
 from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
 
-T = TypeVar("T")
 DeskFor = Callable[[Check], Desk]
 """Gives a check the desk through which it calls its submission."""
 
@@ -120,67 +120,65 @@ class CheckHooks:
         return True
 
 
-def with_collected_checks(
-    files: Iterable[Path],
-    root: Path,
-    seed: int,
-    use: Callable[[CollectedChecks], T],
-    *,
-    limit: TimeLimit | None = None,
-    began: Callable[[Place], None] = lambda place: None,
-) -> T:
-    """Collects the checks of some topics, calls ``use`` with them, and returns its value.
+@contextlib.contextmanager
+def collected_checks(
+    files: Iterable[Path], root: Path, seed: int, *, limit: TimeLimit | None = None, listener: Listener | None = None
+) -> Iterator[CollectedChecks]:
+    """The checks of some files, which can be run, as often as one likes, until the context ends.
 
     Args:
         files: check files.
         root: the folder that they belong to.
         seed: seed of the generated inputs.
-        use: may run the checks as often as it likes, but not after it has returned.
         limit: of the judge's own time for a check; None means the default.
-        began: called with the place of each check before it runs.
+        listener: is told of each check before it runs.
 
     Raises:
         UserError: when a check file cannot be collected: one line for each, with the reason.
     """
     files = list(files)
-    session = _Session(seed, limit or TimeLimit(), use, began)
-    if not files:  # pytest would collect the current folder
-        return session.use()
+    limit = limit or TimeLimit()
+    hooks = _SessionHooks(seed, limit)
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
+    with _check_files_forgotten(root), _session(files, root, hooks) if files else contextlib.nullcontext():
+        if hooks.problems:
+            raise _cannot_collect(hooks.problems)
+        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener())
+
+
+@contextlib.contextmanager
+def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks") -> Iterator[None]:
+    """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook."""
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
     for name in _NOT_USED.split():
         arguments += ["-p", f"no:{name}"]
-    with pytest.MonkeyPatch.context() as patch, _check_files_forgotten(root):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         patch.delenv("PYTEST_ADDOPTS", raising=False)
         patch.delenv("PYTEST_PLUGINS", raising=False)
-        code = pytest.main([*arguments, *map(str, files)], plugins=[sys.modules[__name__], session])
-    if session.error is not None:
-        raise session.error
-    if not session.returned:
-        raise _cannot_collect(session.problems or [f"pytest has stopped with {code!r}"])
-    return session.returned[0]
+        config = _prepareconfig([*arguments, *map(str, files)], [sys.modules[__name__], hooks])
+    session = pytest.Session.from_config(config)
+    config._do_configure()
+    try:
+        config.hook.pytest_sessionstart(session=session)
+        config.hook.pytest_collection(session=session)
+        yield
+    finally:
+        config.hook.pytest_sessionfinish(session=session, exitstatus=pytest.ExitCode.OK)
+        config._ensure_unconfigure()
 
 
-class _Session(CheckHooks, Generic[T]):
-    """A plugin for one pytest session, in which ``use`` takes the place of running the tests.
+class _SessionHooks(CheckHooks):
+    """A plugin for one pytest session, whose checks are run one by one.
 
     Attributes:
-        use: uses the checks that were collected.
-        returned: the value that ``use`` returned, if it did.
-        error: the exception of ``use``.
         problems: the reasons why check files cannot be collected.
     """
 
-    def __init__(
-        self, seed: int, limit: TimeLimit, use: Callable[[CollectedChecks], T], began: Callable[[Place], None]
-    ) -> None:
+    def __init__(self, seed: int, limit: TimeLimit) -> None:
         super().__init__(seed, lambda: lambda check: self._desk, limit)
-        self.use: Callable[[], T] = lambda: use(CollectedChecks(self.checks.values(), self.run, limit, began))
-        self.returned: list[T] = []
-        self.error: BaseException | None = None
         self.problems: list[str] = []
         self._desk = Desk()
         self._reports: list[pytest.TestReport] = []
@@ -221,23 +219,8 @@ class _Session(CheckHooks, Generic[T]):
         elif isinstance(error, pytest.FixtureLookupError):  # its report ends with a line of source, not with the reason
             self._missing_fixture = f"there is no fixture `{error.argname}`"
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self) -> bool:
-        if not self.problems:
-            try:
-                self.returned.append(self.use())
-            except BaseException as error:  # pytest would print it and go on
-                self.error = error
-        return True
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(report)
-
-    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
-        self.error = excinfo.value
-        return True  # pytest prints nothing: `with_collected_checks` raises it
-
-    pytest_keyboard_interrupt = pytest_internalerror
 
 
 def _exception_of(report: pytest.TestReport) -> str:

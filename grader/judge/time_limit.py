@@ -56,10 +56,13 @@ class TimeLimit:
     Args:
         seconds: see `JUDGE_SECONDS`.
         alive: called about once a second while Python code can run.
+
+    Attributes:
+        overrun: says that the last check was too long; None if it was not.
     """
 
     def __init__(self, seconds: float = JUDGE_SECONDS, alive: Callable[[], None] = lambda: None) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._alive = alive
         self._file: Path | None = None
         self._used = self._blocked = self._processor_time = 0.0
@@ -125,11 +128,11 @@ class TimeLimit:
         if self._file is not None and not is_waiting:
             self._used += worked
             self._blocked = 0.0 if worked > _IDLE * _TICK_SECONDS else self._blocked + _TICK_SECONDS
-            if self._used > self._seconds or self._blocked > BLOCKED_FACTOR * self._seconds:
+            if self._used > self.seconds or self._blocked > BLOCKED_FACTOR * self.seconds:
                 self._raised += 1
                 own = ((one.f_code.co_name, line) for one, line in lines if one.f_code.co_filename == str(self._file))
                 name, line = next(own, ("", 0))
-                self.overrun = Overrun(self._seconds, Frame(self._file.name, line, name) if line else None)
+                self.overrun = Overrun(self.seconds, Frame(self._file.name, line, name) if line else None)
                 if self._raised > _MOST_RAISED:
                     return  # The check swallows it: without signs of life, the main process ends this one.
                 raise self.overrun

@@ -24,7 +24,7 @@ from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult,
 from grader.text import counted, percent
 
 _SAID: Final = "a hidden check does not pass"
-_OPEN: Final = frozenset(("blocked", "not_assessed", "memory_short", "unwritten", "judge_ended", "grader_fault"))
+_OPEN: Final = frozenset(("blocked", "not_assessed", "memory_short", "unwritten", "grader_fault"))
 """Kinds of causes that reveal nothing about a check."""
 
 

@@ -19,7 +19,7 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
 CLONE_NEWPID, CLONE_NEWNET, CLONE_NEW_ANY = 0x20000000, 0x40000000, 0x7E020000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 18
 MNT_DETACH: Final = 2
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NAME, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 15, 22, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 36, 38, 47, 4
 
 _NUMBERS: Final = {
@@ -97,6 +97,12 @@ def adopt_orphans() -> None:
     """From now on a process below this one whose parent ends becomes this one's child; Linux only."""
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def name_process(name: str) -> None:
+    """The name of this process in lists of processes: 15 letters at most; does nothing on other systems than Linux."""
+    if LINUX:
+        prctl(PR_SET_NAME, name)
 
 
 def close_all_but(keep: set[int]) -> None:

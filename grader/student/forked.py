@@ -26,7 +26,7 @@ from grader.sandbox.limits import Limits
 from grader.sandbox.process_tree import Look
 from grader.student import audit, student_process
 from grader.student.prints import Prints
-from grader.student.process import DUMP_SIGNAL, Answer, Prepare, Ready, Refused, Spawn
+from grader.student.process import DUMP_SIGNAL, Answer, Loading, Prepare, Ready, Refused, Spawn
 from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
 
 START_SECONDS: Final = 20.0
@@ -97,20 +97,35 @@ class HostClient(Host):
 
     def __init__(self, control: socket.socket, process: int, limits: Limits) -> None:
         super().__init__(limits)
-        self._line = _Line(control, Answer, HostGone)
+        self._line = _Line(control, Answer | Loading, HostGone)
         self.process = process
+        try:
+            self._end = os.pidfd_open(process)
+        except OSError as error:
+            raise HostGone("it has not started") from error
         self.baseline = 0
 
     def _send_settings(self, order: Prepare) -> None:
         self._line.send(order)
 
     def finish_preparing(self) -> None:
-        match self._line.receive():
-            case Refused(reason):
-                raise UserError(f"course.toml: {reason}")
-            case Ready(layers):
-                self.layers = layers
-                self.baseline = process_tree.memory_of([self.process], 0)
+        setting = ""
+        while True:
+            try:
+                answer = self._line.receive()
+            except HostGone as error:
+                if setting:
+                    raise UserError(f"course.toml: {setting} ends the process that loads it") from error
+                raise
+            match answer:
+                case Loading(what):
+                    setting = what
+                case Refused(reason):
+                    raise UserError(f"course.toml: {reason}")
+                case Ready(layers):
+                    self.layers = layers
+                    self.baseline = process_tree.memory_of([self.process], 0)
+                    return
 
     def open_topic(self, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> LeaderClient:
         """A new leader for one topic of a submission."""
@@ -139,8 +154,10 @@ class HostClient(Host):
         """Ends the host and with it every student process."""
         super().close()
         self._line.close()
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.process, 0)
+        if self._end >= 0:
+            select.select([self._end], [], [])
+            os.close(self._end)
+            self._end = -1
 
 
 class LeaderClient(TopicProcesses):

@@ -13,11 +13,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-
-import torch
 
 from grader.border import frames, messages, wire
 from grader.border.messages import FromLeader, SetUp, Start
@@ -27,31 +25,6 @@ from grader.student import process
 from grader.student.work_folder import WorkFolder, remove_all
 
 _SHARED_MEMORY = Path("/dev/shm")
-
-
-def start_host() -> tuple[socket.socket, int]:
-    """Forks the host off this process, which must be single-threaded and hold neither checks nor solutions.
-
-    Returns:
-        The socket to give orders on, and the host's process id.
-    """
-    torch.set_num_threads(1)
-    ours, theirs = socket.socketpair()
-    pid = os.fork()
-    if pid:
-        theirs.close()
-        return ours, pid
-    try:
-        ours.close()
-        null = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null, 0)
-        os.dup2(null, 1)
-        kernel.close_all_but({0, 1, 2, theirs.fileno()})
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        gc.disable()  # while the host gets ready
-        WarmHost(theirs).run()
-    finally:
-        os._exit(0)
 
 
 class WarmHost:
@@ -67,6 +40,7 @@ class WarmHost:
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
         kernel.adopt_orphans()  # those of a leader that was killed, too
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             while True:
                 payload, descriptors = frames.receive_with_descriptors(self._control)
@@ -87,14 +61,8 @@ class WarmHost:
                 self._sandbox.close()
 
     def _prepare(self, order: process.Prepare) -> process.Answer:
-        before = process_tree.count_threads(os.getpid())
-
-        def check_threads(what: str) -> None:
-            if process_tree.count_threads(os.getpid()) > before:
-                raise process.CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
-
         try:
-            self._modules, self._kit = process.load_modules(order, check_threads)
+            self._modules, self._kit = process.load_modules(order, self._loading)
         except process.CannotLoad as error:
             return process.Refused(str(error))
         hidden = [Path(path) for path in order.hidden]
@@ -103,6 +71,16 @@ class WarmHost:
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
         return process.Ready(layers=self._sandbox.layers)
+
+    @contextlib.contextmanager
+    def _loading(self, what: str) -> Iterator[None]:
+        """Tells the judge what is being loaded, which may end this process; refuses what starts threads."""
+        before = process_tree.count_threads(os.getpid())
+        frames.send(self._control, wire.pack(process.Loading(what)))
+        yield
+        if process_tree.count_threads(os.getpid()) > before:
+            raise process.CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
+        frames.send(self._control, wire.pack(process.Loading()))
 
     def _spawn(self, descriptor: int) -> process.Answer:
         assert self._sandbox is not None

@@ -48,12 +48,6 @@ _CONNECTING_SECONDS: Final = 5.0
 _TOKEN_BYTES: Final = 32
 _MOST_ANSWER_BYTES: Final = 1 << 16
 _MOST_SPARES: Final = 2
-_NEEDED_VARIABLES: Final = (
-    "PATH", "HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA", "TMPDIR", "TEMP", "TMP", "LANG", "LC_ALL", "VIRTUAL_ENV",
-    "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "LD_LIBRARY_PATH",
-)  # fmt: skip
-_NEEDED_PREFIXES: Final = ("PYTHON", "DYLD_", "CUDA_", "NVIDIA_")
-"""Environment variables that a Python needs until it has loaded everything."""
 
 
 class SpawnedPython:
@@ -75,22 +69,17 @@ class SpawnedPython:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(_LOOK_SECONDS)
         self._token = secrets.token_bytes(_TOKEN_BYTES)
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name.upper() in _NEEDED_VARIABLES or name.startswith(_NEEDED_PREFIXES)
-        }
         self.popen = subprocess.Popen(
             new_python.command("from grader.student.spawned import main; main()"),
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,  # for what it is loading
             bufsize=0,
-            env={**environment, "OMP_NUM_THREADS": "1"},
+            env=new_python.environment(os.environ.get("PYTHONHASHSEED", 0)),
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Ctrl-C is for the main process
         )
-        assert self.popen.stdin is not None
-        self.questions = self.popen.stdin
+        assert self.popen.stdin is not None and self.popen.stdout is not None
+        self.questions, self._loading = self.popen.stdin, self.popen.stdout
         if order is not None:
             self.prepare(order)
         self.calls: socket.socket | None = None
@@ -115,7 +104,10 @@ class SpawnedPython:
         until = time.monotonic() + START_SECONDS
         while self.calls is None:
             if self.popen.poll() is not None:
-                raise HostGone(f"a student process ended at its start with code {self.popen.returncode}")
+                end = f"code {self.popen.returncode}"
+                if (lines := self._loading.read().decode("utf-8", "replace").splitlines()) and lines[-1]:
+                    raise UserError(f"course.toml: {lines[-1]} ends the process that loads it ({end})")
+                raise HostGone(f"a student process ended at its start with {end}")
             if time.monotonic() > until:
                 raise HostGone(f"a student process was not ready within {START_SECONDS:g} s")
             with contextlib.suppress(TimeoutError):
@@ -172,8 +164,9 @@ class SpawnedPython:
         self.listener.close()
         if self.calls is not None:
             self.calls.close()
-        with contextlib.suppress(OSError):
-            self.questions.close()
+        for pipe in (self.questions, self._loading):
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 class PortableHost(Host):

@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
 from typing import Final, NamedTuple, NoReturn, TypeAlias
@@ -89,6 +90,12 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
+class Loading(msgspec.Struct, frozen=True, tag=True):
+    """Sent before an answer to `Prepare`: what of the course is being loaded; empty when it has been."""
+
+    what: str = ""
+
+
 Answer: TypeAlias = Ready | Refused
 
 
@@ -123,12 +130,12 @@ class CannotLoad(Exception):
 
 
 def load_modules(
-    order: Prepare, loaded: Callable[[str], None] = lambda what: None
+    order: Prepare, loading: Callable[[str], AbstractContextManager[None]]
 ) -> tuple[Mapping[str, ModuleType], Mapping[str, ModuleType]]:
     """Imports the modules whose functions checks may run here, by name: all of them, and those of the course's kit.
 
     Args:
-        loaded: called after each setting of the course that was loaded.
+        loading: gives a context in which one setting of the course is loaded, which may end this process.
 
     Raises:
         CannotLoad: a module of ``preload`` or the kit cannot be loaded.
@@ -137,18 +144,21 @@ def load_modules(
     from grader.testkit import devices, in_student_process
 
     for module in order.preload:
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise CannotLoad(f"`preload = [{module!r}]`: {error}") from error
-        loaded(f"`preload = [{module!r}]`")
+        with loading(setting := f"`preload = [{module!r}]`"):
+            try:
+                importlib.import_module(module)
+            except BaseException as error:  # also one that wants to end the process
+                text = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
+                raise CannotLoad(f"{setting}: {text}") from error
     late_dynamo.install()
-    try:
-        kit = load(Kit(name=order.kit[0], folder=Path(order.kit[1])) if order.kit else None)
-    except CourseError as error:
-        raise CannotLoad(str(error)) from error
+    kit: Mapping[str, ModuleType] = {}
     if order.kit:
-        loaded(f"`kit = {order.kit[0]!r}`")
+        name, folder = order.kit
+        with loading(f"`kit = {name!r}`"):
+            try:
+                kit = load(Kit(name=name, folder=Path(folder)))
+            except (CourseError, KeyboardInterrupt) as error:
+                raise CannotLoad(str(error) or f"`kit = {name!r}`: KeyboardInterrupt") from error
     devices.choose(order.devices)
     _warm_up(backward=order.devices == "simulated")
     return {**in_student_process.MODULES, **kit}, kit

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -43,7 +43,7 @@ def main() -> NoReturn:
 def _live() -> None:
     kernel.adopt_orphans()  # so that all that a submission starts stays below this process
     gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
-    questions = os.dup(0)
+    questions, progress = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
@@ -59,10 +59,18 @@ def _live() -> None:
         return
     connect: process.Connect = wire.unpack(payload, process.Connect)
     answer: process.Answer = process.Ready(process=os.getpid())
+
+    @contextlib.contextmanager
+    def loading(what: str) -> Iterator[None]:
+        os.write(progress, f"{what}\n".encode())
+        yield
+        os.write(progress, b"\n")
+
     try:
-        modules, kit = process.load_modules(connect.order)
+        modules, kit = process.load_modules(connect.order, loading)
     except process.CannotLoad as error:
         answer = process.Refused(str(error))
+    os.close(progress)
     gc.freeze()
     gc.enable()
     dumps = [-1]

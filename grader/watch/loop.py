@@ -49,11 +49,11 @@ class _Job(msgspec.Struct, frozen=True):
     calls: queue.SimpleQueue[Callable[[], None]]
 
     def began(self, place: Place) -> None:
-        """See `Watcher`; called in another thread."""
+        """See `Listener`; called in another thread."""
         self.spinner.doing = place.exercise or place.topic
 
     def known(self, exercise: ExerciseResult) -> None:
-        """See `Watcher`; called in another thread."""
+        """See `Listener`; called in another thread."""
         if self.report is not None:
             self.calls.put(partial(self.report.add, exercise))
 

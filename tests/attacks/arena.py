@@ -15,6 +15,7 @@ from pathlib import Path
 from shared import PATIENCE
 
 from grader.grading.protocol import WorkerOptions
+from grader.grading.starting import ForkedProcess
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
@@ -50,13 +51,15 @@ class Arena:
         self.honest = honest
         for _ in range(3):  # The first runs draw examples and record plans.
             self.expected = to_json(self.grade(honest))
-        self._pid = self.worker.process.pid
+        assert isinstance(self.worker.process, ForkedProcess)
+        self._pid, self._host = self.worker.process.pid, self.worker.process.host
         self.host = self._alive()
         self._descriptors = self._open_descriptors()
 
     def _alive(self) -> list[int]:
-        """The processes below the worker; one that has ended may wait for the host to take note of that."""
-        return [pid for pid in process_tree.descendants(self._pid) if process_tree.is_alive(pid)]
+        """The host, and what is below it and the worker; one that has ended may wait for the host to note that."""
+        below = [*process_tree.descendants(self._host), *process_tree.descendants(self._pid)]
+        return [pid for pid in (self._host, *below) if process_tree.is_alive(pid)]
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """The result of one submission; its messages are bounded, whatever it did."""

@@ -16,7 +16,7 @@ from grader.course import Course
 from grader.intake.submission import Submission
 from grader.judge.in_process import LocalDesk
 from grader.judge.run import CollectedChecks
-from grader.judge.session import with_collected_checks
+from grader.judge.session import collected_checks
 from grader.results import SubmissionResult, to_json
 
 pytestmark = pytest.mark.slow
@@ -118,9 +118,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     sys.modules[answers.__name__] = answers
     try:
         kit.load(course.kit)
-        with_collected_checks(
-            [course.check_file(TOPIC)], course.checks_dir, 0, lambda checks: ask(checks, course, folder)
-        )
+        with collected_checks([course.check_file(TOPIC)], course.checks_dir, 0) as checks:
+            ask(checks, course, folder)
     finally:
         del sys.modules[answers.__name__]
     return base64.b64encode(pickle.dumps(answers.TABLE))

@@ -12,11 +12,12 @@ call that a failure of each misconception shows, too.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
@@ -187,47 +188,30 @@ def not_failed(promise: Promise, verdict: str) -> list[str]:
     return [f"{promise}: check `{promise.check}` does not fail {promise.wrong}: {verdict or 'there is no such check'}"]
 
 
-Found = TypeVar("Found")
-
-
-def with_judge_of(topics: list[str], use: Callable[[Judge], Found]) -> Found:
-    """What `use` makes of one judge for these topics of the shipped course, which names no misconceptions."""
-    gc.disable()  # while modules are imported, which stay
-    import grader.testkit.probes
-    import grader.testkit.recipes  # noqa: F401 - before the fork
-    from grader.grading.worker import hidden_paths
-    from grader.judge.judge import with_judge
-    from grader.sandbox.limits import Limits
-    from grader.student.forked import HostClient
-    from grader.student.host import start_host
-    from grader.testkit import devices
-
-    course = Course.load(None)
-    control, process = start_host()
-    host = HostClient(control, process, Limits(check_seconds=CHECK_SECONDS))
-
-    def find(judge: Judge) -> Found:
-        gc.freeze()
-        gc.enable()
-        return use(judge)
-
-    try:
-        host.prepare(hidden_paths(course), course.preload(topics), "simulated", course.kit)
-        devices.choose("simulated")
-        exercises = [one.full_name for topic in topics for one in course.topic(topic).exercises]
-        return with_judge(course, host, find, exercises=exercises, names_misconceptions=False)
-    finally:
-        host.close()
-
-
 def main(arguments: list[str]) -> None:
     """Prints what the checks of these topics say to their wrong answers."""
-    topics = {topic: wants == "calls" for topic, _, wants in (one.partition(":") for one in arguments)}
+    gc.disable()  # while modules are imported, which stay
+    from grader.grading.starting import start_host
+    from grader.grading.worker import hidden_paths
 
-    def ask_all(judge: Judge) -> dict[str, Asked]:
-        return {topic: ask_topic(judge, topic, wants_calls=wants_calls) for topic, wants_calls in topics.items()}
+    make_host = start_host()
+    from grader.judge.judge import open_judge
+    from grader.sandbox.limits import Limits
+    from grader.testkit import devices
 
-    print(msgspec.json.encode(with_judge_of(list(topics), ask_all)).decode())
+    wanted = {topic: wants == "calls" for topic, _, wants in (one.partition(":") for one in arguments)}
+    course = Course.load(None)
+    exercises = [one.full_name for topic in wanted for one in course.topic(topic).exercises]
+    host = make_host(Limits(check_seconds=CHECK_SECONDS))
+    with contextlib.closing(host):
+        host.prepare(hidden_paths(course), course.preload(wanted), "simulated", course.kit)
+        devices.choose("simulated")
+        host.finish_preparing()
+        with open_judge(course, host, exercises=exercises, names_misconceptions=False) as judge:
+            gc.freeze()
+            gc.enable()
+            found = {topic: ask_topic(judge, topic, wants_calls=calls) for topic, calls in wanted.items()}
+    print(msgspec.json.encode(found).decode())
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
-from shared import OWN_COURSE, REPO
+from shared import OWN_COURSE, REPO, workers_of
 
 from grader.course import Course, content_hash
 from grader.grading.dask_worker import RunSettings, why_unfit
 from grader.grading.protocol import WorkerOptions
 from grader.machine import versions
-from grader.sandbox.process_tree import descendants
 
 SIZE = 12
 # A submission cannot harm the Dask worker, so the worker harms itself: what a machine that goes away looks like.
@@ -151,7 +151,7 @@ def test_interrupted_run_and_worker_killed_on_the_way_lose_nothing_and_grade_not
     assert code == 2 and "run the same command to continue" in stderr and "Traceback" not in stderr, stderr
     kept = recorded(out)
     assert 5 <= len(kept) < SIZE
-    assert not any("grading.worker" in command(process) for process in descendants(lives.pid))
+    assert not workers_of(psutil.Process(lives.pid))
 
     # The same command goes on with what is left; another worker dies at the first submission that it is given.
     dies = cluster.worker("--no-nanny", DIES="yes")
@@ -162,15 +162,9 @@ def test_interrupted_run_and_worker_killed_on_the_way_lose_nothing_and_grade_not
     assert (out / "results.jsonl").read_bytes() == local
 
     # The run has taken its warm workers with it; the cluster is there for the next one, which has nothing to do.
-    assert not any("grading.worker" in command(process) for process in descendants(lives.pid))
+    assert not workers_of(psutil.Process(lives.pid))
     code, stderr = grade(submissions, out, "--dask", cluster.address)
     assert code == 1 and len(recorded(out)) == SIZE
-
-
-def command(process: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{process}/cmdline").read_text()
-    return ""
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 from shared import OWN_COURSE, check_of
 
 from grader.course import Course
+from grader.grading import local_workers
 from grader.grading.exit_codes import FAULT, exit_code
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
@@ -37,8 +38,6 @@ EATEN, HOARD = [], []
 ASKS = "    told = list(submission.cosine(torch.ones(0, 2), torch.ones(0, 2)))\n"
 DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 FOR_EVERYBODY = {
-    "exits": ("os._exit(5)",),
-    "swallows": ("while True:", "    try: time.sleep(0.1)", "    except BaseException: pass"),
     "asks": ("while True:", "    submission.normalize(torch.ones(1, 2))"),
     "hungry": ("while True:", "    EATEN.append(bytes(64 << 20))"),
     "lives": ("del EATEN[:]",),
@@ -51,6 +50,7 @@ WHEN_TOLD = {
     "busy": ("while True:", "    try: sum(range(100))", "    except Exception: pass"),
     "kills": (DIES,),
     "kills_again": (DIES,),
+    "kills_later": (DIES,),
 }
 OF_NORMALIZE = ("kills", "kills_again")
 HOARDS = f"""
@@ -95,7 +95,7 @@ class Class:
         options = WorkerOptions(course=str(folder), judge_seconds=SECONDS, limits=Limits(check_seconds=3.0))
         self.workers = LocalWorkers(Course.load(folder), options)
         self.first = self.grade()
-        """Of the solution: meanwhile the checks are found that end a worker for everybody."""
+        """Of the solution: meanwhile the checks are found that do not end for anybody."""
 
     def grade(self, text: str = SOLUTION) -> Graded:
         return self.workers.grade(Submission("somebody", {"vectors.py": text.encode()}))
@@ -120,7 +120,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Class]:
     one.workers.close()
 
 
-FAULTY = dict.fromkeys(FOR_EVERYBODY, "error") | {"lives": "passed", "sleeps": "passed"}
+FAULTY = {"asks": "error", "hungry": "error", "lives": "passed", "sleeps": "passed"}
 
 
 def verdicts(graded: Graded) -> dict[str, str]:
@@ -147,17 +147,13 @@ def assert_at_loop(one: Class, graded: Graded, name: str) -> None:
     assert file == "test_vectors.py" and first <= line < first + len(lines)
 
 
-def test_checks_at_which_the_judge_ends_for_everybody_cost_nobody_points(one: Class) -> None:
-    """It dies of itself at one, and does not end at another, which cannot be interrupted: its worker is ended.
-
-    One that eats memory gets no more, and the worker lives.
-    """
+def test_checks_that_are_endless_or_hungry_for_everybody_cost_nobody_points(one: Class) -> None:
+    """One that eats memory gets no more, and the worker lives."""
     process = one.worker.process.pid
     again = one.grade()
     for graded in (one.first, again):
         assert verdicts(graded) == FAULTY
         assert graded.result.score == graded.result.max == 3.0
-        assert_at_loop(one, graded, "swallows")
         assert "MemoryError" in check_of(graded.result, "hungry").message
     assert one.worker.process.pid == process
 
@@ -173,13 +169,16 @@ def test_a_check_at_which_the_judge_dies_is_an_error_and_the_rest_is_graded(one:
     assert exit_code([graded.result], None) == FAULT and "worker process died" in graded.fault
 
 
-def test_a_submission_at_which_two_judges_die_gets_nothing_for_that_and_the_rest(one: Class) -> None:
-    graded = one.grade(telling("kills", "kills_again"))
-    assert graded.result.max == 3.0
-    exercise = next(one for one in graded.result.exercises if one.name == "vectors.normalize")
-    assert exercise.score == 0 and {check.cause.kind for check in exercise.checks if check.cause} == {"judge_ended"}
-    assert {check.verdict for check in exercise.checks} == {"crashed"}
-    assert "error" not in graded.result.verdicts
+@pytest.mark.parametrize(
+    ("names", "kept"), [(("kills", "kills_again"), 0.0), (("kills", "kills_later"), 1.0), (("kills", "crashes"), 1.0)]
+)
+def test_if_two_judges_die_all_that_is_left_is_an_error(one: Class, names: tuple[str, str], kept: float) -> None:
+    """An exercise that the second one has graded keeps its points."""
+    graded = one.grade(telling(*names))
+    normalize, cosine = graded.result.exercises
+    assert (graded.result.score, graded.result.max, normalize.score) == (kept, kept, kept)
+    assert {check.verdict for check in cosine.checks} == {"error"}
+    assert exit_code([graded.result], None) == FAULT and "worker process died" in graded.fault
     after = one.grade()
     assert verdicts(after) == FAULTY and after.result.score == 3.0
 
@@ -215,6 +214,19 @@ class Begun:
         pass
 
 
+class Deaf:
+    """Cannot be told of the first exercise."""
+
+    calls = 0
+
+    def began(self, place: Place) -> None:
+        pass
+
+    def known(self, exercise: ExerciseResult) -> None:
+        self.calls += 1
+        raise BrokenPipeError("the terminal is gone")
+
+
 def test_a_check_that_loops_round_its_calls_is_an_error_and_no_other_worker_runs_it(one: Class) -> None:
     """Its time is up in a call, so it looks like a timeout: but on the solution it does not end either."""
     cause = check_of(one.first.result, "asks").cause
@@ -223,7 +235,7 @@ def test_a_check_that_loops_round_its_calls_is_an_error_and_no_other_worker_runs
     begun = Begun()
     graded = one.workers.grade(Submission("somebody", {"vectors.py": SOLUTION.encode()}), begun)
     assert verdicts(graded) == FAULTY
-    assert "lives" in begun.checks and not begun.checks & {"asks", "swallows", "exits"}
+    assert "lives" in begun.checks and "asks" not in begun.checks
 
 
 def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(one: Class) -> None:
@@ -234,6 +246,16 @@ def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(one: Cla
     assert len(seen) == 2 and not Path(f"/proc/{seen[0]}").exists()
 
 
+def test_a_listener_that_raises_ends_its_own_grading_and_no_other(one: Class) -> None:
+    """It is not taken for a worker that died: nothing is graded a second time."""
+    listener = Deaf()
+    with pytest.raises(BrokenPipeError, match="the terminal is gone"):
+        one.workers.grade(Submission("somebody", {"vectors.py": SOLUTION.encode()}), listener)
+    assert listener.calls == 1
+    graded = one.grade()
+    assert verdicts(graded) == FAULTY and graded.result.score == 3.0 and graded.fault == ""
+
+
 def test_a_check_that_sleeps_for_everybody_is_an_error_at_its_line(one: Class) -> None:
     """The last test of the course: what sleeps on the solution too is not run again by that worker."""
     (one.folder / "checks" / "asleep").touch()
@@ -242,3 +264,112 @@ def test_a_check_that_sleeps_for_everybody_is_an_error_at_its_line(one: Class) -
     assert verdicts(graded) == FAULTY | {"sleeps": "error"} and graded.result.score == graded.result.max == 3.0
     assert_at_loop(one, graded, "sleeps")
     assert one.grade().result == graded.result and one.worker.process.pid == process
+
+
+MISFORTUNES = """
+
+import gc, os, signal
+import grader.judge.judge as the_judge
+from grader.errors import UserError
+
+def unlucky_scan(modules, *more, scan=the_judge.scan):
+    if b"the scan raises" in modules["vectors.py"]:
+        raise RuntimeError("a fault of the scan")
+    return scan(modules, *more)
+
+def unlucky_topic(self, topic, grade_topic=the_judge._Grading.grade_topic):
+    text = self.modules["vectors.py"]
+    if b"the worker dies" in text:
+        os._exit(9)
+    if b"the host dies" in text:
+        os.kill(self._judge.host.process, signal.SIGKILL)
+    if b"the grader raises" in text:
+        raise ZeroDivisionError("a fault of the grader")
+    if b"the course is wrong" in text:
+        raise UserError("a fault of the course")
+    grade_topic(self, topic)
+
+the_judge.scan = unlucky_scan
+the_judge._Grading.grade_topic = unlucky_topic
+"""
+STUCK = """
+
+@exercise("vectors.cosine")
+def test_stuck(submission: Submission) -> None:
+    \"\"\"Cannot be interrupted.\"\"\"
+    import itertools
+    sum(itertools.repeat(0))
+
+
+@exercise("vectors.cosine")
+def test_after(submission: Submission) -> None:
+    \"\"\"Comes after it.\"\"\"
+"""
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
+    """The workers that pools begin, on a machine whose memory is never short."""
+    found: list[Worker] = []
+    monkeypatch.setattr(local_workers, "memory_kills", lambda: 0)
+    monkeypatch.setattr(local_workers, "Worker", lambda hash_seed: found.append(Worker(hash_seed)) or found[-1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def unlucky(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWorkers]:
+    """Of a course whose check file breaks the judge that collects it."""
+    folder = tmp_path_factory.mktemp("unlucky") / "course"
+    shutil.copytree(OWN_COURSE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "checks" / "test_vectors.py"
+    file.write_text(file.read_text() + MISFORTUNES)
+    with LocalWorkers(Course.load(folder), WorkerOptions(course=str(folder))) as workers:
+        yield workers
+
+
+@pytest.mark.parametrize(
+    ("misfortune", "most", "points", "words"),
+    [
+        ("the scan raises", 2, 3.0, "a fault of the scan"),
+        ("the worker dies", 2, 0.0, "exit code 9"),
+        ("the host dies", 2, 0.0, "the warm host has ended"),
+        ("the grader raises", 2, 0.0, "a fault of the grader"),
+        ("the course is wrong", 1, 0.0, "a fault of the course"),
+    ],
+)
+def test_outside_of_checks_too_a_submission_gets_a_result_of_two_workers_at_most(
+    unlucky: LocalWorkers, begun: list[Worker], misfortune: str, most: int, points: float, words: str
+) -> None:
+    unlucky.end_idle()
+    text = f"{SOLUTION}\n# {misfortune}\n"
+    graded = unlucky.grade(Submission("somebody", {"vectors.py": text.encode()}))
+    assert len(begun) == most and words in graded.fault
+    assert [one.name for one in graded.result.exercises] == ["vectors.normalize", "vectors.cosine"]
+    assert (graded.result.score, graded.result.max) == (points, points)
+    assert [flag.kind for flag in graded.result.flags] == ["worker"] * (most - 1)
+    assert points or graded.result.verdicts == {"error"}
+    assert unlucky.grade(Submission("bob", {"vectors.py": SOLUTION.encode()})).result.score == 3.0
+
+
+def test_a_course_whose_collection_ends_the_judge_costs_each_submission_two_workers(
+    own_course: Path, begun: list[Worker]
+) -> None:
+    (own_course / "checks" / "test_vectors.py").write_text("import os\nos._exit(5)\n")
+    with LocalWorkers(Course.load(own_course, complete=False), WorkerOptions(course=str(own_course))) as workers:
+        graded = workers.grade(Submission("somebody", {"vectors.py": SOLUTION.encode()}))
+    assert len(begun) == 2 and graded.fault.count("exit code 5") == 1  # the same words are not said twice
+    assert graded.result.max == 0 and len(graded.result.exercises) == 2
+
+
+def test_a_check_that_cannot_be_interrupted_on_the_solution_either_is_an_error_for_all_that_follow(
+    own_course: Path, begun: list[Worker]
+) -> None:
+    file = own_course / "checks" / "test_vectors.py"
+    file.write_text(file.read_text() + STUCK)
+    options = WorkerOptions(course=str(own_course), judge_seconds=SECONDS)
+    with LocalWorkers(Course.load(own_course), options) as workers:
+        first, second = (workers.grade(Submission(name, {"vectors.py": SOLUTION.encode()})) for name in ("ann", "bob"))
+    assert len(begun) == 3 and second.fault == ""
+    for graded in (first, second):
+        assert [one.name for one in graded.result.exercises[1].checks if one.verdict == "error"] == ["stuck"]
+        assert place(check_of(graded.result, "stuck"))[0] == "test_vectors.py" and graded.result.score == 3.0

@@ -36,19 +36,9 @@ class Seen:
         self.names.append(exercise.name)
 
 
-def command_of(process: psutil.Process) -> list[str]:
-    """Its command line, waited for where it has just been started; empty if it has ended."""
-    words: list[str] = []
-    with contextlib.suppress(psutil.Error):
-        while not words and process.status() != psutil.STATUS_ZOMBIE:
-            words = process.cmdline()
-    return words
-
-
-def running() -> set[psutil.Process]:
-    """The workers that this process has started and that run."""
-    children = psutil.Process().children()
-    return {child for child in children if any("grader.grading.worker" in word for word in command_of(child))}
+def workers_of(pools: StudentWorkers) -> set[psutil.Process]:
+    """The processes of some pools, waited for."""
+    return {psutil.Process(one.process.pid) for pool in pools._pools.values() for one in pool._workers}
 
 
 def topics_of(exercises: tuple[str, ...]) -> set[str]:
@@ -87,20 +77,20 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
-    seen, before, first = Seen(), running(), Worker()
+    seen, first = Seen(), Worker()
     with StudentWorkers(COURSE, options, first) as both:
-        workers = running() - before
+        workers = workers_of(both)
         assert len(workers) == 2
         first.process.kill()
         two = both.grade(submission(), seen)
         assert two.fault.count("worker process died") == 1
-        workers |= running() - before
+        workers |= workers_of(both)
         assert len(workers) == 3
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
     monkeypatch.setattr(warm, "idle_cores", lambda: 0.9)
     with StudentWorkers(COURSE, options, Worker()) as alone:
-        assert len(running() - before) == 1
+        assert len(workers_of(alone)) == 1
         one = alone.grade(submission())
     assert {check.verdict for exercise in two.result.exercises for check in exercise.checks} == {"passed", "failed"}
     assert {flag.file for flag in two.result.flags} == {"training.py", "efficiency.py"}
@@ -114,11 +104,11 @@ def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(mo
     monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
     monkeypatch.setattr(warm, "_START", 0)
     names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
-    before = running()
     with contextlib.closing(WarmGrader(COURSE, GradingSettings())) as grader:
         seen = Seen()
         both = grader.submit(submission(), names, seen).result(PATIENCE).result
-        workers = running() - before
+        assert grader._workers is not None
+        workers = workers_of(grader._workers)
         assert len(workers) == 2
         assert tuple(seen.names) == tuple(one.name for one in both.exercises) == names
         for name in ("efficiency.inference", "training.predict_proba"):
@@ -127,7 +117,7 @@ def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(mo
             wanted = COURSE.with_needs([name])
             assert tuple(seen.names) == tuple(one.name for one in alone.exercises) == wanted
             assert alone.exercises == tuple(one for one in both.exercises if one.name in wanted)
-        assert running() - before == workers
+        assert workers_of(grader._workers) == workers
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
 

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 
-from grader.grading.protocol import Alive, AtPlace, FromWorker, Sender, receive
+from grader.grading.protocol import Alive, Began, FromWorker, Sender, receive
 from grader.judge.marks import Place
 
 MESSAGES = 20_000
@@ -29,11 +29,11 @@ def test_a_sign_of_life_in_the_middle_of_a_message_breaks_nothing() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
         try:
             for number in range(MESSAGES):
-                sender.send(AtPlace(Place("topic", "topic.exercise", str(number))))
+                sender.send(Began(Place("topic", "topic.exercise", str(number))))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, previous)
     thread.join()
-    began = [message.place.check for message in received if isinstance(message, AtPlace)]
+    began = [message.place.check for message in received if isinstance(message, Began)]
     assert began == [str(number) for number in range(MESSAGES)]
     assert any(isinstance(message, Alive) for message in received)

@@ -147,22 +147,16 @@ def untrue_lines(course: Path, *only: str) -> list[str]:
 
 ALL_TOPICS = """
 from grader.course import Course
-from grader.grading.worker import hidden_paths
+from grader.grading.worker import host_for_author
 from grader.grading.written_examples import untrue_examples
-from grader.judge.judge import with_judge
-from grader.sandbox.limits import Limits
-from grader.student import engine
+from grader.judge.judge import open_judge
 course = Course.load()
-host = engine.start()(Limits())
-host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), "simulated", course.kit)
-def look(judge):
+with host_for_author(course, course.topics, "simulated") as host, open_judge(course, host) as judge:
     for topic in course.topics:
         modules = {file.name: file.read_bytes() for file in course.solutions_dir.glob("*.py")}
         with judge.desk(topic.name, modules) as desk:
             for found in untrue_examples(desk, course, topic):
                 print(f"{topic.name}.py:{found.line}: {found.message}")
-with_judge(course, host, look)
-host.close()
 """
 
 

@@ -7,8 +7,8 @@ from odd_course import ODD, with_own
 from shared import OWN_COURSE, check_of, exercise_of
 
 from grader.course import Course
-from grader.judge.judge import Judge, with_judge
-from grader.judge.marks import NotRun, Place, place_of
+from grader.judge.judge import open_judge
+from grader.judge.marks import Listener, NotRun, Place, place_of
 from grader.results import Cause, ExerciseResult, SubmissionResult
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
@@ -61,27 +61,35 @@ def test_a_parameter_of_pytest_goes_with_generated_values() -> None:
 def test_a_check_is_left_out_of_the_submission_that_ended_a_judge_and_of_no_other() -> None:
     course = Course.load(OWN_COURSE)
     submission = of_modules({"vectors": SOLUTION})
-
-    def grade(judge: Judge) -> list[SubmissionResult]:
+    with open_judge(course, HostHere(course)) as judge:
         name = judge.checks.of("vectors.normalize")[0].name
-        not_run = NotRun(place_of("vectors.normalize", name), Cause(kind="judge_ended", reason="it ended the judge"))
-        return [judge.grade(submission, marks=[not_run]), judge.grade(submission)]
+        not_run = NotRun(place_of("vectors.normalize", name), Cause(kind="grader_fault", reason="it ended the judge"))
+        without, whole = judge.grade(submission, marks=[not_run]), judge.grade(submission)
+    assert [verdicts(one, "normalize")[0] for one in (without, whole)] == ["error", "passed"]
+    assert {whole.score, whole.max, without.score, without.max} == {3.0}
 
-    without, whole = with_judge(course, HostHere(course), grade)
-    assert [verdicts(one, "normalize")[0] for one in (without, whole)] == ["crashed", "passed"]
-    assert whole.score == whole.max > without.score
+
+class Kept(Listener):
+    """Keeps the news."""
+
+    def __init__(self) -> None:
+        self.events: list[object] = []
+
+    def began(self, place: Place) -> None:
+        self.events.append(place)
+
+    def known(self, exercise: ExerciseResult) -> None:
+        self.events.append(exercise)
 
 
 def test_exercises_are_reported_in_order_as_they_are_known() -> None:
     course = Course.load(OWN_COURSE)
-    events: list[object] = []
-
-    def grade(judge: Judge) -> SubmissionResult:
-        return judge.grade(of_modules({"vectors": SOLUTION}), known=events.append)
-
-    result = with_judge(course, HostHere(course), grade, began=events.append)
+    listener = Kept()
+    with open_judge(course, HostHere(course), listener=listener) as judge:
+        result = judge.grade(of_modules({"vectors": SOLUTION}))
+    events = listener.events
     assert [one for one in events if isinstance(one, ExerciseResult)] == list(result.exercises)
     first = events.index(result.exercises[0])
     before = [one.exercise for one in events[:first] if isinstance(one, Place)]
     after = [one.exercise for one in events[first:] if isinstance(one, Place)]
-    assert set(before) == {"", "vectors.normalize"} and set(after) == {"vectors.cosine"}
+    assert set(before) == {"", "vectors.normalize"} and set(after) == {"vectors.cosine", ""}

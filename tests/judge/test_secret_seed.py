@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from grader import kit
 from grader.course import Course
 from grader.judge import examples
-from grader.judge.run import CollectedChecks
-from grader.judge.session import with_collected_checks
+from grader.judge.session import collected_checks
 from grader.testkit import exercise, seeds, tensors
 
 SECRET = 1_234_567
@@ -25,8 +24,9 @@ def batteries() -> dict[str, dict[str, tuple[set[str], set[str]]]]:
     course = Course.load(None)
     kit.load(course.kit)
 
-    def draw_all(checks: CollectedChecks) -> dict[str, dict[str, tuple[set[str], set[str]]]]:
-        found: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
+    found: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
+    files = [course.check_file(topic.name) for topic in course.topics]
+    with collected_checks(files, course.checks_dir, 0) as checks:
         for one in course.exercises:
             for check in checks.of(one.full_name):
                 if not examples.is_property(check.item.obj):
@@ -35,10 +35,7 @@ def batteries() -> dict[str, dict[str, tuple[set[str], set[str]]]]:
                 if public is not None and secret is not None:
                     both = set(map(text_of, public)), set(map(text_of, secret))
                     found.setdefault(one.full_name, {})[check.name] = both
-        return found
-
-    files = [course.check_file(topic.name) for topic in course.topics]
-    return with_collected_checks(files, course.checks_dir, 0, draw_all)
+    return found
 
 
 def text_of(value: object) -> str:

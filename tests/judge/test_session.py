@@ -10,7 +10,7 @@ import pytest
 from grader.errors import UserError
 from grader.judge.in_process import LocalDesk
 from grader.judge.run import CollectedChecks
-from grader.judge.session import with_collected_checks
+from grader.judge.session import collected_checks
 
 HEAD = "import pytest\nfrom grader.testkit import exercise\n"
 CHECK = "@exercise('some.thing')\ndef test_thing(submission):\n    'It is there.'\n"
@@ -35,7 +35,8 @@ def collect(folder: Path, **files: str) -> dict[str, int]:
     paths = [folder / f"test_session_{name}.py" for name in files]
     for path, text in zip(paths, files.values(), strict=True):
         path.write_text(HEAD + text)
-    return with_collected_checks(paths, folder, 0, lambda checks: {"some.thing": len(checks.of("some.thing"))})
+    with collected_checks(paths, folder, 0) as checks:
+        return {"some.thing": len(checks.of("some.thing"))}
 
 
 @pytest.mark.parametrize("name", NOT_COLLECTED)
@@ -72,8 +73,9 @@ def test_who_imports_a_kit_that_is_not_there_reads_how_one_is_made(
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"test_absent\.py does not exist"):
-        with_collected_checks([tmp_path / "test_absent.py"], tmp_path, 0, lambda checks: None)
+    absent = collected_checks([tmp_path / "test_absent.py"], tmp_path, 0)
+    with pytest.raises(UserError, match=r"test_absent\.py does not exist"), absent:
+        pass
 
 
 def test_a_check_file_of_the_same_name_in_another_folder_is_another(tmp_path: Path) -> None:
@@ -97,13 +99,10 @@ def test_pytest_options_of_the_environment_do_not_reach_the_session(
 def test_an_exception_of_the_grading_passes_through_the_session(
     tmp_path: Path, raised: BaseException, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def use(checks: CollectedChecks) -> None:
-        raise raised
-
     path = tmp_path / "test_session_of_errors.py"
     path.write_text(HEAD + CHECK)
-    with pytest.raises(type(raised)) as error:
-        with_collected_checks([path], tmp_path, 0, use)
+    with pytest.raises(type(raised)) as error, collected_checks([path], tmp_path, 0):
+        raise raised
     assert error.value is raised
     assert capfd.readouterr() == ("", "")
 
@@ -142,10 +141,8 @@ def test_checks_with_fixtures_run_again_and_again(tmp_path: Path) -> None:
         results = [checks.run(check, LocalDesk(tmp_path, "some"))[0] for check in checks.of("some.thing")]
         return [(result.name, result.verdict, result.message) for result in results]
 
-    def twice(checks: CollectedChecks) -> list[list[tuple[str, str, str]]]:
-        return [verdicts(checks), verdicts(checks)]
-
-    first, second = with_collected_checks([path], tmp_path, 0, twice)
+    with collected_checks([path], tmp_path, 0) as checks:
+        first, second = verdicts(checks), verdicts(checks)
     assert first == second
     assert [(name, verdict) for name, verdict, _ in first] == [
         ("with_a_fixture", "passed"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared import OWN_COURSE, REPO, WarmUp, run_grader
+from shared import OWN_COURSE, REPO, WarmUp, run_grader, workers_of
 
 from grader.course import Course
 from grader.course.handout import notebook_of
@@ -98,11 +98,6 @@ def kernel(folder: Path) -> Iterator[Kernel]:
         yield kernel
 
 
-def workers_of(process: int) -> list[Any]:
-    """The worker processes of a kernel."""
-    return [child for child in psutil.Process(process).children() if "grader.grading.worker" in str(child.cmdline())]
-
-
 def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert kernel.value("import grader, sys; print('torch' in sys.modules, 'rich' in sys.modules)") == "False False\n"
     kernel.run("from grader import check, hint, show")
@@ -169,7 +164,7 @@ def test_the_worker_is_replaced_after_an_interrupt_and_a_kill_and_ends_with_the_
     process = int(kernel.value("print(os.getpid())"))
     kernel.run(WRONG)
     assert "✗ <code>" in kernel.html("check('normalize')")
-    (first,) = workers_of(process)
+    (first,) = workers_of(psutil.Process(process))
 
     kernel.run("def normalize(x):\n    while True:\n        pass")
     # A check of an endless loop takes ten seconds at least: this comes in the middle of it.
@@ -178,12 +173,12 @@ def test_the_worker_is_replaced_after_an_interrupt_and_a_kill_and_ends_with_the_
     kernel.run(WRONG)
     assert "✗ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
 
-    (worker,) = workers_of(process)
+    (worker,) = workers_of(psutil.Process(process))
     worker.kill()
     assert "✗ <code>" in kernel.html("check('normalize')")
-    (last,) = workers_of(process)
+    (last,) = workers_of(psutil.Process(process))
     assert len({first.pid, worker.pid, last.pid}) == 3
-    tree = [last, *last.children(recursive=True)]
+    tree = psutil.Process(process).children(recursive=True)
     psutil.Process(process).kill()
     gone, alive = psutil.wait_procs(tree, timeout=SECONDS)
     assert len(gone) == len(tree) and not alive
