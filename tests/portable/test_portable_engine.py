@@ -90,6 +90,7 @@ def portable(course: Path) -> Iterator[Warm]:
     """A worker on a system that cannot fork."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        patch.setenv("TORCHKATA_ENGINE", "portable")  # for this process, which could fork
         patch.setenv("A_SECRET", "of whoever grades")
         worker = Warm(course, Limits(**LIMITS))
     yield worker
@@ -228,7 +229,7 @@ def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "grader", *map(str, arguments)],
         cwd=cwd,
-        env={**environment(), "ONE_CORE": "1"},
+        env={**environment(), "NUMBER_OF_PROCESSORS": "1"},
         capture_output=True,
         text=True,
         timeout=240,

@@ -1,7 +1,7 @@
 """Takes from Python what Windows does not offer, wherever this folder is on PYTHONPATH.
 
 The modules of Python itself and of installed packages keep what they need on Linux; the grader, checks and submissions
-do without. What nobody else needs is gone for all. With the variable ONE_CORE, the machine has one core.
+do without. What nobody else needs is gone for all. With NUMBER_OF_PROCESSORS=1, the machine has one core.
 """
 
 from __future__ import annotations
@@ -94,5 +94,5 @@ for module in (os, signal, socket):
             delattr(module, name)
 change_imports()
 hide_proc()
-if "ONE_CORE" in os.environ:
+if os.environ.get("NUMBER_OF_PROCESSORS") == "1":
     os.cpu_count = lambda: 1
