@@ -92,7 +92,7 @@ def prepare() -> None:
     lines = [f"import site; site.addsitedir({folder!r})\n" for folder in outside if Path(folder).is_dir()]
     (packages / "outside.pth").write_text("".join(lines), encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "--python", PYTHON, "--disable-pip-version-check"]
-    if subprocess.run([*map(str, pip), "install", "--quiet", "-e", str(REPO)], check=False).returncode:
+    if subprocess.run([*map(str, pip), "install", "--quiet", "-e", str(REPO), "psutil"], check=False).returncode:
         sys.exit("pip could not install the project beside this torch (see above)")
     print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
 
