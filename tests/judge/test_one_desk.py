@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from shared import OWN_COURSE, REPO
 from grader.course import Course, pictured
 from grader.grading import verify
 from grader.grading.promises import Defect
-from grader.judge.judge import with_judge
+from grader.judge.judge import open_judge
+from grader.judge.marks import NoListener
 from grader.results import ExerciseResult
 from grader.sandbox import kernel
 
@@ -69,15 +71,14 @@ def test_misconceptions_are_looked_for_when_the_submission_has_ended(course_with
     course = Course.load(course_without_needs)
     host = OneAtATime(course)
     known: list[ExerciseResult] = []
+
+    class Known(NoListener):
+        def known(self, exercise: ExerciseResult) -> None:
+            known.append(exercise)
+
     right = (OWN_COURSE / "solutions" / "vectors.py").read_text()
-    result, again, passed = with_judge(
-        course,
-        host,
-        lambda judge: [
-            judge.grade(of_modules({"vectors": text}), known=known.append) for text in (WRONG, WRONG, right)
-        ],
-        pictured=pictured(course),
-    )
+    with open_judge(course, host, pictured=pictured(course), listener=Known()) as judge:
+        result, again, passed = (judge.grade(of_modules({"vectors": text})) for text in (WRONG, WRONG, right))
     assert [one.misconception for one in result.exercises] == ["divides_by_zero", "plain_dot_product"]
     assert again == result and passed.score == passed.max
     assert host.opened > 3 and not host.open
@@ -133,16 +134,23 @@ SCRIPT = """
 import functools, sys
 from pathlib import Path
 from grader.course import Course
-from grader.grading.worker import host_for_author
+from grader.grading.worker import hidden_paths
 from grader.intake.submission import Submission
-from grader.judge.judge import with_judge
+from grader.judge.judge import open_judge
+from grader.judge.marks import NoListener
+from grader.sandbox.limits import Limits
 from grader.student import host as hosts
+from forked_here import forked_host
 
 hosts.Sandbox = functools.partial(hosts.Sandbox, without=("mount-namespace", "landlock"))
 course = Course.load(Path(sys.argv[1]))
-with host_for_author(course, course.topics, "simulated") as host:
-    spy = Submission("spy", {"vectors.py": Path(sys.argv[2]).read_bytes()})
-    (result,) = with_judge(course, host, lambda judge: [judge.grade(spy)])
+host = forked_host(Limits())
+host.prepare(hidden_paths(course), [], "simulated", course.kit)
+host.finish_preparing()
+spy = Submission("spy", {"vectors.py": Path(sys.argv[2]).read_bytes()})
+with open_judge(course, host) as judge:
+    result = judge.grade(spy)
+host.close()
 assert not {"mount-namespace", "landlock"} & set(result.sandbox), result.sandbox
 print(*(one.misconception for one in result.exercises))
 """
@@ -162,6 +170,7 @@ def test_what_looks_on_finds_no_solution_without_mount_namespace_and_landlock(
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, course_without_needs, tmp_path / "spy.py"],
         cwd=REPO,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (REPO, REPO / "tests")))},
         capture_output=True,
         text=True,
         timeout=240,

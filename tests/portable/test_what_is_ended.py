@@ -27,7 +27,7 @@ from grader.student.student_process import Host, StudentProcess, TopicProcesses
 
 LIMITS = Limits(check_seconds=0.8, topic_seconds=30.0, memory_bytes=640 << 20, processes=24)
 WORK = '''
-import mmap, os, socket, struct, time
+import os, socket, struct, time
 
 
 def fine():
@@ -109,11 +109,14 @@ def kills_its_parent():
 
 
 def takes_memory():
-    """Shared memory, as the process's own limit would make an exception of other memory."""
-    kept = mmap.mmap(-1, 4 << 30)
-    chunk = b"x" * (1 << 24)
-    for at in range(0, 4 << 30, 1 << 24):
-        kept[at : at + (1 << 24)] = chunk
+    """Two processes do, as its own limit would make an exception of what one takes."""
+
+    def take():
+        kept = b"x" * (400 << 20)
+        time.sleep(60)
+
+    forked(take)
+    take()
 
 
 def ends_with_3():
@@ -236,13 +239,13 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
 
 
 def main(name: str) -> None:
-    import grader.testkit.probes
-    import grader.testkit.recipes  # noqa: F401 - before the fork
-    from grader.student import engine
+    from forked_here import forked_host
+
+    from grader.student.portable import PortableHost, SpawnedPython
 
     if name == "forked without namespaces":
         sandbox.full_set = lambda: ("rlimits", "clean-env") if os.geteuid() else ("uid", "rlimits", "clean-env")
-    host = engine.start()(LIMITS)
+    host = PortableHost(SpawnedPython(), LIMITS) if name == "portable" else forked_host(LIMITS)
     try:
         host.prepare([], [])
         host.finish_preparing()
@@ -260,7 +263,7 @@ def found() -> Callable[[str], dict[str, Any]]:
     def find(engine: str) -> dict[str, Any]:
         if engine != "portable" and process_tree.why_not_forked():
             pytest.skip("nothing can be forked here")
-        environment = {**os.environ, "TORCHKATA_ENGINE": engine.split()[0]}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run(
             [sys.executable, __file__, engine], env=environment, capture_output=True, text=True, check=False
         )
