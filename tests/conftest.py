@@ -109,7 +109,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         seconds = used.user + used.system + used.children_user + used.children_system
         kernel = used.system + used.children_system
         reporter = config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None and not config.option.collectonly:
+        if reporter is not None and config.inipath == HERE.parent / "pyproject.toml" and not config.option.collectonly:
             reporter.write_line(f"processor time: {seconds:.0f} s, of which {kernel:.0f} s in the system")
 
 

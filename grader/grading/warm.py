@@ -27,7 +27,7 @@ from grader.results import MOST_FLAGS, ExerciseResult, total_points
 
 _Item = TypeVar("_Item")
 _START: Final = 14
-"""Exercises that are checked in the time in which a second worker starts: it imports torch as well."""
+"""Exercises that are checked in the time in which a second worker gets ready."""
 
 _IDLE: Final = 1.0
 """Idle cores that a second worker is started for: on a busy machine it would only be slower."""

@@ -102,7 +102,7 @@ class _Zygote:
         while True:
             for source, _ in self._poll.poll():
                 if source != self._orders.fileno():
-                    if source in self._sources:  # else its process has ended a moment ago
+                    if source in self._sources:  # else its process has ended a moment ago; or this is a newer one's
                         self._sources[source]()
                 elif not self._obey():
                     return
@@ -183,13 +183,22 @@ class _Zygote:
 
     def _send_signal(self, child: _Child) -> None:
         assert child.reports is not None
-        if payload := _receive(child.reports):
+        try:
+            payload = child.reports.recv(1 << 10, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            payload = b""
+        if payload:
             signal.pidfd_send_signal(child.end, msgspec.msgpack.decode(payload, type=Signal).number)
         else:
             self._forget(child.reports.fileno())
 
     def _reap(self, child: _Child) -> None:
-        code = os.waitstatus_to_exitcode(os.waitpid(child.process, 0)[1])
+        ended, status = os.waitpid(child.process, os.WNOHANG)
+        if not ended:
+            return
+        code = os.waitstatus_to_exitcode(status)
         self._forget(child.end)
         os.close(child.end)
         if child.reports is not None:
@@ -201,10 +210,3 @@ class _Zygote:
 def _send(reports: socket.socket, report: Report) -> None:
     with contextlib.suppress(OSError):  # nobody wants to know
         reports.send(msgspec.msgpack.encode(report), socket.MSG_DONTWAIT)
-
-
-def _receive(reports: socket.socket) -> bytes:
-    try:
-        return reports.recv(1 << 10)
-    except OSError:
-        return b""

@@ -55,7 +55,7 @@ def test_topics_that_need_one_another_are_in_one_part() -> None:
 
 
 @pytest.mark.parametrize("names", [["tensor_ops"], ["tensor_ops", "autograd", "training.fit"], ["ddp"]])
-def test_one_worker_where_a_second_would_only_import_torch_too(names: list[str]) -> None:
+def test_one_worker_where_a_second_would_only_get_ready(names: list[str]) -> None:
     assert len(halves(COURSE, COURSE.select(names))) == 1
 
 
