@@ -32,8 +32,8 @@ _REFUSED: Final = (
     "lookup_dcookie 212 18, uselib 134 -1, modify_ldt 154 -1, nfsservctl 180 42, syslog 103 116, acct 163 89, "
     # memory that no process is seen to hold: shared memory, pages kept by pipes, objects of the kernel
     "memfd_create 319 279, memfd_secret 447 447, shmget 29 194, shmat 30 196, shmctl 31 195, msgget 68 186, "
-    "semget 64 190, vmsplice 278 75, splice 275 76, tee 276 77, sendfile 40 71, io_setup 206 0, inotify_init 253 -1, "
-    "inotify_init1 294 26, inotify_add_watch 254 27, landlock_create_ruleset 444 444, landlock_add_rule 445 445, "
+    "semget 64 190, vmsplice 278 75, splice 275 76, tee 276 77, sendfile 40 71, io_setup 206 0, "
+    "landlock_create_ruleset 444 444, landlock_add_rule 445 445, "
     # the machine itself
     "kexec_load 246 104, kexec_file_load 320 294, init_module 175 105, finit_module 313 273, delete_module 176 106, "
     "reboot 169 142, settimeofday 164 170, clock_settime 227 112, clock_adjtime 305 266, adjtimex 159 171, "

@@ -336,7 +336,6 @@ class StudentProcess(SocketProcess):
                 break  # it has come in time, however late this process looks
             if not left:
                 self._locate()
-                self._look_at_notes()
                 self.kill()
                 raise failures.SubmissionTimeout
             left = self.deadline.left(is_waiting=True)
@@ -433,16 +432,17 @@ class StudentProcess(SocketProcess):
 
     def end(self) -> None:
         """Ends the process, and those that were started by way of it, and keeps the flags of each."""
-        if self._team.bindings is None:  # not the course's own
-            self._look_at_notes()
-            self._team.flags |= dict.fromkeys(self.flags())
         self._end()
+        if self._team.bindings is None:  # not the course's own
+            self._team.flags |= dict.fromkeys(self.flags())
         self.end_others()
         self.close()
 
     def _end(self) -> None:
         if not self._has_ended:
             self._has_ended = True
+            for one in (self, *self._further):  # before they end, with which their notes do as well
+                one._look_at_notes()
             self._team.end(self)
 
     def wait(self) -> None:
