@@ -6,7 +6,6 @@ It is evidence for a person, and changes no verdict. Runs nothing that it reads.
 import ast
 import contextlib
 import functools
-import inspect
 import re
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import Final
 
 from grader.border.failures import one_line
 from grader.intake.topics import parse
+from grader.judge.public_names import members
 from grader.results import Flag
 from grader.student.audit import MEMORY_FILES
 
@@ -67,7 +67,6 @@ _CALLED: Final = frozenset(("__import__", "vars", *_RUNS_TEXT, *_BY_NAME))
 _IMPORTS: Final = frozenset(("__import__", "importlib.import_module"))
 _BY_DOTTED_NAME: Final = frozenset(("operator.attrgetter", "operator.methodcaller"))
 _CLASSES: Final = frozenset(("torch.Tensor", "torch.nn.Module"))
-_MISSING: Final = object()
 _MOST_TERMS: Final = 40
 """Terms that a text is put together from."""
 _COOKIE_BYTES: Final = 400
@@ -142,10 +141,11 @@ class _SourceFile:
                     self._names |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in names}
                 case ast.ClassDef(name=name):
                     self._classes.add(name)
+        imported = frozenset(self._names.values())
         for assign in sorted((node for node in nodes if isinstance(node, ast.Assign)), key=lambda node: node.lineno):
             # Another name for a module, or for a function that is recognised: ``t = torch``, ``change = setattr``.
             name = self._dotted(assign.value)
-            if name in sys.modules or name in _CALLED or name in _CLASSES:
+            if _root(name) in imported or name in _CALLED or name in _CLASSES:
                 self._names |= {target.id: name for target in assign.targets if isinstance(target, ast.Name)}
         harmless = {id(part) for node in nodes for part in self._harmless(node)}
         left = [node for node in nodes if id(node) not in harmless]
@@ -305,13 +305,8 @@ def _is_replaced(owner: str, name: str) -> bool:
     """Whether a new value for this name takes the place of a function; not if it is a new name, or often replaced."""
     if _OFTEN_REPLACED.fullmatch(f"{owner}.{name}"):
         return False
-    if name.startswith("__"):
-        return True
-    parts = owner.split(".")
-    value: object = sys.modules.get(parts[0])
-    for part in parts[1:]:
-        value = inspect.getattr_static(value, part, None)
-    return value is None or inspect.getattr_static(value, name, _MISSING) is not _MISSING
+    known = members(owner) or members(owner.rpartition(".")[2])
+    return name.startswith("_") or not known or name in known
 
 
 def _constant_text(node: ast.AST, depth: int = 8) -> str | None:
