@@ -59,6 +59,11 @@ def unwritten(check: Check, failure: BaseException) -> Cause:
     if isinstance(failure, failures.MissingName):
         name, file = failure.message, f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
+    return not_written(exercise)
+
+
+def not_written(exercise: str) -> Cause:
+    """The stub of an exercise, given by its name without the topic, as it was handed out."""
     return Cause(kind="unwritten", reason=f"`{exercise}` is not written yet")
 
 

@@ -184,13 +184,13 @@ class Judge:
             did_run(check, result)
             results.append(result)
             if result.verdict not in _RIGHT:
-                is_handed_out = is_untouched and (_is_unwritten(result) or self._is_program(exercise))
+                is_handed_out = is_untouched and (_is_unwritten(result) or self.is_program(exercise))
                 if not desk.is_final and not (is_untouched and _is_unwritten(result)):
                     return None
                 same_for_all = result.cause if is_handed_out or result.verdict == "timeout" else None
         return results, traces
 
-    def _is_program(self, exercise: str) -> bool:
+    def is_program(self, exercise: str) -> bool:
         """Whether the stub of an exercise (full name) is a program with a bug to find: it does not raise."""
         topic, _, name = exercise.partition(".")
         stub = block_of(lines_in(self.course.stub_file(topic).read_bytes()), name)
@@ -209,9 +209,8 @@ class Judge:
         checks = self.checks.of(exercise.full_name)
         reasons = [self._assessment.reason(check, is_run=False) for check in checks]
         found = [causes.not_assessed(reason) if reason else cause for reason in reasons]
-        return with_points(
-            exercise, checks, [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
-        )
+        results = [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
+        return with_points(exercise, checks, results, as_handed_out=cause.kind == "unwritten")
 
     def may_be_named(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
         """Whether a misconception of the exercise may have the same record; no process is asked for that."""
@@ -278,12 +277,29 @@ class _Grading:
                 cause = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
             if cause is not None:
                 self._not_passed(topic.exercises, cause)
+            elif self._is_stub(topic):
+                for exercise in topic.exercises:
+                    unmet = self._unmet(exercise)
+                    self._not_passed([exercise], causes.blocked(unmet) if unmet else causes.not_written(exercise.name))
             else:
                 self._grade_module(topic)
         for exercise in topic.manual:
             template = self._judge.course.template_file(exercise)
             manual = manual_of(exercise, self._submission.files, template)
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
+
+    def _is_stub(self, topic: Topic) -> bool:
+        """Whether the file is the stub as it was handed out, and no exercise in it is a program with a bug to find.
+
+        `verify` has proven what that earns, so no process is needed.
+        """
+        stub = self._judge.course.stub_file(topic.name)
+        if not stub.is_file() or lines_in(self.modules[f"{topic.name}.py"]) != lines_in(stub.read_bytes()):
+            return False
+        return not any(self._judge.is_program(one.full_name) for one in topic.exercises)
+
+    def _unmet(self, exercise: Exercise) -> list[str]:
+        return [need for need in exercise.needs if need not in self._met]
 
     def _add(self, result: ExerciseResult) -> None:
         self._keep(result)
@@ -318,7 +334,7 @@ class _Grading:
                 stub = judge.course.stub_file(topic.name)
                 untouched = untouched_names(source, stub.read_bytes()) if stub.is_file() else ()
                 for exercise in topic.exercises:
-                    if unmet := [need for need in exercise.needs if need not in self._met]:
+                    if unmet := self._unmet(exercise):
                         self._not_passed([exercise], causes.blocked(unmet))
                         continue
                     is_untouched = exercise.name in untouched

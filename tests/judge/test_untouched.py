@@ -1,4 +1,4 @@
-"""An exercise that is as it was handed out costs one call, and no process of its own."""
+"""An exercise that is as it was handed out costs one call and no process of its own; a whole file of them, none."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from judge_here import grade_here
+from judge_here import HostHere, TopicHere, grade_here, of_modules
 from shared import OWN_COURSE, check_of, exercise_of
 
+from grader.course import Course
 from grader.course.definitions import untouched_names
+from grader.judge.judge import open_judge
 
 STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
@@ -37,6 +39,20 @@ def test_no_further_check_is_run_on_a_stub(course: Path) -> None:
     assert normalize.score == normalize.max > 0 == cosine.score
     assert {check.cause.kind for check in cosine.checks if check.cause} == {"unwritten"}
     assert check_of(result, "nothing").message == "`cosine` is not written yet"
+
+
+def test_a_file_that_is_the_stub_needs_no_process(course: Path) -> None:
+    loaded = Course.load(course)
+
+    class NoProcess(HostHere):
+        def open_topic(self, *_: object) -> TopicHere:
+            raise AssertionError("a process was asked for")
+
+    with open_judge(loaded, NoProcess(loaded)) as judge:
+        result = judge.grade(of_modules({"vectors": STUB.replace("\n", "\r\n")}))
+    assert result.score == 0 and result.exercises[0].as_handed_out
+    causes = [check.cause.kind for one in result.exercises for check in one.checks if check.cause]
+    assert set(causes) == {"unwritten", "blocked"} and len(causes) > 3
 
 
 @pytest.mark.parametrize(
