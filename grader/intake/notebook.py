@@ -1,7 +1,7 @@
 """Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
 Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. Code
-that raises or does not end is left out later, when the module is imported: see ``grader/student/definitions.py``. Calls
+that raises or does not end is left out later, when the module is imported: see ``grader/student/statements.py``. Calls
 of the grader itself, which a ready notebook is full of, are left out without a note.
 """
 

@@ -61,7 +61,7 @@ def open_judge(
         names_misconceptions: whether failures are compared with the course's misconceptions.
         pictured: full names of the exercises whose pictures are made if they pass.
         limit: of the judge's own time for a check; None means the default.
-        listener: is told of each topic and check before it is run, and of each exercise whose result is known.
+        listener: gets each topic and check before it is run, and each exercise whose result is known.
 
     Raises:
         UserError: when the checks cannot be collected.

@@ -232,7 +232,7 @@ class CollectedChecks:
     Args:
         run_in_session: runs one by pytest's own protocol, with its fixtures.
         limit: ends every check that takes too much of the judge's own time.
-        listener: is told of each check before it runs.
+        listener: gets each check before it runs.
     """
 
     def __init__(

@@ -131,7 +131,7 @@ def collected_checks(
         root: the folder that they belong to.
         seed: seed of the generated inputs.
         limit: of the judge's own time for a check; None means the default.
-        listener: is told of each check before it runs.
+        listener: gets each check before it runs.
 
     Raises:
         UserError: when a check file cannot be collected: one line for each, with the reason.
