@@ -20,10 +20,9 @@ Devices = Literal["simulated", "real", "auto"]
 LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
 """The network interface that reaches this machine only; None where gloo cannot be told by name."""
 _GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
-_DRIVER_PATHS: Final = (
-    *("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus", "/sys/class", "/sys/devices"),
-    "/dev/zero",
-)
+DEVICE_FOLDERS: Final = ("/sys/bus", "/sys/class", "/sys/devices")
+"""Where Linux lists the devices of the machine."""
+_DRIVER_PATHS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm", *DEVICE_FOLDERS, "/dev/zero")
 GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
 
 

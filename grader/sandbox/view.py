@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from grader import machine
 from grader.sandbox import kernel
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/system")
@@ -79,6 +80,8 @@ class View(msgspec.Struct, frozen=True):
         yield work, _WRITE
         if own_root:
             yield "/dev/shm", _WRITE & ~_EXECUTE
+        else:  # gloo lists devices: it goes on if there is no such folder, and not if it may not read one
+            yield from ((path, _READ) for path in machine.DEVICE_FOLDERS)
         for path in ("/proc",) if own_proc else _PROC_FILES:
             yield path, _READ | (_WRITE_FILE | _TRUNCATE if gpus and own_proc else 0)
 
