@@ -117,12 +117,14 @@ def look(pids: Iterable[int], reaper: int | None = None) -> Look:
     """The work of processes, and whether they rest.
 
     Args:
-        reaper: a process above them, whose ended children count, but not itself.
+        reaper: a process above them. The work of its ended children counts, but not its own; while it has work, they
+            do not rest, as they may wait for it.
     """
     if not HAS_PROC:
         return Look(sum(_ask(pid, lambda process: sum(process.cpu_times()[:4]), 0.0) for pid in pids), None)
-    # First: the work of one that ends meanwhile must not count twice.
-    ticks, is_at_rest = 0 if reaper is None else sum(map(int, _stat(reaper)[_TIMES_OF_CHILDREN])), True
+    ticks, is_at_rest = 0, True
+    if reaper is not None and (fields := _stat(reaper)):  # first: what ends meanwhile must not count twice
+        ticks, is_at_rest = sum(map(int, fields[_TIMES_OF_CHILDREN])), not _is_busy(reaper, fields)
     for pid in pids:
         if fields := _stat(pid):
             ticks += sum(map(int, (*fields[_TIMES], *fields[_TIMES_OF_CHILDREN])))

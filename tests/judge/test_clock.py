@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 from shared import REPO, WarmUp
 
-from grader.sandbox import clock
+from grader.sandbox import clock, process_tree
 from grader.sandbox.clock import CAP, LOOK_SECONDS, MOST_AT_ONCE, Deadline, Meter
 from grader.sandbox.process_tree import Look
 
@@ -169,6 +172,41 @@ def test_without_processes_the_clock_decides() -> None:
 
 
 LIMITS = {"check_seconds": 0.6, "topic_seconds": 1.8}
+
+
+ABOVE = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+print(child.pid, flush=True)
+sys.stdin.readline()
+while True:
+    pass
+"""
+"""Starts a process that sleeps; sleeps too until a line tells it to work."""
+
+
+@pytest.mark.skipif(not process_tree.HAS_PROC, reason="needs /proc")
+def test_processes_do_not_rest_while_the_one_above_them_has_work_for_them() -> None:
+    """It reaps them, for example: on a busy machine that takes long, and they may wait for it."""
+    above = subprocess.Popen([sys.executable, "-c", ABOVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert above.stdin is not None and above.stdout is not None
+        below = [int(above.stdout.readline())]
+        _until(lambda: process_tree.look(below, reaper=above.pid).at_rest is True)
+        above.stdin.write(b"work\n")
+        above.stdin.flush()
+        _until(lambda: process_tree.look(below, reaper=above.pid).at_rest is False)
+        assert process_tree.look(below).at_rest is True
+    finally:
+        process_tree.kill_tree_below(above.pid)
+        above.kill()
+        above.communicate()
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < until
 
 
 @pytest.mark.slow
