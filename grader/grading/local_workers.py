@@ -80,7 +80,8 @@ class LocalWorkers(Graders):
         If memory was short, it is graded again, after all idle workers have ended.
 
         Args:
-            listener: gets the exercises in the course's order as they are known. What it raises comes through.
+            listener: gets the exercises as they are known; one that may be a known mistake comes after the others of
+                its topic. What it raises comes through.
             exercises: full names of those to grade, with those that they need; empty means all that the options name.
 
         Raises:
