@@ -34,15 +34,18 @@ from grader.border.transport import Starter
 from grader.machine import LOOPBACK
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.clock import LOOK_SECONDS, Deadline, Meter
-from grader.sandbox.process_tree import why_not_forked
+from grader.sandbox.process_tree import Look, why_not_forked
 from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.rank import keep_what_deadlocks
 from grader.testkit._ranks.world import exclusive, request_of, value_outside
 
 SHOWN_CHARACTERS: Final = 4_000
 """How much of what each worker printed is kept."""
-PATIENCE_SECONDS: Final = 3.0
-"""How long the launcher may take beyond the time that the script has (s)."""
+PATIENCE_SECONDS: Final = 15.0
+"""How long the launcher may take beyond the time that the script has (s); only one that was attacked takes long.
+
+Both count the script's time by looking at it, and on a busy machine the launcher looks less often than the judge.
+"""
 _RUNNER: Final = f"""import sys
 
 sys.path.insert(0, {str(Path(__file__).resolve().parents[3])!r})
@@ -158,7 +161,7 @@ def _be_torchrun(arguments: list[str], scratch: str, seconds: float, env: Mappin
 
     below: list[int] = []
     has_ended, is_late = threading.Event(), threading.Event()
-    deadline = Deadline(seconds, Meter(lambda: process_tree.look(process_tree.descendants(os.getpid()), os.getpid())))
+    deadline = Deadline(seconds, Meter(_look_at_script))
 
     def stop_late() -> None:
         while not deadline.is_over():
@@ -180,6 +183,14 @@ def _be_torchrun(arguments: list[str], scratch: str, seconds: float, env: Mappin
         has_ended.set()
         process_tree.kill_all(below)
         process_tree.kill_tree_below(os.getpid())
+
+
+def _look_at_script() -> Look:
+    """The work of all below this process. Its own polls are no work of theirs, and before it has started them they
+    cannot rest."""
+    launcher = os.getpid()
+    below = process_tree.descendants(launcher)
+    return Look(process_tree.look(below, launcher).worked, process_tree.look(below).at_rest if below else False)
 
 
 def _read(logs: Path, worker: int, name: str) -> str:
