@@ -16,8 +16,11 @@ import typer
 
 from grader.cli import author, instructor, student, working  # noqa: F401 - adds them
 from grader.cli.command_line import app, print_lines
+from grader.course import Course
+from grader.course.home import Home
 from grader.errors import UserError
 from grader.package import __version__
+from grader.reports.where import where_lines
 from grader.text import clean, counted
 
 _INTERRUPTED = 130
@@ -70,17 +73,12 @@ def show_help(
 
 def _show_where() -> None:
     """Shows a student's progress, if this is a folder that `grader init` made; else how to begin."""
-    from grader.course.home import Home
-
     home = Home.find()
     if home is None:
         print_lines(_FIRST_LINES)
         return
-    from grader.course import Course
-    from grader.reports.where import where_lines
-
     width = shutil.get_terminal_size().columns
-    print_lines(where_lines(Course.load(home.course, complete=False), home.folder, home.marks(), width))
+    print_lines(where_lines(Course.load(home.course, complete=False), home.folder, home.progress(), width))
 
 
 @app.command()

@@ -6,19 +6,18 @@ import gc
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 from grader.cli import options
 from grader.cli.command_line import app, print_lines
+from grader.course import Course, stubs
+from grader.course.starter import new_course, new_exercise
 from grader.errors import UserError
+from grader.machine import Devices, resolve_devices
 from grader.text import aligned, counted
-
-if TYPE_CHECKING:
-    from grader.course import Course
-    from grader.machine import Devices
 
 
 @app.command()
@@ -37,9 +36,6 @@ def new(
       grader new my-course
       grader new --exercise lines.slope_of --course my-course
     """
-    from grader.course import Course
-    from grader.course.starter import new_course, new_exercise
-
     if (folder is None) == (exercise is None):
         raise UserError(
             "name a new folder, or an exercise", fix="grader new my-course; grader new --exercise TOPIC.NAME"
@@ -73,10 +69,7 @@ def release(
       grader release
       grader release --check --course my-course
     """
-    from grader.course import Course
-    from grader.course.stubs import release as write
-
-    changed = write(Course.load(course, complete=False), check=check)
+    changed = stubs.release(Course.load(course, complete=False), check=check)
     for file in changed:
         typer.echo(f"{'differs from its solution' if check else 'written'}: {file}")
     if not changed:
@@ -107,9 +100,6 @@ def verify(
       grader verify --watch --course my-course
       grader verify --seed 7
     """
-    from grader.course import Course
-    from grader.machine import resolve_devices
-
     loaded = Course.load(course)
     loaded.require_solutions("verify")
     only, resolved = tuple(names or ()), resolve_devices(devices)
@@ -125,8 +115,6 @@ def verify(
 
 def _verify_quickly(path: Path | None, devices: Devices, seed: int, names: Sequence[str]) -> int:
     """As `_verify`, of a course as it is now; in a process of its own."""
-    from grader.course import Course
-
     return _verify(Course.load(path), names, devices, seed, is_quick=True)
 
 

@@ -11,7 +11,9 @@ from typer import Argument, Option
 
 from grader.cli import options
 from grader.cli.command_line import app, print_lines, with_groups
+from grader.course import Course, pictured
 from grader.errors import UserError
+from grader.machine import affordable, cores, workers_in_memory
 from grader.text import counted
 
 if TYPE_CHECKING:
@@ -69,10 +71,8 @@ def grade(
     """
     if dask is not None and jobs:
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
-    from grader.course import Course, pictured
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, LateOptions
-    from grader.machine import affordable, cores, workers_in_memory
     from grader.reports.terminal import print_note
 
     if (usable := affordable(asked := grading.limits().memory_bytes)) < asked and dask is None:
@@ -175,7 +175,6 @@ def regrade(
       grader regrade 12345 --only tensor_ops.gram --yes
       grader regrade 12345 --topic-seconds 120
     """
-    from grader.course import Course
     from grader.grading.many_submissions import regrade as again
 
     def agreed() -> bool:
@@ -236,7 +235,6 @@ def mark(
     """
     from rich.console import Console
 
-    from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.marking.given import Marking, Share
     from grader.marking.screen import MarkingScreen
@@ -340,7 +338,6 @@ def report(
       grader report
       grader report --out week1
     """
-    from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
     from grader.reports.html import write_report
@@ -431,7 +428,6 @@ def package(
       grader package gradescope --only tensor_ops
       grader package gradescope --course my-course
     """
-    from grader.course import Course
     from grader.exports.package import gradescope, wheel
 
     if platform == "wheel":
@@ -461,7 +457,6 @@ def ci(
     Example:
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
     """
-    from grader.course import Course
     from grader.exports.package import workflow
 
     if requirement is None:
@@ -499,7 +494,6 @@ def similar(
       grader similar --out week1
       grader similar --least 0.8 --to similar.html
     """
-    from grader.course import Course
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
     from grader.similar.pairs import find_pairs, write_page

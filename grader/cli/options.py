@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from grader.course import Course, Exercise
+from grader.course.home import SHIPPED, Home
 from grader.errors import UserError
+from grader.reports.where import next_of
 from grader.sandbox.limits import InvalidLimit, Limits
 
 if TYPE_CHECKING:
-    from grader.course import Course, Exercise
     from grader.grading.settings import GradingSettings
 
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
@@ -65,8 +67,6 @@ def _course_of_author(given: Path | None) -> Path | None:
     """
     course = given or course_here()
     if course is None:
-        from grader.course.home import SHIPPED, Home
-
         home = Home.find()
         if home is not None and home.origin != SHIPPED:
             raise UserError(
@@ -240,8 +240,6 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     """
     if given is not None:
         return given
-    from grader.course.home import Home
-
     here = Home.find()
     homes = (Home.find(place) for place in places if place.exists())
     home = next((home for home in homes if home is not None), here)
@@ -257,14 +255,12 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
 
 def work_of(
     arguments: Sequence[str], submission: Path | None, course: Path | None
-) -> "tuple[Course, Path, tuple[str, ...]]":
+) -> tuple[Course, Path, tuple[str, ...]]:
     """The course, the folder or file with the work, and the names of the wanted topics and exercises.
 
     Raises:
         UserError: as `course_path` and `split_targets`; or the course cannot be used.
     """
-    from grader.course import Course
-
     loaded = Course.load(course_path(course, [*filter(None, [submission]), *map(Path, arguments)]))
     return loaded, *split_targets(arguments, submission, [topic.name for topic in loaded.modules])
 
@@ -281,8 +277,6 @@ def split_targets(
     Raises:
         UserError: two folders are named, or a file or folder that is not there.
     """
-    from grader.course.home import Home
-
     places: list[Path] = [] if submission is None else [submission]
     names = []
     for argument in arguments:
@@ -310,8 +304,6 @@ def split_targets(
 
 def complete_name(incomplete: str) -> list[str]:
     """The names that complete the beginning of one in the shell: topics, and exercises with their topic."""
-    from grader.course import Course
-
     try:
         course = Course.load(course_path(None), complete=False)
     except (UserError, OSError):
@@ -320,7 +312,7 @@ def complete_name(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def one_exercise(course: "Course", name: str | None, command: str, *, manual: bool = False) -> "Exercise":
+def one_exercise(course: Course, name: str | None, command: str, *, manual: bool = False) -> Exercise:
     """The one exercise that is meant; without a name, the one at hand, which `grader next` names.
 
     Args:
@@ -330,16 +322,13 @@ def one_exercise(course: "Course", name: str | None, command: str, *, manual: bo
         UserError: it is not known, or a topic, or a person marks it; or there is none at hand.
     """
     if name is None:
-        from grader.course.home import Home
-        from grader.reports.where import next_of
-
         home = Home.find()
         if home is None:
             raise UserError(
                 "this is not a folder of yours, so no exercise is at hand",
                 fix=f"change into it, start one with `grader init kata`, or name one: grader {command} EXERCISE",
             )
-        found = next_of(course, home.marks())
+        found = next_of(course, home.progress())
         if found is None:
             raise UserError("all is done", fix=f"name the exercise: grader {command} EXERCISE")
         return found

@@ -8,7 +8,13 @@ from typer import Argument, Option
 
 from grader.cli import options
 from grader.cli.command_line import app, print_lines
+from grader.course import Course, handout
+from grader.course.home import Home, LastCheck, Origin, installed_courses
+from grader.course.stubs import solution_of
+from grader.course.update import reset as put_back
+from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError
+from grader.reports.where import Places, list_lines, next_of
 from grader.text import counted
 
 
@@ -23,12 +29,8 @@ def list_exercises(
       grader list
       grader list tensor_ops
     """
-    from grader.course import Course
-    from grader.course.home import Home
-    from grader.reports.where import list_lines
-
     loaded = Course.load(options.course_path(course), complete=False)
-    print_lines(list_lines(loaded, Home.here().marks(), loaded.select(names or ())))
+    print_lines(list_lines(loaded, Home.here().progress(), loaded.select(names or ())))
 
 
 @app.command()
@@ -39,9 +41,6 @@ def courses() -> None:
       grader courses
       grader init kata --course NAME
     """
-    from grader.course import Course
-    from grader.course.home import installed_courses
-
     typer.echo(f"{Course.load(None, complete=False).title}  (shipped; without --course)")
     for one in installed_courses():
         try:
@@ -58,12 +57,8 @@ def next_exercise(course: options.CourseOption = None) -> None:
     Example:
       grader next
     """
-    from grader.course import Course
-    from grader.course.home import Home
-    from grader.reports.where import Places, next_of
-
     home = Home.here()
-    found = next_of(Course.load(options.course_path(course), complete=False), home.marks())
+    found = next_of(Course.load(options.course_path(course), complete=False), home.progress())
     print_lines([f"{found.full_name}  {Places(home.folder).of(found.full_name)}" if found else "all is done"])
 
 
@@ -80,8 +75,6 @@ def hint(
       grader hint gram
       grader hint tensor_ops.gram --level 2
     """
-    from grader.course import Course
-
     loaded = Course.load(options.course_path(course))
     exercise = options.one_exercise(loaded, name, "hint", manual=True)
     if not exercise.hints:
@@ -102,17 +95,13 @@ def solution(name: options.ExerciseArgument = None, course: options.CourseOption
     Example:
       grader solution tensor_ops.gram
     """
-    from grader.course import Course
-    from grader.course.home import Home
-    from grader.course.stubs import solution_of
-
     loaded = Course.load(options.course_path(course), complete=False)
     exercise = options.one_exercise(loaded, name, "solution")
     if loaded.show_solutions == "never":
         raise UserError("this course does not show its solutions")
     loaded.require_solutions("solution")
-    mark = Home.here().marks().get(exercise.full_name)
-    if mark is None or mark.state != "passed":
+    last = Home.here().progress().get(exercise.full_name)
+    if last is None or last.state != "passed":
         full_name = exercise.full_name
         raise UserError(f"{full_name} has not passed yet", fix=f"its solution is shown after: grader check {full_name}")
     typer.echo(solution_of(loaded.solution_file(exercise.topic), exercise.name))
@@ -126,10 +115,6 @@ def reset(name: options.ExerciseArgument = None, course: options.CourseOption = 
       grader reset
       grader reset tensor_ops.gram
     """
-    from grader.course import Course
-    from grader.course.home import Home, LastCheck
-    from grader.course.update import reset as put_back
-
     loaded = Course.load(options.course_path(course), complete=False)
     exercise = options.one_exercise(loaded, name, "reset")
     home = Home.here()
@@ -160,11 +145,6 @@ def init(
       grader init my-work --course my-course
       grader init --update
     """
-    from grader.course import Course
-    from grader.course.handout import init as start
-    from grader.course.home import Home, Origin
-    from grader.course.update import update as bring_up_to_date
-
     if update:
         home = Home.find(folder) or Home(folder or Path())
         own = course or home.course
@@ -175,7 +155,7 @@ def init(
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
     course = course or options.course_here()
     loaded = Course.load(course)
-    written = start(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
+    written = handout.init(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )

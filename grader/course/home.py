@@ -7,7 +7,6 @@ found by the entry points of their packages; never imports any of them.
 from __future__ import annotations
 
 import contextlib
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
@@ -110,18 +109,18 @@ class Home:
             return (self.folder / HIDDEN / STUBS / f"{topic}.py").read_bytes()
         return None
 
-    def marks(self) -> dict[str, LastCheck]:
+    def progress(self) -> dict[str, LastCheck]:
         """How each exercise went when it was last checked, by full name."""
         with contextlib.suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / HIDDEN / _PROGRESS).read_bytes(), type=dict[str, LastCheck])
         return {}
 
-    def note(self, marks: dict[str, LastCheck]) -> None:
+    def note(self, checks: dict[str, LastCheck]) -> None:
         """Keeps how some exercises went; keeps nothing if the folder cannot be written, or is a link."""
         file = self.folder / HIDDEN / _PROGRESS
         if not file.parent.is_symlink():  # the target is not ours to write to
             with contextlib.suppress(OSError):
-                write_atomically(file, [msgspec.json.encode({**self.marks(), **marks})], durable=False)
+                write_atomically(file, [msgspec.json.encode({**self.progress(), **checks})], durable=False)
 
 
 class InstalledCourse(msgspec.Struct, frozen=True):
@@ -140,6 +139,8 @@ class InstalledCourse(msgspec.Struct, frozen=True):
 
 def installed_courses() -> list[InstalledCourse]:
     """All installed courses, by name."""
+    from importlib import metadata  # slow, and needed by few commands
+
     points = metadata.entry_points(group=GROUP)
     found = {InstalledCourse(one.name, _folder(one.value), one.dist.name if one.dist else "?") for one in points}
     return sorted(found, key=lambda one: (one.name, one.package))

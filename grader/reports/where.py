@@ -51,23 +51,20 @@ class Places:
         return f"{shown}:{line}" if line and not shown.endswith(".ipynb") else shown
 
 
-def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], width: int) -> Iterator[str]:
+def where_lines(course: Course, folder: Path, progress: Mapping[str, LastCheck], width: int) -> Iterator[str]:
     """A bar for each topic, the points, the next exercise with its place, and the three commands that matter."""
     yield course.title
     yield ""
     names = max((len(topic.name) for topic in course.modules), default=0)
     bar = max(5, min(20, width - names - 16))
     for topic in course.modules:
-        score, most = sums(topic.exercises, marks)
+        score, most = sums(topic.exercises, progress)
         star = "★" if score >= most else " "
         yield f"{star} {topic.name:<{names}}  {progress_bar(score, most, bar)}  {points(score, most):>7}"
-    score, most = sums(course.exercises, marks)
-    passed = sum(mark.state == "passed" for mark in marks.values())
     yield ""
-    done = f"{passed} of {counted(len(course.exercises), 'exercise')}"
-    yield f"{done}, {points(score, most)} points, {_percent(score, most)}"
+    yield f"{done_line(course, progress)}, {_percent(*sums(course.exercises, progress))}"
     yield from _by_hand(course)
-    found = next_of(course, marks)
+    found = next_of(course, progress)
     if found is None:
         yield "All is done: well done!"
         return
@@ -81,7 +78,7 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], wi
         yield f"  {command:<{len(found.full_name) + 13}}  {what}"
 
 
-def list_lines(course: Course, marks: Mapping[str, LastCheck], names: Sequence[str] = ()) -> Iterator[str]:
+def list_lines(course: Course, progress: Mapping[str, LastCheck], names: Sequence[str] = ()) -> Iterator[str]:
     """The exercises with their points, and how each went when it was last checked.
 
     Args:
@@ -90,24 +87,24 @@ def list_lines(course: Course, marks: Mapping[str, LastCheck], names: Sequence[s
     wanted = set(names) or {one.full_name for one in course.all_exercises}
     has_all = len(wanted) == len(course.all_exercises)
     if has_all:
-        score, most = sums(course.exercises, marks)
-        done = f", {score:g} done, {_percent(score, most)}" if marks else ""
+        score, most = sums(course.exercises, progress)
+        done = f", {score:g} done, {_percent(score, most)}" if progress else ""
         yield f"{course.title}: {counted(most, 'point')}{done}"
         yield from _by_hand(course)
     for topic in course.topics:
         if not any(one.full_name in wanted for one in (*topic.exercises, *topic.manual)):
             continue
-        earned, worth = sums(topic.exercises, marks)
+        earned, worth = sums(topic.exercises, progress)
         if has_all:
             yield ""
-        how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if marks and topic.exercises else ""
+        how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if progress and topic.exercises else ""
         yield f"{topic.name}  {topic.title}{how_far}"
         for exercise in (one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted):
-            mark = marks.get(exercise.full_name)
-            symbol = BY_HAND if exercise in topic.manual else SYMBOLS[mark.state] if mark else " "
+            last = progress.get(exercise.full_name)
+            symbol = BY_HAND if exercise in topic.manual else SYMBOLS[last.state] if last else " "
             more = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
             more = f"   a person marks {exercise.work_file}:" if exercise in topic.manual else more
-            yield f"  {f'{symbol} ' if marks else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
+            yield f"  {f'{symbol} ' if progress else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
             yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
 
 
@@ -118,19 +115,26 @@ def _by_hand(course: Course) -> Iterator[str]:
         yield f"and {worth} that a person marks: {', '.join(one.full_name for one in course.manual)}"
 
 
-def next_of(course: Course, marks: Mapping[str, LastCheck]) -> Exercise | None:
+def next_of(course: Course, progress: Mapping[str, LastCheck]) -> Exercise | None:
     """The exercise to go on with: the first that fails, else the first that can be written; None when all is done."""
-    states = {name: mark.state for name, mark in marks.items()}
+    states = {name: last.state for name, last in progress.items()}
     left = [one for one in course.exercises if states.get(one.full_name) not in ("passed", "left_out")]
     failing = [one for one in left if states.get(one.full_name) == "failing"]
     ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
     return next(iter([*failing, *ready, *left]), None)
 
 
-def sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
+def sums(exercises: Sequence[Exercise], progress: Mapping[str, LastCheck]) -> tuple[float, float]:
     """Points that were earned, and those that can be."""
-    scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
+    scores = (progress[one.full_name].score for one in exercises if one.full_name in progress)
     return total_points(scores), total_points(one.points for one in exercises)
+
+
+def done_line(course: Course, progress: Mapping[str, LastCheck]) -> str:
+    """How many exercises have passed, and the points: ``3 of 91 exercises, 4/194 points``."""
+    names = [one.full_name for one in course.exercises]
+    passed = sum(progress[name].state == "passed" for name in names if name in progress)
+    return f"{passed} of {counted(len(names), 'exercise')}, {points(*sums(course.exercises, progress))} points"
 
 
 def _percent(score: float, maximum: float) -> str:

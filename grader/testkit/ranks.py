@@ -12,7 +12,6 @@ verdict.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ from grader.machine import LOOPBACK
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
-from grader.text import with_article
+from grader.testkit._ranks.world import World
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than the time of a check."""
@@ -57,16 +56,15 @@ _ELSE_FORBIDDEN: Final = {
 """The layer of the sandbox that forbids sockets, or semaphores (torchrun needs one), if that one is missing."""
 
 
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """An argument that only a rank can fill in; see the constants of this module.
 
-    Args:
+    Attributes:
         shown: how messages show it: in ``<>``, because a call that cannot be pasted must not look like code.
     """
 
-    def __init__(self, spec: tuple[Any, ...], shown: str) -> None:
-        self.spec = spec
-        self.shown = shown
+    spec: tuple[Any, ...]
+    shown: str
 
     def __repr__(self) -> str:
         return self.shown
@@ -104,40 +102,6 @@ def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
         args: values or slots.
     """
     return Slot(("call", function, args, kwargs), f"<{function.__name__}>")
-
-
-class World(msgspec.Struct, frozen=True):
-    """The results of the ranks.
-
-    Attributes:
-        looks: per rank, the result of ``look``.
-        outside: the result of ``look_outside``.
-        early: the ranks whose function returned while another one was held.
-        prints: per rank, its standard output (only with ``prints=True``).
-        lines: per rank, how many lines of that are not blank (only with ``lines=True``).
-        numbers: per rank, the numbers with four decimals in that (only with ``lines=True``).
-    """
-
-    returned: list[Any]
-    kinds: list[str | None]
-    looks: list[Any]
-    outside: Any
-    early: list[int]
-    prints: list[str]
-    lines: list[int]
-    numbers: list[list[float]]
-
-    @property
-    def results(self) -> list[Any]:
-        """The value that each rank returned.
-
-        Raises:
-            AssertionError: if that is not a plain value.
-        """
-        for rank, kind in enumerate(self.kinds):
-            if kind is not None:
-                raise AssertionError(f"rank {rank} returned {with_article(kind)}, where a plain value was expected")
-        return self.returned
 
 
 def run(
@@ -214,30 +178,23 @@ def run(
         read_only=tuple(read_only),
         may_exit=may_exit,
         held=held,
+        prints=prints,
+        lines=lines,
         names_places=names_places,
     )
     made_there = [[part.args, part.kwargs, part.before, part.look] for part in parts]
     request = _packed(channel, function, made_there, settings, group, sorted(read_only), held, may_exit)
     channel.last = call_of(function, args, dict(options or {}))
     try:
-        outcomes = _world.run(channel, job)
+        world = _world.run(channel, job)
     except _world.RunFailure as failure:
         channel.record.append(Exchange(request, wire.pack(failure.noted)))
         raise _with_record(channel, failure.error) from None
     finally:
         _give_time(channel, 2.0)  # ranks may have waited long for a processor
-    made = World(
-        returned=outcomes.returned,
-        kinds=outcomes.kinds,
-        looks=outcomes.looks,
-        outside=outcomes.outside,
-        early=outcomes.early,
-        prints=[text if prints else "" for text in outcomes.prints],
-        lines=[_written_lines(text) if lines else 0 for text in outcomes.prints],
-        numbers=[_numbers(text) if lines else [] for text in outcomes.prints],
-    )
-    _note(channel, request, list(msgspec.structs.astuple(made)), outcomes.shown)
-    return made
+    *values, printed = msgspec.structs.astuple(world)
+    _note(channel, request, values, printed)
+    return world
 
 
 def _filled(value: str, known: Mapping[str, int]) -> str:
@@ -299,7 +256,7 @@ def torchrun(
     variables = dict(env or {})
     outcome = _launch.launch(channel, script, workers, float(seconds), variables, in_place_of)
     prints = [out for out, _ in outcome.printed]
-    lines, numbers = [*map(_written_lines, prints)], [*map(_numbers, prints)]
+    lines, numbers = [*map(_world.written_lines, prints)], [*map(_world.numbers_in, prints)]
     request = _packed(channel, function, script, workers, variables)
     _note(channel, request, [outcome.exit_code, lines, numbers], _world.shown(outcome.printed))
     if outcome.exit_code is None:
@@ -351,16 +308,6 @@ def _skip(reason: str) -> None:
     import pytest  # here, in the judge, alone
 
     pytest.skip(reason)
-
-
-def _written_lines(text: str) -> int:
-    """How many lines are not blank."""
-    return sum(bool(line.strip()) for line in text.splitlines())
-
-
-def _numbers(text: str) -> list[float]:
-    """The numbers with exactly four decimals, at most 100."""
-    return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
 
 
 # ---------------------------------------------------------------- on a rank

@@ -79,7 +79,7 @@ class Watch:
         self._scope = scope
         self._grader = grader
         self._home = Home.find(self._folder)
-        self._marks: dict[str, LastCheck] = self._home.marks() if self._home else {}
+        self._marks: dict[str, LastCheck] = self._home.progress() if self._home else {}
         self._screen = Screen(course, console, self._marks)
         first = next_of(course, self._marks)  # as `grader next` says, if that is watched
         self._current = first if first in scope else self._next_open(None)

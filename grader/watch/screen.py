@@ -17,9 +17,9 @@ from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import print_line, print_wrapped
-from grader.reports.where import Places, list_lines, sums
+from grader.reports.where import Places, done_line, list_lines, sums
 from grader.results import ExerciseResult
-from grader.text import clean, counted, points, progress_bar
+from grader.text import clean, points, progress_bar
 from grader.watch.inputs import can_read_keys
 
 _FEWEST_ROWS = 10
@@ -32,19 +32,19 @@ class Screen:
     """Prints on a console.
 
     Args:
-        marks: how each exercise went when it was last checked, by full name; it may change meanwhile.
+        progress: how each exercise went when it was last checked, by full name; it may change meanwhile.
 
     Attributes:
         has_keys: whether keys are read, so that they are worth a line.
         pictures: of the exercise that has passed since messages were last forgotten.
     """
 
-    def __init__(self, course: Course, console: Console, marks: Mapping[str, LastCheck]) -> None:
+    def __init__(self, course: Course, console: Console, progress: Mapping[str, LastCheck]) -> None:
         self.console = console
         self.has_keys = can_read_keys() and console.file.isatty()
         self.pictures: Sequence[Picture] = ()
         self._course = course
-        self._marks = marks
+        self._progress = progress
         self._messages: list[str] = []
         self._clears = console.is_terminal and not console.is_dumb_terminal
 
@@ -99,7 +99,7 @@ class Screen:
 
     def list(self, page: int) -> None:
         """Every exercise, and how it went: as many lines as the window has, and the rest on the next pages."""
-        lines = [clean(line) for line in list_lines(self._course, self._marks)]
+        lines = [clean(line) for line in list_lines(self._course, self._progress)]
         rows = max(5, self.console.height - 5) if self._clears else len(lines)
         pages = -(-len(lines) // rows)
         first = page % pages * rows
@@ -133,15 +133,11 @@ class Screen:
     def _begin(self, topic: str = "") -> None:
         """An empty screen with the points of a topic, if it is one, and of all, and with the messages."""
         self.clear()
-        exercises = self._course.exercises
         if topic:
-            score, most = sums([one for one in exercises if one.topic == topic], self._marks)
+            score, most = sums(self._course.topic(topic).exercises, self._progress)
             bar = progress_bar(score, most, min(20, self.console.width // 4))
             print_line(self.console, Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
-        score, most = sums(exercises, self._marks)
-        passed = sum(self._marks[one.full_name].state == "passed" for one in exercises if one.full_name in self._marks)
-        text = f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points"
-        print_line(self.console, Text(text, "dim"))
+        print_line(self.console, Text(done_line(self._course, self._progress), "dim"))
         for text in self._messages:
             self.line(text, "bold green" if text.startswith(("✓", "★")) else "")
 

@@ -160,15 +160,15 @@ def test_a_file_that_is_not_utf8_is_not_touched(tmp_path: Path) -> None:
 def test_progress_is_kept_together_and_a_broken_file_of_it_is_no_harm(tmp_path: Path) -> None:
     init(Course.load(OWN), tmp_path)
     home = Home.find(tmp_path)
-    assert home is not None and home.marks() == {}
+    assert home is not None and home.progress() == {}
     home.note({"vectors.cosine": LastCheck("passed", 2, 2)})
     home.note({"vectors.normalize": LastCheck("failing", 0, 1)})
-    assert home.marks() == {
+    assert home.progress() == {
         "vectors.cosine": LastCheck("passed", 2, 2),
         "vectors.normalize": LastCheck("failing", 0, 1),
     }
     (tmp_path / HIDDEN / "progress.json").write_text("{")
-    assert home.marks() == {}
+    assert home.progress() == {}
     assert Home.find(tmp_path / "vectors.py") is not None and Home.find(tmp_path.parent) is None
 
 
@@ -226,8 +226,8 @@ def test_a_folder_of_the_version_before_gets_the_new_topic_and_order_and_keeps_i
         topic, _, own = name.partition(".")
         assert block_of(lines_in((work / f"{topic}.py").read_bytes()), own) == lines, name
     assert (work / "debugging.py").read_bytes() == shipped.stub_file("debugging").read_bytes()
-    assert Home(work).marks() == marks
-    shown = list(where_lines(shipped, work, Home(work).marks(), 80))
+    assert Home(work).progress() == marks
+    shown = list(where_lines(shipped, work, Home(work).progress(), 80))
     topics = [line.split()[1] if line[0] == "★" else line.split()[0] for line in shown[2 : 2 + len(shipped.topics)]]
     assert topics == [topic.name for topic in shipped.topics]
     assert topics.index("checkpoints") == topics.index("training") + 1

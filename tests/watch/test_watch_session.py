@@ -190,7 +190,7 @@ def test_nothing_that_happens_to_the_folder_or_the_worker_ends_it(folder: Path, 
     for one in (session, other):
         one.see("✓ vectors.normalize has passed", "now: vectors.cosine", " quit")
     home = Home.find(folder)
-    assert home is not None and home.marks()["vectors.normalize"].state == "passed"
+    assert home is not None and home.progress()["vectors.normalize"].state == "passed"
 
     moved = folder.rename(folder.with_name("elsewhere"))
     session.press("r")

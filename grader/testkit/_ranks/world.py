@@ -26,6 +26,7 @@ from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Retu
 from grader.border.transport import Starter
 from grader.testkit._ranks import rank
 from grader.testkit._ranks.members import BAD_REPLY, Member, RankWatch, died, own_lines, stuck
+from grader.text import with_article
 
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
@@ -68,27 +69,47 @@ class Job(msgspec.Struct, frozen=True):
     read_only: Sequence[int]
     may_exit: bool
     held: int | None
+    prints: bool
+    lines: bool
     names_places: bool
 
 
-class Outcomes(msgspec.Struct, frozen=True):
-    """The results of a run, rank by rank, if all have returned.
+class World(msgspec.Struct, frozen=True):
+    """The results of the ranks, if all have returned.
 
     Attributes:
-        kinds: None if a value is plain, else its kind in words.
-        early: the ranks whose function returned while another rank was held.
-        prints: the standard output of each rank.
-        outside: the result of the look outside.
-        shown: all prints, as the student is shown them.
+        returned: per rank, the value that its function returned; None if that is not a plain value.
+        kinds: per rank, None if that value is plain, else its kind in words.
+        looks: per rank, the result of ``look``.
+        outside: the result of ``look_outside``.
+        early: the ranks whose function returned while another one was held.
+        prints: per rank, its standard output (only with ``prints=True``).
+        lines: per rank, how many lines of that are not blank (only with ``lines=True``).
+        numbers: per rank, the numbers with four decimals in that (only with ``lines=True``).
+        shown: all prints, as the student is shown them; no part of the check's record.
     """
 
     returned: list[Any]
     kinds: list[str | None]
     looks: list[Any]
+    outside: Any
     early: list[int]
     prints: list[str]
+    lines: list[int]
+    numbers: list[list[float]]
     shown: str
-    outside: Any = None
+
+    @property
+    def results(self) -> list[Any]:
+        """The value that each rank returned.
+
+        Raises:
+            AssertionError: if that is not a plain value.
+        """
+        for number, kind in enumerate(self.kinds):
+            if kind is not None:
+                raise AssertionError(f"rank {number} returned {with_article(kind)}, where a plain value was expected")
+        return self.returned
 
 
 class RunFailure(Exception):
@@ -115,7 +136,7 @@ class RunningWorld:
         self.processes = cast("Starter", channel.transport).processes(size)
         self.is_joined = False
 
-    def run(self, job: Job) -> Outcomes:
+    def run(self, job: Job) -> World:
         """Runs a job. The world may be used again if all ranks have returned.
 
         Raises:
@@ -152,17 +173,17 @@ class RunningWorld:
                 for member, part in zip(members, job.parts, strict=True):
                     member.post("look", self._call(rank.look, part.look))
                 watch.follow()
-        outcomes = self._outcomes(members, job, early)
+        world = self._results(members, job, early)
         if job.look_outside is None:
-            return outcomes
+            return world
         _, function, specs, _ = job.look_outside
         args = [os.path.join(folder, value) if kind == "in_folder" else value for kind, value in specs]
-        return msgspec.structs.replace(outcomes, outside=outside(self._channel, function, *args))
+        return msgspec.structs.replace(world, outside=outside(self._channel, function, *args))
 
     def _call(self, function: Callable[..., Any], *args: object) -> bytes:
         return wire.pack(request_of(self._channel, function, *args))
 
-    def _outcomes(self, members: Sequence[Member], job: Job, early: list[int]) -> Outcomes:
+    def _results(self, members: Sequence[Member], job: Job, early: list[int]) -> World:
         for member in members:
             if member.failure is not None and isinstance(member.failure[1], Missing):
                 name = one_line(member.failure[1].name)
@@ -170,7 +191,7 @@ class RunningWorld:
                 error.kind, error.message = "missing", name
                 raise RunFailure(Missing(name), error)
         printed = [member.process.prints() for member in members]
-        outcomes = []
+        results = []
         for member, (text, _) in zip(members, printed, strict=True):
             if "look" not in member.stages or not member.has_returned or not member.done:
                 continue
@@ -188,11 +209,13 @@ class RunningWorld:
                 member.ended = BAD_REPLY
                 continue
             self.is_joined = self.is_joined and looks[1] is True
-            outcomes.append((value, kind, looks[0], own_lines(text)[:MAX_PRINTS]))
-        if len(outcomes) < len(members):
+            results.append((value, kind, looks[0], own_lines(text)[:MAX_PRINTS]))
+        if len(results) < len(members):
             raise _failure(members, job)
-        returned, kinds, seen, prints = map(list, zip(*outcomes, strict=True))
-        return Outcomes(returned, kinds, seen, early, prints, shown(printed))
+        returned, kinds, seen, texts = map(list, zip(*results, strict=True))
+        prints, looked_at = ([text if is_wanted else "" for text in texts] for is_wanted in (job.prints, job.lines))
+        lines, numbers = [*map(written_lines, looked_at)], [*map(numbers_in, looked_at)]
+        return World(returned, kinds, seen, None, early, prints, lines, numbers, shown(printed))
 
     def end(self) -> None:
         """Ends the processes, and removes their folder."""
@@ -204,7 +227,7 @@ class RunningWorld:
             outside(self._channel, rank.remove_folder, self._folder)
 
 
-def run(channel: Channel, job: Job) -> Outcomes:
+def run(channel: Channel, job: Job) -> World:
     """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size.
 
     Raises:
@@ -218,10 +241,10 @@ def run(channel: Channel, job: Job) -> Outcomes:
             world = RunningWorld(channel, len(job.parts))
         is_kept = False
         try:
-            outcomes = world.run(job)
+            results = world.run(job)
             # What `before` has changed, and what a rank cannot do any more, stays so.
             is_kept = world.is_joined and not job.read_only and all(part.before is None for part in job.parts)
-            return outcomes
+            return results
         finally:
             if is_kept:
                 kept[name] = world
@@ -284,6 +307,16 @@ def shown(printed: Sequence[tuple[str, str]]) -> str:
         for text in texts
         for line in own_lines(text[: 2 * MAX_PRINTS]).splitlines()
     )
+
+
+def written_lines(text: str) -> int:
+    """How many lines are not blank."""
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers with exactly four decimals, at most 100."""
+    return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
 
 
 def _failure(members: Sequence[Member], job: Job) -> RunFailure:
