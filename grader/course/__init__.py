@@ -1,8 +1,8 @@
 """A course as files: manifest, sources, stubs, handouts. Never imports torch or pytest, never runs a course's code."""
 
 from grader.course.manifest import Exercise, RubricItem, Topic
-from grader.course.model import Course, content_hash
-from grader.course.source import CheckInfo, Misconception, checks_of, misconceptions_of, pictured
+from grader.course.model import Course, checks_of, content_hash, misconceptions_of, pictured
+from grader.course.source import CheckInfo, Misconception
 from grader.errors import CourseError, UnknownName, UserError
 
 __all__ = [

@@ -20,7 +20,7 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.home import folder_of, is_name, manifest_in
 from grader.course.manifest import Exercise, Manifest, Topic, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
-from grader.course.source import checks_of, pictured
+from grader.course.source import CheckInfo, Misconception, checks_in, misconceptions_in, pictured_in
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.kit import ANSWER_FOLDERS, Kit
 
@@ -194,6 +194,34 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         if len(found) > 1:
             raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
         return found
+
+
+def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
+    """The checks of a topic, in order.
+
+    Raises:
+        CourseError: if their file is missing, or holds a test that belongs to no exercise of the topic.
+    """
+    return checks_in(course.check_file(topic), course.topic(topic))
+
+
+def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
+    """The wrong answers of a topic, in order.
+
+    Raises:
+        CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
+    """
+    return misconceptions_in(course.misconceptions_file(topic), course.topic(topic))
+
+
+def pictured(course: Course) -> tuple[str, ...]:
+    """The exercises (full names) that have pictures, in the course's order.
+
+    Raises:
+        CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
+    """
+    found = set().union(*(pictured_in(course.check_file(topic.name), topic) for topic in course.modules))
+    return tuple(one.full_name for one in course.exercises if one.full_name in found)
 
 
 def content_hash(course: Course) -> str:

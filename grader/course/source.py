@@ -3,22 +3,16 @@
 Never runs a line of the files that it reads.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from grader.course.manifest import full_name
+from grader.course.manifest import Topic, full_name
 from grader.errors import CourseError
-
-if TYPE_CHECKING:
-    from grader.course.model import Course
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
@@ -44,7 +38,7 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
     bonus: float
 
 
-class Misconception(msgspec.Struct, frozen=True, kw_only=True):
+class Misconception(msgspec.Struct, frozen=True):
     """A named, classic wrong answer: ``exercise`` is the full name, ``function`` the name to import from the module,
     ``part`` the name in the topic's module that it takes the place of."""
 
@@ -57,7 +51,7 @@ class Misconception(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-class _Mark(msgspec.Struct, frozen=True):
+class _Decorated(msgspec.Struct, frozen=True):
     """A definition with a decorator that names an exercise, such as ``@exercise("vectors.cosine", hidden=True)``."""
 
     file: Path
@@ -102,34 +96,33 @@ def _parsed(content: bytes | str, file: Path) -> ast.Module:
     return ast.parse(content, filename=str(file))
 
 
-def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
-    """The checks in ``checks/test_<topic>.py``, in order.
+def checks_in(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
+    """The checks in a topic's file of checks, in order.
 
     Raises:
         CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
     """
-    file = course.check_file(topic)
     for node in parse(file).body:
         if isinstance(node, Function) and node.name.startswith("test_") and decorator(node, "exercise") is None:
-            raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic}.NAME")')
+            raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic.name}.NAME")')
     found: dict[str, CheckInfo] = {}
-    for mark in _marks(course, topic, file, "exercise"):
-        name, line, options = mark.node.name, mark.node.lineno, mark.options
+    for one in _decorated(file, topic, "exercise"):
+        name, line, options = one.node.name, one.node.lineno, one.options
         hidden, may_change = options.pop("hidden", False), options.pop("may_change", False)
-        points, bonus = mark.points("points"), mark.points("bonus") or 0.0
+        points, bonus = one.points("points"), one.points("bonus") or 0.0
         if options or not (isinstance(hidden, bool) or hidden == "all") or not isinstance(may_change, bool):
-            raise mark.error('@exercise takes one name, and hidden=True or "all", may_change=True, points=, bonus=')
+            raise one.error('@exercise takes one name, and hidden=True or "all", may_change=True, points=, bonus=')
         if bonus and points is not None:
-            raise mark.error("a check has points of the exercise or a bonus beside them, not both")
+            raise one.error("a check has points of the exercise or a bonus beside them, not both")
         if not name.startswith("test_"):
-            raise mark.error(f"`{name}` is not collected: a check's name begins with test_", line)
+            raise one.error(f"`{name}` is not collected: a check's name begins with test_", line)
         if name in found:
-            raise mark.error(f"`{name}` is defined twice, so the first one never runs", line)
+            raise one.error(f"`{name}` is defined twice, so the first one never runs", line)
         found[name] = CheckInfo(
-            exercise=mark.exercise,
+            exercise=one.exercise,
             function=name,
             line=line,
-            docstring=ast.get_docstring(mark.node) or "",
+            docstring=ast.get_docstring(one.node) or "",
             hidden=bool(hidden),
             is_secret=hidden == "all",
             points=points,
@@ -138,41 +131,35 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
     return tuple(found.values())
 
 
-def pictured(course: Course) -> tuple[str, ...]:
-    """The exercises (full names) that have pictures, in the course's order.
+def pictured_in(file: Path, topic: Topic) -> set[str]:
+    """The exercises (full names) that have pictures in a topic's file of checks.
 
     Raises:
-        CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
+        CourseError: if the file is missing, or a picture belongs to no exercise of the topic.
     """
     found = set()
-    for topic in course.modules:
-        for mark in _marks(course, topic.name, course.check_file(topic.name), "picture"):
-            if list(mark.options) != ["title"] or not isinstance(mark.options["title"], str):
-                raise mark.error('@picture takes an exercise and title="..."')
-            found.add(mark.exercise)
-    return tuple(one.full_name for one in course.exercises if one.full_name in found)
+    for one in _decorated(file, topic, "picture"):
+        if list(one.options) != ["title"] or not isinstance(one.options["title"], str):
+            raise one.error('@picture takes an exercise and title="..."')
+        found.add(one.exercise)
+    return found
 
 
-def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
-    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
+def misconceptions_in(file: Path, topic: Topic) -> tuple[Misconception, ...]:
+    """The wrong answers in a topic's file of misconceptions, in order; none if there is no such file.
 
     Raises:
         CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
     """
-    file = course.misconceptions_file(topic)
     found: list[Misconception] = []
-    for mark in _marks(course, topic, file, "misconception") if file.is_file() else ():
-        function, line, options = mark.node.name, mark.node.lineno, mark.options
-        tell, name, part = options.pop("tell", ""), options.pop("name", function), options.pop("part", mark.target)
+    for one in _decorated(file, topic, "misconception") if file.is_file() else ():
+        function, line, options = one.node.name, one.node.lineno, one.options
+        tell, name, part = options.pop("tell", ""), options.pop("name", function), options.pop("part", one.target)
         if options or not (isinstance(tell, str) and isinstance(name, str) and isinstance(part, str) and tell.strip()):
-            raise mark.error('@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."')
+            raise one.error('@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."')
         if any(other.name == name or other.function == function for other in found):
-            raise mark.error(f"a second misconception called `{name}` in this topic", line)
-        found.append(
-            Misconception(
-                name=name, exercise=mark.exercise, tell=tell, topic=topic, function=function, part=part, line=line
-            )
-        )
+            raise one.error(f"a second misconception called `{name}` in this topic", line)
+        found.append(Misconception(name, one.exercise, tell, topic.name, function, part, line))
     return tuple(found)
 
 
@@ -199,9 +186,9 @@ def names_bound_by(statement: ast.stmt) -> set[str]:
     return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
-def _marks(course: Course, topic: str, file: Path, name: str) -> Iterator[_Mark]:
+def _decorated(file: Path, topic: Topic, name: str) -> Iterator[_Decorated]:
     """The definitions at the top of a file that have the decorator `name`, in order."""
-    exercises = {one.full_name for one in course.topic(topic).exercises}
+    exercises = {one.full_name for one in topic.exercises}
     for node in parse(file).body:
         call = decorator(node, name)
         if call is None or not isinstance(node, Definition):
@@ -214,10 +201,10 @@ def _marks(course: Course, topic: str, file: Path, name: str) -> Iterator[_Mark]
             raise CourseError(file, call.lineno, message) from None
         if len(positional) != 1 or not isinstance(positional[0], str):
             raise CourseError(file, call.lineno, "the decorator's first argument is the name of an exercise")
-        exercise = full_name(topic, positional[0])
+        exercise = full_name(topic.name, positional[0])
         if exercise not in exercises:
-            raise CourseError(file, call.lineno, f"topic `{topic}` has no exercise `{positional[0]}`")
-        yield _Mark(file, node, call.lineno, positional[0], exercise, options)
+            raise CourseError(file, call.lineno, f"topic `{topic.name}` has no exercise `{positional[0]}`")
+        yield _Decorated(file, node, call.lineno, positional[0], exercise, options)
 
 
 def swapped_comparisons(file: Path) -> Iterator[tuple[str, int]]:
