@@ -83,7 +83,7 @@ def scaler_state(scaler: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- memory
 
 
-class _Held:
+class _Kept:
     """A tensor that a graph keeps for its backward; while it lives, its rows count."""
 
     def __init__(self, memory: Memory, tensor: Tensor) -> None:
@@ -119,7 +119,7 @@ class Memory(nn.Module):
             raise RuntimeError(
                 f"out of memory: there is room for the graph of {self.capacity} examples, not of {self.rows + len(x)}"
             )
-        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: _Held(self, tensor), lambda held: held.tensor):
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: _Kept(self, tensor), lambda held: held.tensor):
             return x.tanh() + self.in_training * self.training
 
 

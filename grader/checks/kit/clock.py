@@ -27,7 +27,7 @@ _MAKING: Final = 40.0
 _LAUNCH: Final = 0.001
 
 
-class _Work(TorchFunctionMode):
+class _TimedWork(TorchFunctionMode):
     """Says how long each torch function takes: the first product is slow, the next ones differ, making a matrix is
     slow too. On a GPU Python waits for none of that before it synchronises with that GPU."""
 
@@ -95,7 +95,7 @@ def timed(time_matmul: Callable[..., Any], n: int, device: torch.device, *args: 
         order; ``places``, the devices of these products; how many ``reads`` of the clock there were, and how many
         ``waits`` for each device.
     """
-    work = _Work(n)
+    work = _TimedWork(n)
     devices.keep_time(work.read_on)
     with _clocks(work.read, work.read_processor, getattr(time_matmul, "__globals__", {})), work:
         result = time_matmul(n, device, *args)

@@ -18,7 +18,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 
 from grader.testkit import recipes
-from kit import distributed
+from kit import distributed, graphs
 
 # ---------------------------------------------------------------- data
 
@@ -52,24 +52,7 @@ def numbers(count: int, first: int = 0, step: int = 1) -> Numbers:
 # ---------------------------------------------------------------- graphs in memory
 
 
-class _Token:
-    """Lives as long as the graph that holds it."""
-
-
-class _Held(torch.autograd.Function):
-    """The same numbers; the graph holds a token."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, token: _Token) -> Tensor:
-        ctx.token = token
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return grads[0], None
-
-
-_alive: Final[weakref.WeakSet[_Token]] = weakref.WeakSet()
+_alive: Final[weakref.WeakSet[graphs.Token]] = weakref.WeakSet()
 _seen: Final[list[int]] = []
 """The notes of the latest `GraphsCounted` model: the graphs in memory, and how many there were at each call."""
 
@@ -89,10 +72,7 @@ class GraphsCounted(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The model's logits."""
         _seen.append(len(_alive))
-        token = _Token()
-        _alive.add(token)
-        logits: Tensor = _Held.apply(self.model(x), token)  # type: ignore[no-untyped-call]
-        return logits
+        return graphs.counted(self.model(x), _alive)
 
 
 def graphs_counted(kind: str, seed: int) -> GraphsCounted:

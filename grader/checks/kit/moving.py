@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from grader.testkit import devices, probes, recipes
+from kit import graphs
 
 # ---------------------------------------------------------------- batches
 
 
-class Pair(NamedTuple):
+class NamedBatch(NamedTuple):
     """A batch with names."""
 
     features: Any
@@ -32,8 +33,8 @@ _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "list": lambda x, y: [x, y],
     "tuple": lambda x, y: (x, y),
     "dict": lambda x, y: {"x": x, "y": y, 3: x},
-    "named tuple": lambda x, y: Pair(x, y),
-    "deep": lambda x, y: {"a": [x, {"b": (y, Pair([x], None))}], "c": Pair(y, {"d": x})},
+    "named tuple": lambda x, y: NamedBatch(x, y),
+    "deep": lambda x, y: {"a": [x, {"b": (y, NamedBatch([x], None))}], "c": NamedBatch(y, {"d": x})},
     "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": None, "none": [], "empty": ({}, ())},
     "nothing": lambda x, y: ["text", 7, None],
     "ordered": lambda x, y: OrderedDict(y=[y], x=OrderedDict(x=x)),
@@ -158,23 +159,6 @@ def learning_rates(optimizer: Any) -> list[float]:
 # ---------------------------------------------------------------- training
 
 
-class _Token:
-    """Lives as long as the graph that holds it."""
-
-
-class _Held(torch.autograd.Function):
-    """The same numbers; the graph holds a token."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, token: _Token) -> Tensor:
-        ctx.token = token
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return grads[0], None
-
-
 class GraphCounting(nn.Module):
     """A model whose logits grow when graphs of earlier batches, but for the last one, are still in memory."""
 
@@ -182,15 +166,12 @@ class GraphCounting(nn.Module):
         super().__init__()
         self.model = model
         self.amount = amount
-        self._alive: weakref.WeakSet[_Token] = weakref.WeakSet()
+        self._alive: weakref.WeakSet[graphs.Token] = weakref.WeakSet()
 
     def forward(self, x: Tensor) -> Tensor:
         """The model's logits, times ``1 + amount`` for each graph too many."""
         too_many = max(0, len(self._alive) - 1)
-        token = _Token()
-        self._alive.add(token)
-        logits: Tensor = _Held.apply(self.model(x), token)  # type: ignore[no-untyped-call]
-        return logits * (1 + self.amount * too_many)
+        return graphs.counted(self.model(x), self._alive) * (1 + self.amount * too_many)
 
 
 def graph_counting(kind: str, seed: int, amount: float) -> nn.Module:

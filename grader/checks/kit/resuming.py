@@ -45,7 +45,7 @@ class NoRoom:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-class TooLarge(nn.Sequential):
+class HalfWritten(nn.Sequential):
     """A model whose ``state_dict`` has an entry for which there is no room on the disk."""
 
     def get_extra_state(self) -> Any:
@@ -55,7 +55,7 @@ class TooLarge(nn.Sequential):
 
 def too_large(seed: int = 0) -> nn.Module:
     """A model whose save fails half-way, as on a disk that is full."""
-    return TooLarge(*recipes.mlp((recipes.FEATURES, 6, recipes.CLASSES), seed))
+    return HalfWritten(*recipes.mlp((recipes.FEATURES, 6, recipes.CLASSES), seed))
 
 
 def try_save(save: Callable[..., Any], *args: Any) -> None:

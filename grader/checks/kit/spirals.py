@@ -156,7 +156,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, as a check presses it."""
 
 
-class NoRoom(OSError):
+class DiskFull(OSError):
     """The disk is full, as a check fills it."""
 
 
@@ -194,12 +194,12 @@ def full_disk(save: int, function: Callable[..., Any], settings: Settings, *args
         if isinstance(f, str | os.PathLike):
             with open(f, "wb") as file:
                 file.write(b"half of a fi")
-        raise NoRoom(errno.ENOSPC, "No space left on device")
+        raise DiskFull(errno.ENOSPC, "No space left on device")
 
     patched.save = saving
     try:
         with_settings(function, settings, *args, **kwargs)
-    except NoRoom:
+    except DiskFull:
         pass
     finally:
         patched.save = real

@@ -161,7 +161,7 @@ def in_pieces(a: Tensor, b: Tensor) -> Tensor:
 # ---------------------------------------------------------------- operations
 
 
-class _Calls(TorchFunctionMode):  # type: ignore[no-untyped-call]
+class _NamedCalls(TorchFunctionMode):  # type: ignore[no-untyped-call]
     """Counts and names calls of torch's functions and of methods of tensors."""
 
     def __init__(self, names: set[str] | None = None) -> None:
@@ -177,7 +177,7 @@ class _Calls(TorchFunctionMode):  # type: ignore[no-untyped-call]
 
 def _with_calls(function: Callable[..., Any], tables: list[Tensor]) -> tuple[Any, int]:
     """The result of a call, and how many calls of torch it made."""
-    with _Calls() as calls:
+    with _NamedCalls() as calls:
         return function(*tables), calls.count
 
 
@@ -195,7 +195,7 @@ def with_default_float64(function: Callable[..., Any], *args: Any) -> Any:
         torch.set_default_dtype(before)
 
 
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _NamedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Names the operations that torch functions come to."""
 
     @classmethod
@@ -220,13 +220,13 @@ def _naming_operations() -> Iterator[set[str]]:
 
         def begin_thread(frame: FrameType, event: str, argument: object) -> None:
             sys.setprofile(None)
-            _Calls(names).__enter__()  # a mode belongs to its thread, and ends with it
-            _Operations(names).__enter__()
+            _NamedCalls(names).__enter__()  # a mode belongs to its thread, and ends with it
+            _NamedOperations(names).__enter__()
 
         stack.callback(threading.setprofile, threading.getprofile())  # type: ignore[arg-type]
         threading.setprofile(begin_thread)
-        stack.enter_context(_Calls(names))
-        stack.enter_context(_Operations(names))
+        stack.enter_context(_NamedCalls(names))
+        stack.enter_context(_NamedOperations(names))
         yield names
 
 
@@ -259,7 +259,7 @@ class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """No, as in `_Operations`."""
+        """No, as in `_NamedOperations`."""
         return False
 
     def __init__(self, inputs: list[Tensor]) -> None:
