@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal
 
@@ -84,12 +85,16 @@ def _built_with_cuda() -> bool:
     return False
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the installed packages that results depend on, by name."""
+def versions(packages: Iterable[str] = ("torchkata", "torch", "hypothesis", "pytest")) -> dict[str, str]:
+    """Versions of Python and of those of these packages that are installed, by name.
+
+    Args:
+        packages: by default those that results depend on.
+    """
     import importlib.metadata  # slow, and needed by few commands
 
     found = {"python": platform.python_version()}
-    for name in ("torchkata", "torch", "hypothesis", "pytest"):
+    for name in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found

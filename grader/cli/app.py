@@ -6,6 +6,7 @@ hypothesis or rich.
 
 import contextlib
 import os
+import platform
 import shutil
 import sys
 import traceback
@@ -14,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from grader import machine
 from grader.cli import author, instructor, student, working  # noqa: F401 - adds them
 from grader.cli.command_line import app, print_lines
 from grader.course import Course
@@ -92,20 +94,13 @@ def doctor() -> None:
 
 
 def _doctor_lines() -> Iterator[str]:
-    import importlib.metadata
-    import platform
-
-    from grader import machine
     from grader.sandbox.limits import Limits
     from grader.sandbox.sandbox import probe_layers
     from grader.student import engine
 
-    yield f"python      {platform.python_version()} ({sys.executable})"
-    for name in _PACKAGES:
-        version = "not installed"
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            version = importlib.metadata.version(name)
-        yield f"{name:<11} {version}"
+    found = machine.versions(_PACKAGES)
+    yield f"python      {found['python']} ({sys.executable})"
+    yield from (f"{name:<11} {found.get(name, 'not installed')}" for name in _PACKAGES)
     yield f"system      {platform.platform()}"
     yield f"cores       {machine.cores()}"
     if memory := machine.memory_bytes():

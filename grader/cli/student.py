@@ -14,7 +14,7 @@ from grader.course.stubs import solution_of
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError
-from grader.reports.where import Places, list_lines, next_of
+from grader.reports.where import Locations, list_lines, next_of
 from grader.text import counted
 
 
@@ -59,7 +59,7 @@ def next_exercise(course: options.CourseOption = None) -> None:
     """
     home = Home.here()
     found = next_of(Course.load(options.course_path(course), complete=False), home.progress())
-    print_lines([f"{found.full_name}  {Places(home.folder).of(found.full_name)}" if found else "all is done"])
+    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}" if found else "all is done"])
 
 
 @app.command()

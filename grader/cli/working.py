@@ -101,9 +101,9 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
         return [to_json(graded.result).decode()]
     if form == "concise":
         from grader.reports.states import concise_lines
-        from grader.reports.where import Places
+        from grader.reports.where import Locations
 
-        return concise_lines(graded.result, Places(path, submission.files))
+        return concise_lines(graded.result, Locations(path, submission.files))
     from grader.exports.code_hosts import commands
     from grader.gradebook import Row
     from grader.reports.entries import Entry

@@ -1,6 +1,6 @@
 """Makes the stubs that students get from the solutions, so that the two always agree.
 
-A marked part is left out, or replaced with lines of a program with a bug. Never lets a marked line of a solution
+The part between two markers is left out, or replaced with a program with a bug. Never lets a line between markers
 through, and never writes half a file.
 """
 
@@ -26,7 +26,7 @@ _MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|end\s*)$")
 
 
 class Region(msgspec.Struct, frozen=True):
-    """One marked part of a solution: lines `start` to `end` (from 1, both markers included)."""
+    """One part of a solution between markers: lines `start` to `end` (from 1, both markers included)."""
 
     start: int
     end: int
@@ -105,20 +105,20 @@ def stub_of_topic(course: Course, topic: Topic) -> str:
     """The stub module of `topic`, made from its solution.
 
     Raises:
-        CourseError: as `stub_of`, and if an exercise is not defined in the solution or has no marked part.
+        CourseError: as `stub_of`, and if an exercise is not defined in the solution or has no such part.
     """
     file = course.solution_file(topic.name)
     tree = parse(file)
     source = file.read_text(encoding="utf-8")
     bound = {name: node for node in tree.body for name in names_bound_by(node)}
-    marked = {region.name.partition(".")[0] for region in _regions(source, file)}
+    in_regions = {region.name.partition(".")[0] for region in _regions(source, file)}
     for exercise in topic.exercises:
         name, node = exercise.name, bound.get(exercise.name)
         line = node.lineno if node else None
         if not isinstance(node, Definition):
             how = "is imported" if isinstance(node, ast.Import | ast.ImportFrom) else "is not defined"
             raise CourseError(file, line, f"`{name}` is in course.toml but {how} here")
-        if name not in marked:
+        if name not in in_regions:
             raise CourseError(file, line, f"`{name}` has no `# solution:`, so its stub would give it away")
     return stub_of(source, file)
 
@@ -147,12 +147,12 @@ def release(course: Course, check: bool = False) -> list[Path]:
 
 @functools.lru_cache(maxsize=64)
 def _regions(source: str, file: Path) -> tuple[Region, ...]:
-    """The marked parts of `source`, in order. They are kept: `verify` asks often, and most files stay as they are."""
+    """The parts of `source` between markers, in order. They are kept: `verify` asks often, and files seldom change."""
     return tuple(_Solution(source, file).regions())
 
 
 class _Solution:
-    """The text of a solution, of which marked parts become those of a stub."""
+    """The text of a solution, whose parts between markers become those of a stub."""
 
     def __init__(self, source: str, file: Path) -> None:
         self._file = file
@@ -161,7 +161,7 @@ class _Solution:
         self._tree = parse(file, source)
 
     def regions(self) -> Iterator[Region]:
-        """The marked parts, in order."""
+        """The parts between markers, in order."""
         opened: list[_Marker] = []
         for marker in self._markers():
             if marker.kind == "solution" and opened:

@@ -23,7 +23,7 @@ from grader.judge.marks import Listener, Place
 from grader.reports.check_report import CheckReport
 from grader.reports.states import next_lines, state_of
 from grader.reports.terminal import Spinner, make_console, print_note, spinning
-from grader.reports.where import Places
+from grader.reports.where import Locations
 from grader.results import ExerciseResult
 
 _BREAKPOINT: Final = re.compile(rb"^([ \t]*)breakpoint\(\)[ \t]*(?=\r?$|#)", re.MULTILINE)
@@ -84,7 +84,7 @@ def _grade_and_show(
     """Grades a submission, and prints each exercise as it is known."""
     console = make_console()
     with spinning(console, "starting (importing torch)") as spinner:
-        places = Places(path, submission.files)
+        places = Locations(path, submission.files)
         report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
         try:
             graded = workers.grade(submission, _Printer(report, spinner))

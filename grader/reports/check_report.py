@@ -151,10 +151,10 @@ class CheckReport:
         reason = "" if verdict == "passed" else _reason(exercise, feedback.not_passed(exercise)[0])
         self._row(_Fold(SYMBOLS[verdict], STYLES[verdict], reason), name, [exercise])
         for check in exercise.checks if self.every_check else ():
-            mark, worth = (SYMBOLS[check.verdict], STYLES[check.verdict]), feedback.worth_of(check)
+            symbol, worth = (SYMBOLS[check.verdict], STYLES[check.verdict]), feedback.worth_of(check)
             said = "" if check.verdict == "passed" else f": {feedback.VERDICT_WORDS[check.verdict]}"
             said += f"  {worth}" if worth else ""
-            print_line(self.console, Text.assemble("      ", mark, f" {check_title(check.name)}", (said, "dim")))
+            print_line(self.console, Text.assemble("      ", symbol, f" {check_title(check.name)}", (said, "dim")))
 
     def _flush(self) -> None:
         """Prints the lines of the exercises that were kept back: one for a topic that is untouched as a whole."""

@@ -313,9 +313,9 @@ def _drawn_svg(encoded: bytes) -> Markup:
                     places = [math.nan if one is None else one for one in y]
                     label, marker = _label(name) if name else None, "o" if len(y) == 1 else ""
                     axes.plot(x, places, color=_COLOURS[number], label=label, marker=marker)
-                if mark := data.marked:
-                    label = _label(mark.label)
-                    axes.scatter([mark.x], [mark.y], marker="X", s=70, color=_INK, zorder=3, label=label)
+                if spot := data.marked:
+                    label = _label(spot.label)
+                    axes.scatter([spot.x], [spot.y], marker="X", s=70, color=_INK, zorder=3, label=label)
             case Points():
                 _add_points(data, axes, names_of(data))
             case Grid():

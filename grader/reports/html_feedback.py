@@ -36,7 +36,7 @@ class Line(msgspec.Struct, frozen=True):
 
     number: int
     text: str
-    marked: bool = False
+    highlighted: bool = False
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -230,38 +230,38 @@ class _Maker:
             part = replace(part, explanation=feedback.explanation_of(exercise), hint=hint, hint_command=command)
         if cause is not None and cause.verdict == "failed" and feedback.is_brief(cause):
             return part  # a message of one line needs no code beside it
-        marks = dict.fromkeys(mark for check in failures for mark in feedback.lines_of(check))
-        code = tuple(excerpt(self.files, exercise.name, marks))
+        lines = dict.fromkeys(line for check in failures for line in feedback.lines_of(check))
+        code = tuple(excerpt(self.files, exercise.name, lines))
         if code and not self.has_room(sum(piece.size for piece in code)):
             return replace(part, code_left_out=True)
         return replace(part, code=code)
 
 
 def excerpt(
-    files: Mapping[str, bytes], exercise: str, marks: Collection[tuple[str, int]], most: int = 60
+    files: Mapping[str, bytes], exercise: str, highlighted: Collection[tuple[str, int]], most: int = 60
 ) -> list[Excerpt]:
-    """The definition of an exercise, without docstrings, and the lines around marked lines elsewhere.
+    """The definition of an exercise, without docstrings, and the lines around highlighted lines elsewhere.
 
     Args:
         files: the submission's files, by path.
         exercise: its full name.
-        marks: file and line number of the lines to mark.
+        highlighted: file and line number of the lines to highlight.
         most: the most lines of one excerpt.
     """
     found = []
     topic, _, name = exercise.partition(".")
     own = f"{topic}.py"
-    wanted = dict.fromkeys([own, *(path for path, _ in marks)])
+    wanted = dict.fromkeys([own, *(path for path, _ in highlighted)])
     lines = {path: lines_in(files[path]) for path in wanted if path in files}
-    elsewhere = {path: [n for other, n in marks if other == path and 0 < n <= len(lines[path])] for path in lines}
+    elsewhere = {path: [n for other, n in highlighted if other == path and 0 < n <= len(lines[path])] for path in lines}
     start, end = definition(lines[own], name) if own in lines else (0, 0)
     if start:
         left_out = docstrings(lines[own], start, end)
         numbers = [number for number in range(start, end + 1) if number not in left_out]
         found.append(_shown(own, files[own], numbers, elsewhere[own], most))
         elsewhere[own] = [number for number in elsewhere[own] if not start <= number <= end]
-    for path in dict.fromkeys(path for path, _ in marks if elsewhere.get(path)):
-        near = {n for mark in elsewhere[path] for n in range(mark - _CONTEXT, mark + _CONTEXT + 1)}
+    for path in dict.fromkeys(path for path, _ in highlighted if elsewhere.get(path)):
+        near = {n + step for n in elsewhere[path] for step in range(-_CONTEXT, _CONTEXT + 1)}
         around = sorted(near & set(range(1, len(lines[path]) + 1)))
         found.append(_shown(path, files[path], around, elsewhere[path], most))
     return found
@@ -274,13 +274,13 @@ def whole(file: str, content: bytes) -> Excerpt:
     return Excerpt(clean(file), tuple(Line(number, _narrow(line)) for number, line in enumerate(lines, start=1)))
 
 
-def _shown(file: str, content: bytes, numbers: list[int], marked: Collection[int], most: int) -> Excerpt:
+def _shown(file: str, content: bytes, numbers: list[int], highlighted: Collection[int], most: int) -> Excerpt:
     """Lines of a file; if it was made of a notebook, each cell begins with its name, and its lines at 1.
 
-    Of very many lines, it shows the first, or those around the first marked one if that would be cut off.
+    Of very many lines, it shows the first, or those around the first highlighted one if that would be cut off.
     """
     lines, cells = lines_in(content), Cells(content)
-    at = next((index for index, number in enumerate(numbers) if number in marked), 0)
+    at = next((index for index, number in enumerate(numbers) if number in highlighted), 0)
     first = max(0, at - most // 2) if at >= most else 0
     shown: list[Line] = []
     last, cell = 0, 0
@@ -293,7 +293,7 @@ def _shown(file: str, content: bytes, numbers: list[int], marked: Collection[int
         last, cell = number, here
         if in_cell or not cells:
             text = clean(lines[number - 1][:_MOST_READ]).replace("\n", "\ufffd")
-            shown.append(Line(in_cell, _narrow(text), number in marked))
+            shown.append(Line(in_cell, _narrow(text), number in highlighted))
     return Excerpt(clean(file), tuple(shown))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from grader.course import Course
 from grader.course.home import State
 from grader.reports.feedback import FAILING, lines_of, what_happened, worst
-from grader.reports.where import Places
+from grader.reports.where import Locations
 from grader.results import Cause, ExerciseResult, SubmissionResult
 from grader.text import one_line, percent, points
 
@@ -20,7 +20,7 @@ def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
     return next(iter([*tried, *open_ones]), None)
 
 
-def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Places) -> list[str]:
+def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Locations) -> list[str]:
     """The last line of `grader check`: the next step; none if everything has passed."""
     found = next_exercise(exercises)
     if found is not None:
@@ -73,7 +73,7 @@ def is_misplaced(cause: Cause) -> bool:
     return cause.is_slip or (is_under_another_name and cause.advice not in ("", cause.reason))
 
 
-def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:
+def concise_lines(result: SubmissionResult, places: Locations) -> Iterator[str]:
     """A line for each exercise that was tried and fails, at its line; a file that cannot be imported has one line.
 
     The last line has the points; no editor takes it for a problem.

@@ -14,8 +14,8 @@ from grader.text import BY_HAND, counted, percent, points, progress_bar
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
 
 
-class Places:
-    """The places of exercises in one submission.
+class Locations:
+    """The file and line of each exercise of one submission.
 
     Args:
         path: the folder with the work, or one topic's file.
@@ -68,7 +68,7 @@ def where_lines(course: Course, folder: Path, progress: Mapping[str, LastCheck],
     if found is None:
         yield "All is done: well done!"
         return
-    yield f"next: {found.full_name}  {Places(folder).of(found.full_name)}"
+    yield f"next: {found.full_name}  {Locations(folder).of(found.full_name)}"
     yield ""
     for command, what in (
         (f"grader check {found.full_name}", "see how you did"),

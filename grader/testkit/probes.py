@@ -147,7 +147,7 @@ def is_a(thing: object, name: str) -> bool:
     for part in name.split(".")[1:] if wanted is torch else ():
         wanted = getattr(wanted, part)
     if type(thing) is Tensor:
-        return isinstance(thing, wanted)  # a buffer is a tensor with a mark
+        return isinstance(thing, wanted)  # a buffer is a tensor with a flag
     kind: Any = thing if issubclass(type(thing), type) else type(thing)
     return issubclass(kind, wanted)
 

@@ -28,7 +28,7 @@ from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
 from grader.reports.states import is_unwritten, next_exercise, next_lines, state_of
 from grader.reports.terminal import Spinner, fit, spinning
-from grader.reports.where import Places, next_of
+from grader.reports.where import Locations, next_of
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.editor import find_editor, open_in
@@ -215,7 +215,7 @@ class Watch:
         results = graded.result.exercises
         self._note(results)
         if job.report is not None:
-            places = Places(self._path, job.submission.files)
+            places = Locations(self._path, job.submission.files)
             job.report.end(graded.result, graded.notes, (), next_lines(results, self._course, places))
             self._screen.keys()
         elif job.exercise == self._current and job.exercise is not None:
@@ -331,8 +331,8 @@ class Watch:
         if self._screen.has_keys:
             self._keys.enter_context(keys(lambda key: self._calls.put(partial(self._press, key))))
 
-    def _places(self) -> Places:
-        return Places(self._path, self._submission.files)
+    def _places(self) -> Locations:
+        return Locations(self._path, self._submission.files)
 
     def _show(self, list_page: int | None = None) -> None:
         """Draws the current exercise, or a page of the list of all."""
@@ -342,7 +342,8 @@ class Watch:
         elif self._current is None:
             self._screen.done(self._scope)
         else:
-            self._screen.exercise(self._current, self._result, self._places(), self._current.hints[: self._hints])
+            place = self._places().of(self._current.full_name)
+            self._screen.exercise(self._current, self._result, place, self._current.hints[: self._hints])
 
     def _hint(self) -> None:
         if self._current is None:

@@ -17,7 +17,7 @@ from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import print_line, print_wrapped
-from grader.reports.where import Places, done_line, list_lines, sums
+from grader.reports.where import done_line, list_lines, sums
 from grader.results import ExerciseResult
 from grader.text import clean, points, progress_bar
 from grader.watch.inputs import can_read_keys
@@ -63,17 +63,17 @@ class Screen:
         else:
             self.console.print()
 
-    def exercise(self, exercise: Exercise, result: ExerciseResult | None, places: Places, hints: Sequence[str]) -> None:
+    def exercise(self, exercise: Exercise, result: ExerciseResult | None, place: str, hints: Sequence[str]) -> None:
         """The current exercise: how it went, or that it is not written yet.
 
         Args:
+            place: its file and line.
             hints: those that were asked for.
         """
         with self.console:  # all of it at once
             self._begin(exercise.topic)
             for picture in self.pictures:
                 print_picture(picture, self.console, self._rows)
-            place = places.of(exercise.full_name)
             if result is None:
                 print_wrapped(self.console, f"next: {exercise.full_name}  {place}", "bold")
             else:

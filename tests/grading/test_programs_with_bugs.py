@@ -24,7 +24,7 @@ from grader.intake.topics import AS_HANDED_OUT
 from grader.notebook.desk import Card
 from grader.reports.check_report import CheckReport
 from grader.reports.states import is_untouched, next_exercise, next_lines, state_of
-from grader.reports.where import Places
+from grader.reports.where import Locations
 from grader.results import ExerciseResult, SubmissionResult
 
 BUG = "    return x / torch.linalg.vector_norm(x)\n"
@@ -71,7 +71,7 @@ def shown(root: Path, *results: ExerciseResult) -> str:
     course, stream = Course.load(root), io.StringIO()
     console = Console(file=stream, width=100, highlight=False, markup=False, emoji=False)
     report = CheckReport(course, console)
-    places = Places(Path("nowhere"), {})
+    places = Locations(Path("nowhere"), {})
     whole = SubmissionResult(submission="me", score=0, max=3, exercises=results)
     report.end(whole, next_lines=next_lines(results, course, places))
     return stream.getvalue()

@@ -31,7 +31,7 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import explanation_of, gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
 from grader.reports.states import concise_lines, state_of
-from grader.reports.where import Places
+from grader.reports.where import Locations
 from grader.results import Cause, CheckResult, Frame, SpentTime, SubmissionResult, TooMuchMemory, to_json
 
 COURSE = Course.load(OWN)
@@ -187,7 +187,7 @@ def doors(given: Entry, folder: Path) -> dict[str, str]:
     card = Card(Graded(given.result, "0", 1.0), COURSE)
     texts = {
         "terminal": terminal(given.result),
-        "concise": "\n".join(concise_lines(given.result, Places(folder, {"vectors.py": CODE.encode()}))),
+        "concise": "\n".join(concise_lines(given.result, Locations(folder, {"vectors.py": CODE.encode()}))),
         "github": unquote("\n".join(code_hosts.commands([given], folder))),
         "github's summary": code_hosts.summary([given], COURSE).replace("\\", ""),
         "gradescope": gradescope.results(given).decode().replace("\\n", " ").replace('\\"', '"'),

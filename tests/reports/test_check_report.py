@@ -19,7 +19,7 @@ from grader.reports.check_report import MOST_ROWS, CheckReport
 from grader.reports.feedback import check_title, help_for, hint_for
 from grader.reports.states import next_lines
 from grader.reports.terminal import Spinner, make_console, spinning
-from grader.reports.where import Places
+from grader.reports.where import Locations
 from grader.results import Cause, ExerciseResult, Frame
 
 COURSE = Course.load(OWN)
@@ -51,7 +51,7 @@ def failing(name: str, *causes: Cause | None) -> ExerciseResult:
 def shown(*exercises: ExerciseResult, width: int = 80, course: Course = COURSE, files: str = "", **shown: bool) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-    places = Places(Path("nowhere"), {"vectors.py": files.encode()})
+    places = Locations(Path("nowhere"), {"vectors.py": files.encode()})
     report = CheckReport(course, console, places.of, **shown)
     report.end(result("me", *exercises), next_lines=next_lines(exercises, course, places))
     text = stream.getvalue()

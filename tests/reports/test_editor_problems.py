@@ -16,7 +16,7 @@ from grader.intake.find import open_submission
 from grader.intake.notebook import module_of
 from grader.intake.submission import Submission
 from grader.reports.states import concise_lines
-from grader.reports.where import Places
+from grader.reports.where import Locations
 
 COURSE = Course.load(OWN_COURSE)
 STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()
@@ -82,7 +82,7 @@ def test_the_editor_finds_file_line_and_sentence(
     result = warm(OWN_COURSE, check_seconds=2.0).of(submission)
     for here, file in ((folder, "vectors.py"), (tmp_path, "my kata 1:2/vectors.py"), (folder / ".vscode", None)):
         monkeypatch.chdir(here)
-        *problems, points = concise_lines(result, Places(folder, submission.files))
+        *problems, points = concise_lines(result, Locations(folder, submission.files))
         assert len(problems) == 1 and matched(folder, points) is None
         found = matched(folder, problems[0])
         assert found is not None
@@ -94,13 +94,13 @@ def test_the_editor_finds_file_line_and_sentence(
 def test_what_is_not_written_is_no_problem_and_a_notebook_is_opened(tmp_path: Path, warm: WarmUp) -> None:
     init(COURSE, tmp_path)
     untouched = warm(OWN_COURSE, check_seconds=2.0).of(Submission("s", {"vectors.py": STUB.encode()}))
-    (points,) = concise_lines(untouched, Places(tmp_path, {}))
+    (points,) = concise_lines(untouched, Locations(tmp_path, {}))
     assert points == "0/3 points, 0.0%" and matched(tmp_path, points) is None
     (tmp_path / "vectors.py").unlink()
     (tmp_path / "vectors.ipynb").write_bytes(notebook(WRONG))
     module = module_of(notebook(WRONG))[0] or b""
     result = warm(OWN_COURSE, check_seconds=2.0).of(Submission("s", {"vectors.py": module}))
-    problem, _ = concise_lines(result, Places(tmp_path, {"vectors.py": module}))
+    problem, _ = concise_lines(result, Locations(tmp_path, {"vectors.py": module}))
     found = matched(tmp_path, problem)
     assert found is not None and found[:2] == (str(tmp_path / "vectors.ipynb"), 1)
 

@@ -253,7 +253,7 @@ def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
     assert [(line.number, line.text) for line in own.lines] == [
         (0, "cell 3"), (3, "def normalize(x):"), (4, "    return f(x)"),
     ]  # fmt: skip
-    assert [(line.number, line.text, line.marked) for line in other.lines] == [
+    assert [(line.number, line.text, line.highlighted) for line in other.lines] == [
         (0, "cell 4", False), (1, "B = 2", False), (2, "C = 3", False), (3, "def f(x):", False),
         (4, "    return x", True), (5, "", False),
     ]  # fmt: skip
@@ -262,7 +262,7 @@ def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
 def test_long_code_is_cut_round_the_marked_line() -> None:
     text = "def normalize(x):\n" + "".join(f"    x += {n}\n" for n in range(500))
     (piece,) = excerpt({"vectors.py": text.encode()}, "vectors.normalize", [("vectors.py", 400)])
-    assert len(piece.lines) == 60 and [line.number for line in piece.lines if line.marked] == [400]
+    assert len(piece.lines) == 60 and [line.number for line in piece.lines if line.highlighted] == [400]
 
 
 def browse(path: Path, *options: str) -> str:

@@ -407,7 +407,7 @@ def _parse_to(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]
     """``Module.to(1)``: torch knows no accelerator here that the index could belong to."""
 
     def parse(*args: Any, **kwargs: Any) -> Any:
-        if "device" in kwargs:  # by its name it would be taken for the wish of a function that makes a tensor
+        if "device" in kwargs:  # as a keyword it would be read as the device of a new tensor
             args = (kwargs.pop("device"), *args)
         if args and type(args[0]) is int:
             args = (machine.device(args[0]), *args[1:])

@@ -75,7 +75,7 @@ RankStage = Literal["make", "call", "look"]
 
 
 class State(msgspec.Struct, frozen=True):
-    """Where one rank was at the end; the state of a process that still runs is its own word.
+    """Where one rank was at the end; that of a process that still runs comes from the process itself and is untrusted.
 
     Attributes:
         what: whether it returned, waits in a collective, runs, ended or raised.
