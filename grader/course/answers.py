@@ -34,7 +34,7 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     for name, file in checking_files(course):
         if not _is_of(".".join(Path(name).with_suffix("").parts), answers):
             data = file.read_bytes()
-            yield name, for_students(data, answers) if file in check_files else data
+            yield name, without_answers(data, answers) if file in check_files else data
 
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:
@@ -52,7 +52,7 @@ def modules_with_answers(files: Iterable[Path]) -> set[str]:
     return found
 
 
-def for_students(content: bytes, modules: set[str]) -> bytes:
+def without_answers(content: bytes, modules: set[str]) -> bytes:
     """A file of checks as students get it, without those that are hidden from them or use a module with answers.
 
     The checks of an exercise that has no other stay, but do nothing but skip themselves.

@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any, Final
 
 from grader.course import Course
+from grader.course.source import Definition, first_line
 from grader.grading.settings import topics_of
 from grader.intake.kinds import FILE_BYTES
 from grader.intake.notebook import RUNNING, module_of
@@ -19,7 +20,6 @@ from grader.intake.submission import Submission
 from grader.intake.topics import parse
 
 _NAME: Final = "notebook"
-_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ROOM: Final = FILE_BYTES - 64 * 1024
 """Characters of cells that are taken at most: the newest ones."""
 
@@ -84,7 +84,7 @@ def _without_the_rest(module: bytes) -> bytes:
     while is_growing:
         is_growing = False
         for node, code in zip(nodes, codes, strict=True):
-            if node not in kept and (isinstance(node, _DEFINITIONS) or _given(node) & names):
+            if node not in kept and (isinstance(node, Definition) or _given(node) & names):
                 kept.add(node)
                 names |= _used(code)
                 is_growing = True
@@ -95,8 +95,7 @@ def _without_the_rest(module: bytes) -> bytes:
 
 
 def _lines(node: ast.stmt) -> range:
-    decorators = [one.lineno for one in getattr(node, "decorator_list", ())]
-    return range(min([node.lineno, *decorators]), (node.end_lineno or node.lineno) + 1)
+    return range(first_line(node), (node.end_lineno or node.lineno) + 1)
 
 
 def _given(node: ast.stmt) -> set[str]:

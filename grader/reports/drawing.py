@@ -256,7 +256,8 @@ class _Plot:
                 if value is not None:
                     x = self._x[0] + j / (self._columns - 1) * (self._x[1] - self._x[0])
                     y = self._y[0] + i / max(self._rows - 1, 1) * (self._y[1] - self._y[0])
-                    places.setdefault(_shade(value, scale), []).append((x, y))
+                    number = int(value if scale is None else _fraction(value, scale) * (len(_SHADES) - 1e-9))
+                    places.setdefault(number, []).append((x, y))
         if scale is not None:
             for level, found in places.items():
                 self.add(found, _SHADES[level], 0)
@@ -271,12 +272,10 @@ class _Plot:
         return list(Text.from_ansi(self._plot.build().rstrip("\n")).split("\n"))
 
 
-def _shade(value: float, scale: tuple[float, float] | None) -> int:
-    """The class of a cell, or the number of its shade."""
-    if scale is None:
-        return int(value)
+def _fraction(value: float, scale: tuple[float, float]) -> float:
+    """The place of a value on a scale, from 0 to 1; 1 if the scale has one value only."""
     low, high = scale
-    return int((value - low) / (high - low) * (len(_SHADES) - 1e-9)) if high > low else 0
+    return (value - low) / (high - low) if high > low else 1.0
 
 
 def figure_of(picture: Picture) -> Markup:
@@ -374,10 +373,9 @@ def _add_cells(data: Grid, axes: Axes) -> None:
 
 def _level(value: float | None, scale: tuple[float, float] | None) -> int | None:
     """The class of a cell, or the number of its shade; None if it is empty."""
-    if value is None or scale is None:
-        return None if value is None else int(value)
-    low, high = scale
-    return round((value - low) / (high - low) * _LEVELS) if high > low else _LEVELS
+    if value is None:
+        return None
+    return int(value) if scale is None else round(_fraction(value, scale) * _LEVELS)
 
 
 def _label(name: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from shared import run_grader
 
 from grader.course import Course
-from grader.course.answers import for_students, given_away, handed_out, modules_with_answers
+from grader.course.answers import given_away, handed_out, modules_with_answers, without_answers
 
 CHECKS = '''"""Checks."""
 
@@ -70,13 +70,13 @@ def test_no_file_that_knows_answers_is_handed_out(course: Path) -> None:
 
 def test_checks_without_answers_stay_as_they_are() -> None:
     source = b"import torch\n\n\ndef test_it(submission):\n    assert submission.f(1) == 2\n"
-    assert for_students(source, modules_with_answers([])) == source
+    assert without_answers(source, modules_with_answers([])) == source
 
 
 def test_a_hidden_check_is_cut_whole_whatever_stands_above_it() -> None:
     secret = '@exercise("vectors.cosine", hidden="all")\ndef test_secret(submission):\n    assert "secret"\n'
     source = f'ODD = "\u2028 \x0c"\n\n\n{secret}\n\nX = 1\n'
-    assert for_students(source.encode(), set()).decode() == 'ODD = "\u2028 \x0c"\n\n\n\n\nX = 1\n'
+    assert without_answers(source.encode(), set()).decode() == 'ODD = "\u2028 \x0c"\n\n\n\n\nX = 1\n'
 
 
 @pytest.mark.slow

@@ -352,8 +352,6 @@ def _cuda(machine: Machine) -> dict[str, Any]:
         "_exchange_device": machine.select,
         "_maybe_exchange_device": machine.select,
         "get_device_properties": properties,
-        "get_device_name": lambda device=None: properties(device).name,
-        "get_device_capability": lambda device=None: (properties(device).major, properties(device).minor),
         "can_device_access_peer": _always(True),
         "is_bf16_supported": lambda including_emulation=True: machine.gpus > 0,
         "mem_get_info": lambda device=None: (properties(device).total_memory, MEMORY_BYTES),
