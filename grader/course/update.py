@@ -18,7 +18,6 @@ from grader.errors import UserError
 
 _IMPORT: Final = re.compile(r"(?:import|from)\s")
 _UNWRITTEN: Final = re.compile(r"raise NotImplementedError\(.write `")
-Lines = list[str]
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -162,12 +161,12 @@ def with_stub_of(work: bytes, stub: bytes, name: str) -> str:
     return _text(_replaced(lines, name, wanted) if block_of(lines, name) else _inserted(lines, wanted, ""), work)
 
 
-def _replaced(lines: Lines, name: str, block: Lines) -> Lines:
+def _replaced(lines: list[str], name: str, block: list[str]) -> list[str]:
     start, end = definition(lines, name)
     return [*lines[: start - 1], *block, *lines[end:]]
 
 
-def _inserted(lines: Lines, block: Lines, before: str) -> Lines:
+def _inserted(lines: list[str], block: list[str], before: str) -> list[str]:
     """The lines with a block after the definition `before`, else at the end."""
     _, end = definition(lines, before)
     if not end:
@@ -176,7 +175,7 @@ def _inserted(lines: Lines, block: Lines, before: str) -> Lines:
     return [*lines[:end], *(["", ""] if is_function else []), *block, *lines[end:]]
 
 
-def _with_imports(lines: Lines, new: Lines) -> Lines:
+def _with_imports(lines: list[str], new: list[str]) -> list[str]:
     """The lines with the stub's imports that are not among them, below the last import."""
     missing = [line for line in new if _IMPORT.match(line) and line not in lines and "(" not in line]
     missing = [line for line in missing if "__future__" not in line]
@@ -184,7 +183,7 @@ def _with_imports(lines: Lines, new: Lines) -> Lines:
     return [*lines[:at], *missing, *lines[at:]] if at else lines
 
 
-def _with_docstring(mine: Lines, wanted: Lines, began: Lines) -> Lines:
+def _with_docstring(mine: list[str], wanted: list[str], began: list[str]) -> list[str]:
     """The definition with the stub's docstring, unless the student has changed it."""
     ours, theirs, before = (_docstring_of(block) for block in (mine, wanted, began))
     if not ours or not theirs or (began and [mine[n - 1] for n in ours] != [began[n - 1] for n in before]):
@@ -192,18 +191,18 @@ def _with_docstring(mine: Lines, wanted: Lines, began: Lines) -> Lines:
     return [*mine[: ours[0] - 1], *(wanted[n - 1] for n in theirs), *mine[ours[-1] :]]
 
 
-def _docstring_of(block: Lines) -> list[int]:
+def _docstring_of(block: list[str]) -> list[int]:
     """The numbers of the lines of the first docstring."""
     found = sorted(docstrings(block, 1, len(block)))
     return [n for index, n in enumerate(found) if n == found[0] + index]
 
 
-def _signature(block: Lines) -> str:
+def _signature(block: list[str]) -> str:
     """The text up to the colon that ends the head of the definition."""
     end = next((n for n, line in enumerate(block, start=1) if line.rstrip().endswith(":")), len(block))
     return " ".join(" ".join(block[:end]).split())
 
 
-def _text(lines: Lines, work: bytes) -> str:
+def _text(lines: list[str], work: bytes) -> str:
     """The lines as a file, with the line ends that it had."""
     return ("\r\n" if b"\r\n" in work else "\n").join(lines)

@@ -82,6 +82,10 @@ def test_the_first_row_of_a_grid_is_at_the_top_and_has_the_number_0() -> None:
         assert first < second  # in an SVG y grows downwards
 
 
+def test_a_grid_of_one_value_is_drawn_in_full() -> None:
+    assert "████" in text_of(DATA["flat"], 60)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -74,7 +74,7 @@ RankStage = Literal["make", "call", "look"]
 """What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
 
 
-class State(msgspec.Struct, frozen=True):
+class RankState(msgspec.Struct, frozen=True):
     """Where one rank was at the end; that of a process that still runs comes from the process itself and is untrusted.
 
     Attributes:
@@ -182,13 +182,13 @@ class Member:
         """Whether the submission's function has."""
         return "call" in self.stages[: len(self.replies)] and not self.has_failed
 
-    def state(self) -> State:
+    def state(self) -> RankState:
         """Where it is, for messages; as it said itself when it was last asked."""
         if self.raised is not None:
-            return State("raised", one_line(self.raised[1].kind, 40))
+            return RankState("raised", one_line(self.raised[1].kind, 40))
         if self.ended is not None:
-            return State("ended", self.ended, held=self.held)
-        return State("returned") if self.has_returned else state_of(self.process.stacks())
+            return RankState("ended", self.ended, held=self.held)
+        return RankState("returned") if self.has_returned else state_of(self.process.stacks())
 
 
 def own_lines(printed: str) -> str:
@@ -262,7 +262,7 @@ class RankWatch:
             member.read()
 
 
-def locate(members: Sequence[Member]) -> list[State]:
+def locate(members: Sequence[Member]) -> list[RankState]:
     """Asks the ranks that have not finished where they are."""
     asked = [member for member in members if not member.done]
     for member in asked:
@@ -313,7 +313,7 @@ class Quiet:
 # ---------------------------------------------------------------- where a dump says that a rank is
 
 
-def state_of(dump: str) -> State:
+def state_of(dump: str) -> RankState:
     """Where a process is.
 
     Args:
@@ -328,7 +328,7 @@ def state_of(dump: str) -> State:
             break
         inner.append((file, name))
     waits_in = _collective(inner)
-    return State("waits" if waits_in else "runs", waits_in, place)
+    return RankState("waits" if waits_in else "runs", waits_in, place)
 
 
 def _collective(inner: Sequence[tuple[str, str]]) -> str:
@@ -346,7 +346,7 @@ def _collective(inner: Sequence[tuple[str, str]]) -> str:
 # ---------------------------------------------------------------- who waits for whom, in words
 
 
-def stuck(states: Sequence[State], seconds: float) -> str:
+def stuck(states: Sequence[RankState], seconds: float) -> str:
     """Who waits for whom, in words.
 
     Args:
@@ -371,7 +371,7 @@ def stuck(states: Sequence[State], seconds: float) -> str:
     return f"{_listed(others)} never reached {names.pop()}: {where}. {kept} kept waiting for it"
 
 
-def died(states: Sequence[State]) -> str:
+def died(states: Sequence[RankState]) -> str:
     """Which process ended, and how; completes the sentence "your code …"."""
     ended = [(rank, state.name) for rank, state in enumerate(states) if state.what == "ended"]
     if len({name for _, name in ended}) == 1:
