@@ -44,7 +44,7 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(kit: Kit | None) -> dict[str, ModuleType]:
-    """Imports every module of a kit, once; gives them by full name, or an empty dict when there is no kit.
+    """Imports every module of a kit, once; returns them by full name, or an empty dict if there is no kit.
 
     A kit of the same name that another course loaded before is replaced.
 

@@ -19,7 +19,7 @@ Devices = Literal["simulated", "real", "auto"]
 """The GPUs that a check gets: simulated, the machine's own, or (auto) its own where there are enough of them."""
 
 LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
-"""The network interface that reaches this machine only; None where gloo cannot be told by name."""
+"""The network interface that reaches this machine only; None on systems where gloo does not take its name."""
 _GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
 DEVICE_FOLDERS: Final = ("/sys/bus", "/sys/class", "/sys/devices")
 """Where Linux lists the devices of the machine."""

@@ -26,7 +26,7 @@ from grader.reports.where import where_lines
 from grader.text import clean, counted
 
 _INTERRUPTED = 130
-"""The exit code that typer gives for Ctrl-C."""
+"""The exit code that typer returns for Ctrl-C."""
 _PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
 """Packages whose versions `grader doctor` shows."""
 _FIRST_LINES = (

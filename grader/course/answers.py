@@ -79,7 +79,7 @@ def without_answers(content: bytes, modules: set[str]) -> bytes:
 def given_away(
     topic: str, solution: bytes, stub: bytes, handed_out: Iterable[Path]
 ) -> Iterator[tuple[Path, int, str, str]]:
-    """The functions of files that are handed out which are, but for names, functions of a solution.
+    """The functions of files that are handed out which are equal to functions of a solution, except for names.
 
     Args:
         stub: what students get of the solution: its functions are no answers.

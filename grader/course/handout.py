@@ -91,7 +91,7 @@ def init(
 
 
 def work_templates(course: Course) -> dict[str, bytes]:
-    """The files that students begin with for work that a person marks, by name, but for those of the topics."""
+    """The files that students begin with for work that a person marks, by name, without the stubs of topics."""
     stubs = {course.stub_file(topic.name) for topic in course.modules}
     files = {one.work_file: course.template_file(one) for one in course.manual}
     return {name: file.read_bytes() for name, file in files.items() if file.is_file() and file not in stubs}

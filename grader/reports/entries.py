@@ -30,7 +30,7 @@ _OPEN: Final = frozenset(("blocked", "not_assessed", "memory_short", "unwritten"
 
 @dataclass(frozen=True)
 class Entry:
-    """One submission of a class. `files` reads its files anew each time, as a class need not fit in memory."""
+    """One submission of a class. `files` reads its files again each time, because a class may not fit in memory."""
 
     row: Row
     files_of: Callable[[str], Mapping[str, bytes]] = lambda digest: {}

@@ -180,7 +180,7 @@ def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
 
 
 def likeness(check: CheckResult) -> object:
-    """Equal for checks that fail alike: the same exception at the same line, or one reason but for its numbers."""
+    """Equal for checks that fail alike: the same exception at the same line, or the same reason with other numbers."""
     cause = check.cause
     if cause is None:
         return check.message

@@ -139,7 +139,7 @@ def progress(total: int) -> Iterator[Callable[[], None]]:
 
 
 class Spinner:
-    """A line with a spinner, the current work, and the seconds so far. Rich draws it anew several times a second.
+    """A line with a spinner, the current work, and the seconds so far. Rich redraws it several times a second.
 
     Attributes:
         doing: the current work.

@@ -45,7 +45,7 @@ def choose(devices: machine.Devices) -> None:
 
 @contextmanager
 def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]]:
-    """Within the block this machine has this many CUDA devices, and an Apple GPU if asked for; gives the events.
+    """Within the block this machine has this many CUDA devices, and an Apple GPU if asked for; yields the events.
 
     Raises:
         ValueError: if `gpus` is not in 0 to 8, or the block is within another one.
@@ -127,7 +127,7 @@ def keep_time(clock: Callable[[str], float]) -> None:
     """From now on, events of simulated devices are recorded by this clock.
 
     Args:
-        clock: gives the time at which a device, by name, has done all that it was asked to (s).
+        clock: returns the time at which a device, by name, has done all that it was asked to (s).
     """
     for simulation in _running:
         simulation.machine.clock = clock

@@ -1,6 +1,6 @@
 """Probes: small looks at objects in the student process, for facts that a value which crosses the border cannot carry.
 
-They run over there through ``submission.there(probe, ...)`` and give plain values back. Must never hold an
+They run over there through ``submission.there(probe, ...)`` and return plain values. Must never hold an
 expected answer, decide anything, or ask an object of submitted code for a fact about itself that torch can tell.
 """
 
@@ -122,7 +122,7 @@ def copied(value: Any) -> Any:
 def exact(tensor: Tensor) -> Any:
     """The tensor itself, if its class is still torch's own: then its attributes and operators are torch's, too.
 
-    Submitted code can give a tensor that it gets another class, whose ``grad`` says what it likes. Call a method by the
+    Submitted code can change the class of a tensor to one whose ``grad`` returns anything. Call a method by the
     class: ``Tensor.backward(probes.exact(loss))``.
 
     Raises:

@@ -282,7 +282,7 @@ def _note(channel: Channel, request: bytes, values: list[object], printed: str) 
 
 
 def _with_record(channel: Channel, failure: BaseException) -> BaseException:
-    """The failure to raise. If it is for want of an answer, it has the record so far, and all processes have ended."""
+    """The failure to raise. A `NoAnswer` gets the record so far, and all processes are ended."""
     if isinstance(failure, NoAnswer):
         failure.examples = (tuple(channel.record),)
         getattr(channel.transport, "kill", lambda: None)()

@@ -72,7 +72,7 @@ def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
 
 
 def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The fields of an observation but for which torch functions ran: the same mistake can be spelled in many ways."""
+    """The fields of an observation without the torch functions that ran, because one mistake has many spellings."""
     return fields[:4] + fields[6:]
 
 

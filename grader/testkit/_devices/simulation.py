@@ -239,7 +239,7 @@ def _replacements(machine: Machine) -> list[Replacement]:
 
 
 def _always(value: Any) -> Callable[..., Any]:
-    """A function that gives this value, whatever its arguments."""
+    """A function that returns this value, whatever its arguments."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         return value

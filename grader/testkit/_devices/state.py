@@ -49,7 +49,7 @@ class Machine:
         current: index of the current CUDA device.
         events: transfers and synchronisations as plain data, in order.
         waits: how often the CPU has waited for each device, by name.
-        clock: gives the time at which a device, by name, has done all that it was asked to (s).
+        clock: returns the time at which a device, by name, has done all that it was asked to (s).
         computing: the device of the torch call that is running; None for the CPU.
         assumed: where a tensor without a label is taken to be while autograd's engine runs; None means on the CPU.
     """

@@ -214,7 +214,7 @@ def watch_scripts(notes: int, watch: Callable[[], object]) -> None:
 
 
 def run_script() -> None:
-    """Runs the script that ``sys.argv[1]`` names as ``python SCRIPT`` does, but for torch's own end.
+    """Runs the script that ``sys.argv[1]`` names as ``python SCRIPT`` does, without torch's own clean-up at the end.
 
     Taking process groups apart can hang or abort, so the script runs in a process that ends without it; it may end in
     any way. A forked worker of torchrun returns when all went well, and so it waits for a process of the script's own.

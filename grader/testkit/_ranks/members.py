@@ -306,7 +306,7 @@ class Quiet:
         return self._quiet
 
     def restart(self) -> None:
-        """Begins anew."""
+        """Begins to measure again."""
         self._quiet = 0.0
 
 

@@ -87,7 +87,7 @@ def hold() -> None:
 def prepare(
     rank: int, size: int, env: Mapping[str, str | None], folder: str, group: str | None, seconds: float
 ) -> None:
-    """Makes this process a rank, or the rank that it is as good as new.
+    """Makes this process a rank, or resets the rank that it is.
 
     Args:
         env: environment variables to set, or with None to remove, over those that the process began with.
