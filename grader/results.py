@@ -259,6 +259,11 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     pictures: tuple[Picture, ...] = ()
 
     @property
+    def topic(self) -> str:
+        """The name of its topic."""
+        return self.name.partition(".")[0]
+
+    @property
     def is_right(self) -> bool:
         """Whether it has all the points that could be earned, whatever the bonus."""
         return self.max > 0 and self.score - self.bonus >= self.max - 1e-9

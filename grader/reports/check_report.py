@@ -79,10 +79,9 @@ class CheckReport:
         if any(one.name == exercise.name for one in self._seen):
             return
         self._seen.append(exercise)
-        topic = exercise.name.partition(".")[0]
-        if topic != self._topic:
+        if exercise.topic != self._topic:
             self._end_topic()
-            self._topic, self._has_heading = topic, False
+            self._topic, self._has_heading = exercise.topic, False
         if exercise.manual is not None:
             self._flush()  # these come last in a topic
         fold = None if self.every_check else _fold_of(exercise)
@@ -182,7 +181,7 @@ class CheckReport:
     def _end_topic(self) -> None:
         """A small celebration when all exercises of a topic have passed."""
         self._flush()
-        seen = [one for one in self._seen if one.name.startswith(f"{self._topic}.")]
+        seen = [one for one in self._seen if one.topic == self._topic]
         done = [one for one in seen if one.manual is None]
         if done and len(seen) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
             self._print(f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
@@ -207,14 +206,13 @@ class CheckReport:
         first = next_exercise(result.exercises)
         for exercise in result.exercises:
             fold = _fold_of(exercise)
-            topic = exercise.name.partition(".")[0]
-            is_told = fold is not None and (topic, fold) in shown
+            is_told = fold is not None and (exercise.topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
             if is_program_with_its_bug(exercise):  # its symptom is shown if it is the one to look at
                 is_untouched = exercise is not first and not self.every_check
             if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
                 continue
-            shown |= {(topic, fold)} if fold else set()
+            shown |= {(exercise.topic, fold)} if fold else set()
             show_failure(exercise, self.course, self.console, self.place_of(exercise.name), self.every_check)
             if not (self.every_failure or self.every_check):
                 break
@@ -302,7 +300,7 @@ def show_failure(
     name = exercise.name
     is_of_topic = shared is not None and shared.stage in ("import", "topic")
     if shared is not None and is_of_topic:
-        name, place = shared.file or exercise.name.partition(".")[0], ""
+        name, place = shared.file or exercise.topic, ""
     head = wrapped(console, f"{SYMBOLS[verdict]} {name}{f'  {place}' if place else ''}", f"bold {STYLES[verdict]}")
     groups = [failing[:1]] if is_of_topic else feedback.grouped(failing, feedback.likeness)
     explanation = explanation_of(exercise)

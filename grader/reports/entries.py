@@ -83,7 +83,7 @@ class Entry:
         aside = {one.topic for one in self.row.unread}
         given = self.row.given
         exercises = self.result.exercises
-        return tuple(one for one in exercises if one.name.partition(".")[0] not in aside or one.name in given)
+        return tuple(one for one in exercises if one.topic not in aside or one.name in given)
 
     def is_right(self, exercise: ExerciseResult) -> bool:
         """Whether an exercise has all the points that could be earned, by hand or by itself, without a bonus."""
@@ -139,7 +139,7 @@ class Entry:
         """The files that were graded, by path; a topic's file is the one that its exercises were graded with."""
         files = dict(self.files_of(self.row.digest))
         older = {name for one in self.row.older for name in one.exercises}
-        topics = {one.name.partition(".")[0] for one in self.result.exercises if one.name not in older}
+        topics = {one.topic for one in self.result.exercises if one.name not in older}
         for one in self.row.older:
             modules = {f"{topic}.py" for topic in {name.partition(".")[0] for name in one.exercises} - topics}
             if one.digest != self.row.digest:

@@ -95,10 +95,9 @@ def to_look_at(row: Row) -> list[str]:
     given = {one.exercise for one in row.overrides}
     failed: dict[str, str] = {}
     for exercise in row.result.exercises:
-        topic = exercise.name.partition(".")[0]
-        for check in exercise.checks:
-            if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
-                failed.setdefault(topic, one_line(headline(check), 200))
+        for check in exercise.checks if exercise.topic not in there and exercise.name not in given else ():
+            if check.cause and check.cause.stage == "import":
+                failed.setdefault(exercise.topic, one_line(headline(check), 200))
     now = {one.name: one.score for one in row.result.exercises}
     below = [
         f"override of {one.exercise}: {one.points or 0.0:g} by hand, but the checks now give {now[one.exercise]:g}"
@@ -134,7 +133,7 @@ def unread(row: Row) -> list[str]:
     """Why topics could not be read, a line for each reason; the topics are named unless it is all of them."""
     if row.differing and row.unread:
         return [row.differing]
-    topics = {exercise.name.partition(".")[0] for exercise in row.result.exercises}
+    topics = {exercise.topic for exercise in row.result.exercises}
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
         of_reason.setdefault(one.reason, []).append(one.topic)

@@ -286,7 +286,7 @@ def _findings(entry: Entry) -> Iterator[Finding]:
         for check in exercise.checks if shared is None else [shared]:
             if check.verdict in feedback.FAILING:
                 of_topic = check.cause is not None and check.cause.stage != "check"
-                where = exercise.name.partition(".")[0] if of_topic else exercise.name
+                where = exercise.topic if of_topic else exercise.name
                 yield Finding("failure", where, one_line(feedback.headline(check), 160))
 
 

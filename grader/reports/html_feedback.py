@@ -134,7 +134,7 @@ def feedback_page(entry: Entry, course: Course, page_bytes: int) -> FeedbackPage
     message_lines = _LINES if maker.code_bytes > 0 else _FEW_LINES
     topics: dict[str, list[ExerciseResult]] = {}
     for exercise in entry.result.exercises:
-        topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
+        topics.setdefault(exercise.topic, []).append(exercise)
     parts = tuple(maker.topic(name, exercises) for name, exercises in topics.items())
     in_order = sorted(maker.files, key=lambda path: (path.removesuffix(".py") not in topics, path))
     texts = [path for path in in_order if b"\0" not in maker.files[path]]

@@ -83,15 +83,14 @@ def concise_lines(result: SubmissionResult, places: Locations) -> Iterator[str]:
         failing = next((check for check in exercise.checks if check.verdict in FAILING | {"error"}), None)
         if failing is None or is_untouched(exercise):
             continue
-        topic = exercise.name.partition(".")[0]
         is_of_topic = failing.cause is not None and failing.cause.stage in ("import", "topic")
-        if is_of_topic and topic in shown:
+        if is_of_topic and exercise.topic in shown:
             continue
-        shown |= {topic} if is_of_topic else set()
-        own = [line for file, line in lines_of(failing) if file == f"{topic}.py" and line]
-        place = places.line(f"{topic}.py", own[-1]) if own else places.of(exercise.name)
+        shown |= {exercise.topic} if is_of_topic else set()
+        own = [line for file, line in lines_of(failing) if file == f"{exercise.topic}.py" and line]
+        place = places.line(f"{exercise.topic}.py", own[-1]) if own else places.of(exercise.name)
         place = place if place.rpartition(":")[2].isdigit() else f"{place}:1"
         said = one_line(what_happened(exercise, failing), 300)
-        yield f"{place}: {topic if is_of_topic else exercise.name}: {said}"
+        yield f"{place}: {exercise.topic if is_of_topic else exercise.name}: {said}"
     share = percent(result.score, result.max)
     yield f"{points(result.score, result.max)} points" + ("" if share is None else f", {share:.1f}%")
