@@ -47,12 +47,12 @@ class Work(msgspec.Struct, frozen=True):
     """A frame to a worker: a submission.
 
     Attributes:
-        marks: the checks that are not run.
+        not_run: the checks that are not run, and why.
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
     """
 
     submission: Submission
-    marks: tuple[NotRun, ...] = ()
+    not_run: tuple[NotRun, ...] = ()
     exercises: tuple[str, ...] = ()
 
 

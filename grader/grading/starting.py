@@ -219,29 +219,37 @@ class _Zygote:
 
 _zygotes: dict[tuple[int, int], _Zygote] = {}
 """By the process that uses it, since that may be a fork of another one, and the seed of hashes."""
+_early: list[subprocess.Popen[bytes]] = []
+"""At most one worker that was started early, where nothing can be forked."""
 _LOCK: Final = threading.Lock()
 
 
 def _fork(what: Literal["worker", "host"], descriptors: Sequence[int], hash_seed: int = 0) -> ForkedProcess:
-    key = os.getpid(), hash_seed
     with _LOCK:
         for _ in range(2):
-            if key in _zygotes and not _zygotes[key].is_alive():
-                _zygotes.pop(key).end()
-            if key not in _zygotes:
-                if not _zygotes:
-                    atexit.register(_end_zygotes)
-                _zygotes[key] = _Zygote(hash_seed)
             with contextlib.suppress(OSError):  # it is ending
-                return _zygotes[key].fork(what, descriptors)
-            _zygotes.pop(key).end()
+                return _zygote(hash_seed).fork(what, descriptors)
+            _zygotes.pop((os.getpid(), hash_seed)).end()
     raise OSError("the zygote ends again and again")
 
 
-def _end_zygotes() -> None:
+def _zygote(hash_seed: int) -> _Zygote:
+    """The zygote of this process, which is started if there is none."""
+    key = os.getpid(), hash_seed
+    if key in _zygotes and not _zygotes[key].is_alive():
+        _zygotes.pop(key).end()
+    if key not in _zygotes:
+        _zygotes[key] = _Zygote(hash_seed)
+    return _zygotes[key]
+
+
+@atexit.register
+def _end_all() -> None:
     for process, hash_seed in list(_zygotes):
         if process == os.getpid():
             _zygotes.pop((process, hash_seed)).end()
+    while _early:
+        _early.pop().kill()
 
 
 class StartedWorker(NamedTuple):
@@ -251,6 +259,20 @@ class StartedWorker(NamedTuple):
     stdin: IO[bytes]
     stdout: IO[bytes]
     stderr: IO[bytes]
+
+
+def start_early() -> None:
+    """Begins to import torch for the first worker of this process, which needs not be asked for yet.
+
+    Raises:
+        OSError: no process can be started.
+        UserError: see `engine.choose`.
+    """
+    if engine.choose().engine == "forked":
+        with _LOCK:
+            _zygote(0)
+    else:
+        _early.append(_new_python(0))
 
 
 def start_worker(hash_seed: int = 0) -> StartedWorker:
@@ -275,7 +297,14 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
         finally:
             for descriptor in (theirs_in, theirs_out, theirs_err):
                 os.close(descriptor)
-    popen = subprocess.Popen(
+    popen = _early.pop() if _early and not hash_seed else _new_python(hash_seed)
+    stdin_, stdout_, stderr_ = (cast("IO[bytes]", stream) for stream in (popen.stdin, popen.stdout, popen.stderr))
+    return StartedWorker(popen, stdin_, stdout_, stderr_)
+
+
+def _new_python(hash_seed: int) -> subprocess.Popen[bytes]:
+    """A worker that is not forked."""
+    return subprocess.Popen(
         new_python.command("from grader.grading.worker import run_portable; run_portable()"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -284,8 +313,6 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
         start_new_session=True,  # as above
         creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
     )
-    stdin_, stdout_, stderr_ = (cast("IO[bytes]", stream) for stream in (popen.stdin, popen.stdout, popen.stderr))
-    return StartedWorker(popen, stdin_, stdout_, stderr_)
 
 
 def start_host() -> Callable[[Limits], Host]:

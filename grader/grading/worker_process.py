@@ -90,6 +90,7 @@ class Worker:
         hash_seed: decides the order of sets and the like in this worker.
 
     Attributes:
+        is_busy: whether it has not yet sent all news of a submission.
         grown: the memory that it has gained since its first submission (bytes).
         endless: the checks that do not end on the reference solution either, as far as it knows.
 
@@ -101,6 +102,7 @@ class Worker:
     def __init__(self, hash_seed: int = 0) -> None:
         self.process, self._stdin, self._stdout, stderr = start_worker(hash_seed)
         self._stderr = LastLines(stderr)
+        self.is_busy = False
         self.grown = 0
         self.endless: tuple[NotRun, ...] = ()
         self._first_resident = 0
@@ -119,7 +121,7 @@ class Worker:
         return last.result
 
     def events(self, work: Work, timeout: float) -> Iterator[Event]:
-        """Grades one submission, and yields the news of it. A worker that is not asked for all of them must be ended.
+        """Grades one submission, and yields its news. A worker that is busy when the iterator is closed must be ended.
 
         Args:
             timeout: seconds to wait for the last of them.
@@ -127,7 +129,7 @@ class Worker:
         Raises:
             WorkerFailed: also when that did not come in time.
         """
-        progress = _Progress()
+        self.is_busy, progress = True, _Progress()
         over = threading.Event()
         watching = threading.Thread(target=self._supervise, args=(progress, timeout, over), daemon=True)
         watching.start()
@@ -144,6 +146,7 @@ class Worker:
                     self._first_resident = self._first_resident or message.resident
                     self.grown = message.resident - self._first_resident
                     self.endless = message.endless
+                    self.is_busy = False
                 if isinstance(message, Event):
                     yield message
                 if isinstance(message, Done):

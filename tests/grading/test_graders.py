@@ -38,6 +38,6 @@ def test_those_behind_submissions_that_cannot_be_read_are_graded(first_lost: int
     lost: list[Read] = [Unreadable(f"lost {number}", "no memory") for number in range(first_lost)]
     read: list[Read] = [Submission(name, {}) for name in ("ann", "bob", "carl")]
     with AtOnce(Course.load(OWN_COURSE), WorkerOptions()) as graders:
-        graded = list(graders.grade_all([*lost, *read, *lost, *read]))
+        graded = list(graders.results_of([*lost, *read, *lost, *read]))
     assert sum(one.was_read for one in graded) == 6
     assert sum(not one.was_read for one in graded) == 2 * first_lost

@@ -113,7 +113,7 @@ def test_all_pools_of_a_process_share_one_zygote_of_which_workers_and_hosts_are_
     course = Course.load(OWN_COURSE)
     with LocalWorkers(course, OPTIONS, jobs=2) as two, LocalWorkers(course, OPTIONS) as one:
         for pool in (two, one):
-            graded = list(pool.grade_all([RIGHT, RIGHT]))
+            graded = list(pool.results_of([RIGHT, RIGHT]))
             assert [each.result.score for each in graded] == [3.0, 3.0]
         workers = [worker.process for pool in (two, one) for worker in pool._workers]
         processes = [
@@ -145,18 +145,15 @@ from grader.course import Course
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
-from grader.judge.marks import NoListener
-
-class Busy(NoListener):
-    def began(self, place):
-        if place.check:
-            (worker,) = workers._workers
-            print(worker.process.pid, worker.process.host, flush=True)
+from grader.grading.protocol import Began
 
 course = Course.load(Path(sys.argv[1]))
 workers = LocalWorkers(course, WorkerOptions(course=sys.argv[1]))
 text = b"def normalize(x):\\n    while True: pass\\n"
-workers.grade(Submission("ann", {"vectors.py": text}), Busy())
+for event in workers.events(Submission("ann", {"vectors.py": text})):
+    if isinstance(event, Began) and event.place.check:
+        (worker,) = workers._workers
+        print(worker.process.pid, worker.process.host, flush=True)
 """
 
 
