@@ -113,8 +113,8 @@ class LocalWorkers(Graders):
                     result = self._failed(submission.name, MEMORY_SHORT, asked, "memory_short")
                     continue
                 deaths += 0 if self._blames_check(failure, not_run, causes) else 1
-                if failure.is_final or deaths == _MOST_DEATHS or len(faults) == _MOST_WORKERS:
-                    reason, flags = failure.reason, () if failure.is_final else (_DIED,)
+                if not failure.retry_may_help or deaths == _MOST_DEATHS or len(faults) == _MOST_WORKERS:
+                    reason, flags = failure.reason, (_DIED,) if failure.retry_may_help else ()
                     result = self._failed(submission.name, reason, asked, known=known, causes=causes, flags=flags)
         notes = (*submission.note_lines, *result.notes)
         yield Graded(result, digest(submission), time.monotonic() - started, notes, "\n".join(dict.fromkeys(faults)))

@@ -89,11 +89,11 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     """A worker's reply when it could not grade: the grader's own fault, in words.
 
     Attributes:
-        is_final: whether no other worker could grade it either.
+        retry_may_help: true if another worker might be able to grade it.
     """
 
     fault: str
-    is_final: bool
+    retry_may_help: bool
 
 
 FromWorker = Began | Alive | ExerciseDone | Done | Fault

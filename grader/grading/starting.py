@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, cast
+from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -33,20 +33,6 @@ _STDERR_LINES: Final = 150
 """Lines of its standard error that are kept of a process: as many as a deep stack has."""
 _END_SECONDS: Final = 3.0
 """How long the end of a zygote that has closed its sockets may take."""
-
-
-class WorkerProcess(Protocol):
-    """What a worker's process can be asked; `subprocess.Popen` can be."""
-
-    returncode: int | None
-
-    @property
-    def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-    def send_signal(self, sig: int) -> None: ...
-    def terminate(self) -> None: ...
-    def kill(self) -> None: ...
 
 
 class LastLines:
@@ -69,7 +55,7 @@ class LastLines:
 
 
 class ForkedProcess:
-    """A process that a zygote forks, as soon as it has imported torch.
+    """A process that a zygote forks, as soon as it has imported torch. It is used as a `subprocess.Popen` is.
 
     Attributes:
         returncode: as of `subprocess.Popen`; None while it runs, as far as is known.
@@ -252,13 +238,7 @@ def _end_all() -> None:
         _early.pop().kill()
 
 
-class StartedWorker(NamedTuple):
-    """A worker's process, and its standard streams."""
-
-    process: WorkerProcess
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-    stderr: IO[bytes]
+WorkerProcess: TypeAlias = "ForkedProcess | subprocess.Popen[bytes]"
 
 
 def start_early() -> None:
@@ -275,8 +255,8 @@ def start_early() -> None:
         _early.append(_new_python(0))
 
 
-def start_worker(hash_seed: int = 0) -> StartedWorker:
-    """A worker, which starts at once; importing torch takes the first one a while.
+def start_worker(hash_seed: int = 0) -> tuple[WorkerProcess, IO[bytes], IO[bytes], IO[bytes]]:
+    """A worker and its standard streams. It starts at once; importing torch takes the first one a while.
 
     Args:
         hash_seed: decides the order of sets and the like in it.
@@ -289,7 +269,7 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
         (theirs_in, stdin), (stdout, theirs_out), (stderr, theirs_err) = os.pipe(), os.pipe(), os.pipe()
         streams = os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), os.fdopen(stderr, "rb")
         try:
-            return StartedWorker(_fork("worker", [theirs_in, theirs_out, theirs_err], hash_seed), *streams)
+            return _fork("worker", [theirs_in, theirs_out, theirs_err], hash_seed), *streams
         except OSError:
             for stream in streams:
                 stream.close()
@@ -298,8 +278,8 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
             for descriptor in (theirs_in, theirs_out, theirs_err):
                 os.close(descriptor)
     popen = _early.pop() if _early and not hash_seed else _new_python(hash_seed)
-    stdin_, stdout_, stderr_ = (cast("IO[bytes]", stream) for stream in (popen.stdin, popen.stdout, popen.stderr))
-    return StartedWorker(popen, stdin_, stdout_, stderr_)
+    assert popen.stdin and popen.stdout and popen.stderr
+    return popen, popen.stdin, popen.stdout, popen.stderr
 
 
 def _new_python(hash_seed: int) -> subprocess.Popen[bytes]:

@@ -46,14 +46,14 @@ class WorkerFailed(Exception):
         place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
         words: the last lines of its stderr.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
-        is_final: whether no other worker could grade either, as when a check has no syntax.
+        retry_may_help: true if another worker might be able to grade; false if, say, a check has a syntax error.
     """
 
     reason: str
     place: Place | None = None
     words: Sequence[str] = ()
     overran: float = 0.0
-    is_final: bool = False
+    retry_may_help: bool = True
 
     def __str__(self) -> str:
         text = "".join(f"\n  {line}" for line in self.words[-_LAST_WORDS:])
@@ -138,7 +138,7 @@ class Worker:
             send(self._stdin, work)
             while message := self._receive():
                 if isinstance(message, Fault):
-                    raise WorkerFailed(message.fault, is_final=message.is_final)
+                    raise WorkerFailed(message.fault, retry_may_help=message.retry_may_help)
                 progress.signs_of_life += 1
                 if isinstance(message, Began):
                     progress.place = message.place

@@ -19,6 +19,7 @@ from grader.grading import starting
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.starting import ForkedProcess
+from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
 
@@ -169,6 +170,18 @@ def test_if_the_main_process_is_killed_everything_ends(number: signal.Signals) -
         main.send_signal(number)
     _, left = psutil.wait_procs(found, timeout=PATIENCE)
     assert left == []
+
+
+def test_the_first_worker_is_what_was_started_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHKATA_ENGINE", "portable")
+    starting.start_early()
+    (early,) = starting._early
+    first, second = Worker(), Worker()
+    try:
+        assert first.process is early and second.process is not early and not starting._early
+    finally:
+        first.end()
+        second.end()
 
 
 def test_a_worker_that_is_ended_while_its_zygote_starts_is_not_waited_for(fresh: int) -> None:
