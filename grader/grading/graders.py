@@ -31,10 +31,6 @@ REFRESH_SECONDS: Final = 2.0
 """How long to wait for a result before it is asked again how many submissions may be graded at a time."""
 
 
-Read = Submission | Unreadable
-"""What becomes of an upload."""
-
-
 class Graded(msgspec.Struct, frozen=True):
     """One submission's result, with more facts for the gradebook.
 
@@ -101,7 +97,7 @@ class Graders(ABC):
         """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def results_of(self, submissions: Iterable[Read]) -> Iterator[Graded]:
+    def results_of(self, submissions: Iterable[Submission | Unreadable]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; takes `submissions` only as fast as they are graded.
 
         Every submission gets a result: if the grader itself fails, its verdicts are ``error``. After `stop`, the

@@ -22,7 +22,7 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook, gradebook_in, row_of
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
-from grader.grading.graders import Graders, Read
+from grader.grading.graders import Graders
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import (
@@ -151,7 +151,9 @@ class _ClassRun:
                 advance()
             return self.graders.stopped
 
-    def _new(self, found: Iterable[Read], advance: Callable[[], None]) -> Iterator[Read]:
+    def _new(
+        self, found: Iterable[Submission | Unreadable], advance: Callable[[], None]
+    ) -> Iterator[Submission | Unreadable]:
         """The submissions without a result that can be reused; takes that of the others, and calls `advance`."""
         course_hash = content_hash(self.course)
         for submission in found:

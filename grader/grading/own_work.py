@@ -71,7 +71,7 @@ def own_news(
             while left:
                 match event := news.get():
                     case Future():
-                        event.result()  # raises the exception of a part that has none
+                        event.result()  # raises if the part failed
                         left -= 1
                     case ExerciseDone(exercise):
                         waiting[exercise.name] = exercise
