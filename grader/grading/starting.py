@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Final, Literal, cast
 
 import msgspec
 
@@ -238,9 +238,6 @@ def _end_all() -> None:
         _early.pop().kill()
 
 
-WorkerProcess: TypeAlias = "ForkedProcess | subprocess.Popen[bytes]"
-
-
 def start_early() -> None:
     """Begins to import torch for the first worker of this process, which needs not be asked for yet.
 
@@ -255,7 +252,7 @@ def start_early() -> None:
         _early.append(_new_python(0))
 
 
-def start_worker(hash_seed: int = 0) -> tuple[WorkerProcess, IO[bytes], IO[bytes], IO[bytes]]:
+def start_worker(hash_seed: int = 0) -> tuple[ForkedProcess | subprocess.Popen[bytes], IO[bytes], IO[bytes], IO[bytes]]:
     """A worker and its standard streams. It starts at once; importing torch takes the first one a while.
 
     Args:
