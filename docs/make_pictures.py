@@ -11,7 +11,6 @@ Needs Chromium, as ``chromium`` or named by ``CHROMIUM``. No test runs this; the
 
 from __future__ import annotations
 
-import contextlib
 import html
 import io
 import os
@@ -28,8 +27,9 @@ from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
 
 from grader.course import Course
-from grader.grading.settings import GradingSettings
-from grader.grading.warm import WarmGrader
+from grader.grading.graders import result_at_end
+from grader.grading.own_work import own_news, own_workers
+from grader.grading.protocol import WorkerOptions
 from grader.notebook.cells import submission_of
 from grader.notebook.desk import Card
 
@@ -143,8 +143,8 @@ def notebook_cards(folder: Path, picture: Path) -> None:
     course = Course.load(None)
     cells = ["import torch", f"def gram(x):\n    {WRONG}"]
     submission = submission_of(cells, course, ["tensor_ops"], None)
-    with contextlib.closing(WarmGrader(course, GradingSettings())) as warm:
-        graded = warm.submit(submission, ["tensor_ops.gram"]).result()
+    with own_workers(course, WorkerOptions()) as workers:
+        graded = result_at_end(own_news(workers, submission, ["tensor_ops.gram"]))
     card = Card(graded, course, "tensor_ops.gram").html()
     themes = (("vscode-light", "#fff"), ("vscode-dark", "#1f1f1f"))
     frames = (

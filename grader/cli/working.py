@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import tempfile
 import webbrowser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -22,7 +21,6 @@ from grader.errors import UserError
 
 if TYPE_CHECKING:
     from grader.grading.graders import Graded
-    from grader.grading.worker_process import Worker
     from grader.intake.submission import Submission
     from grader.machine import Devices
 
@@ -33,20 +31,13 @@ _TESTS_FAILED = 1
 _Form = Literal["text", "concise", "json", "github"]
 
 
-@contextlib.contextmanager
-def _early_worker(devices: Devices) -> Iterator[Worker]:
-    """A worker that starts before all else is done: it has to import torch, which takes longer than the rest."""
-    from grader.grading.worker_process import Worker
+def _start_early(devices: Devices) -> None:
+    """Begins to import torch for the first worker, which takes longer than all that comes before it."""
+    from grader.grading.starting import start_early
     from grader.machine import resolve_devices
-    from grader.student import engine
 
     resolve_devices(devices)  # an impossible choice is refused before anything starts
-    engine.choose()
-    worker = Worker()
-    try:
-        yield worker
-    finally:
-        worker.end()
+    start_early()
 
 
 @app.command()
@@ -79,18 +70,16 @@ def check(
       grader check tensor_ops --format json
     """
     grading.limits()  # a limit out of its range is refused before anything starts
-    with _early_worker(grading.devices) as worker:
-        from grader.course import pictured
-        from grader.grading.one_submission import check_one
+    _start_early(grading.devices)
+    from grader.course import pictured
+    from grader.grading.one_submission import check_one
 
-        loaded, path, wanted = options.work_of(names or (), submission, course)
-        pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
-        settings = grading.settings(wanted, pictures, seed)
-        form = "json" if json else form
-        printer = None if form == "text" else partial(_lines, form)
-        return check_one(
-            worker, loaded, path, settings, printer=printer, every_failure=every_failure, every_check=verbose
-        )
+    loaded, path, wanted = options.work_of(names or (), submission, course)
+    pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
+    settings = grading.settings(wanted, pictures, seed)
+    form = "json" if json else form
+    printer = None if form == "text" else partial(_lines, form)
+    return check_one(loaded, path, settings, printer=printer, every_failure=every_failure, every_check=verbose)
 
 
 def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
@@ -129,23 +118,23 @@ def watch(
       grader watch tensor_ops
       grader watch tensor_ops.gram
     """
-    with _early_worker(devices) as worker:
-        from grader.course import pictured
-        from grader.grading.settings import GradingSettings
-        from grader.grading.warm import WarmGrader
-        from grader.reports.terminal import make_console
-        from grader.watch.loop import Watch
+    _start_early(devices)
+    from grader.course import pictured
+    from grader.grading.own_work import own_workers
+    from grader.grading.settings import GradingSettings, worker_options
+    from grader.reports.terminal import make_console
+    from grader.watch.loop import Watch
 
-        loaded, place, names = options.work_of([name] if name else [], submission, course)
-        selected = loaded.select(names)
-        topics = {one.partition(".")[0] for one in selected}
-        scope = [one for one in loaded.exercises if one.topic in topics]
-        if names and not scope:
-            raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
-        start = next((one for one in scope if [one.full_name] == selected), None)
-        settings = GradingSettings(devices=devices, pictures=pictured(loaded))
-        with contextlib.closing(WarmGrader(loaded, settings, first=worker)) as grader:
-            return Watch(loaded, place, scope, grader, make_console()).run(start)
+    loaded, place, names = options.work_of([name] if name else [], submission, course)
+    selected = loaded.select(names)
+    topics = {one.partition(".")[0] for one in selected}
+    scope = [one for one in loaded.exercises if one.topic in topics]
+    if names and not scope:
+        raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
+    start = next((one for one in scope if [one.full_name] == selected), None)
+    settings = GradingSettings(devices=devices, pictures=pictured(loaded))
+    with own_workers(loaded, worker_options(loaded, settings, ())) as workers:
+        return Watch(place, scope, workers, make_console()).run(start)
 
 
 @app.command()
@@ -174,27 +163,28 @@ def show(
       grader show training --open
       grader show ddp --out ranks.html
     """
-    with _early_worker(devices) as worker:
-        from grader.course import pictured
-        from grader.grading.settings import GradingSettings, topics_of, worker_options
-        from grader.grading.warm import StudentWorkers
-        from grader.intake.find import open_submission
-        from grader.reports.terminal import make_console, spinning
+    _start_early(devices)
+    from grader.course import pictured
+    from grader.grading.graders import result_at_end
+    from grader.grading.own_work import own_news, own_workers
+    from grader.grading.settings import GradingSettings, topics_of, worker_options
+    from grader.intake.find import open_submission
+    from grader.reports.terminal import make_console, spinning
 
-        loaded, place, _ = options.work_of((), submission, course)
-        known = pictured(loaded)
-        meant = name or options.one_exercise(loaded, None, "show").topic
-        wanted = [one for one in loaded.select([meant]) if one in known]
-        if not wanted:
-            fix = f"these have some: {', '.join(known)}" if known else None
-            raise UserError(f"`{meant}` has no pictures" if known else "this course has no pictures", fix=fix)
-        work = open_submission(place, topics_of(loaded)).read()
-        settings = GradingSettings(devices=devices, pictures=tuple(wanted))
-        with (
-            spinning(make_console(stderr=True), "checking, and making the pictures"),
-            StudentWorkers(loaded, worker_options(loaded, settings, wanted), worker) as workers,
-        ):
-            graded = workers.grade(work, exercises=wanted)
+    loaded, place, _ = options.work_of((), submission, course)
+    known = pictured(loaded)
+    meant = name or options.one_exercise(loaded, None, "show").topic
+    wanted = [one for one in loaded.select([meant]) if one in known]
+    if not wanted:
+        fix = f"these have some: {', '.join(known)}" if known else None
+        raise UserError(f"`{meant}` has no pictures" if known else "this course has no pictures", fix=fix)
+    work = open_submission(place, topics_of(loaded)).read()
+    settings = GradingSettings(devices=devices, pictures=tuple(wanted))
+    with (
+        spinning(make_console(stderr=True), "checking, and making the pictures"),
+        own_workers(loaded, worker_options(loaded, settings, wanted)) as workers,
+    ):
+        graded = result_at_end(own_news(workers, work, wanted))
     results = [one for one in graded.result.exercises if one.name in wanted]
     if not any(result.pictures for result in results):
         first = results[0].name
@@ -251,10 +241,10 @@ def debug(
         raise UserError(f"no check of {full_name} has `{check}` in its name", fix=f"its checks: {names}")
     if code == _TESTS_FAILED:  # say so as `grader check` does; what the judge runs has no `breakpoint()` in it
         print(f"\nin short, as `grader check {full_name}` says it:", flush=True)
-        with _early_worker("simulated") as worker:
-            from grader.grading.one_submission import check_one
-            from grader.grading.settings import GradingSettings
+        _start_early("simulated")
+        from grader.grading.one_submission import check_one
+        from grader.grading.settings import GradingSettings
 
-            settings, printer = GradingSettings(names=(full_name,)), partial(_lines, "concise")
-            check_one(worker, loaded, folder, settings, printer=printer, stops_nowhere=True)
+        settings, printer = GradingSettings(names=(full_name,)), partial(_lines, "concise")
+        check_one(loaded, folder, settings, printer=printer, stops_nowhere=True)
     return min(code, 1)

@@ -133,7 +133,7 @@ def grade(
     sources = find_submissions([Path(path) for path in paths], topics_of(loaded))
     find_sandbox(len(sources), no_sandbox=no_sandbox)
     with Reader() as reader, LocalWorkers(loaded, options, jobs or cores()) as workers:
-        graded = sorted(workers.grade_all(map(reader.read, sources)), key=lambda one: one.result.submission)
+        graded = sorted(workers.results_of(map(reader.read, sources)), key=lambda one: one.result.submission)
     return Results(
         submissions=tuple(one.result for one in graded),
         seed=chosen,

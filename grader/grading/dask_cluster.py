@@ -18,7 +18,7 @@ import msgspec
 
 from grader.course import Course, content_hash
 from grader.errors import UserError
-from grader.grading.dask_worker import Reply, RunSettings, check, end, grade
+from grader.grading.dask_worker import Reply, RunSettings, check, end, reply_to
 from grader.grading.graders import REFRESH_SECONDS, Graded, Graders
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission, digest
@@ -39,7 +39,7 @@ class Cluster(Graders):
 
     Raises:
         UserError: `distributed` is not installed, nothing answers there, or a worker has another grader or course; as
-            well from `grade_all`, if the scheduler is lost.
+            well from `results_of`, if the scheduler is lost.
     """
 
     def __init__(self, address: str, course: Course, options: WorkerOptions, note: Callable[[str], None]) -> None:
@@ -130,7 +130,7 @@ class Cluster(Graders):
     def _submit(self, submission: Submission, is_alone: bool) -> Any:
         settings = msgspec.structs.replace(self._settings, options=self._options)
         work, run = msgspec.msgpack.encode(submission), msgspec.msgpack.encode(settings)
-        future = self._client.submit(grade, work, run, pure=False, key=f"grade-{uuid.uuid4().hex}")
+        future = self._client.submit(reply_to, work, run, pure=False, key=f"grade-{uuid.uuid4().hex}")
         future.add_done_callback(self._arrived.put)
         return future
 

@@ -91,7 +91,7 @@ class _WorkersByRun:
 _WORKERS = _WorkersByRun()  # Global: Dask's tasks have no other place that lasts as long as the process.
 
 
-def grade(work: bytes, settings: bytes) -> bytes:
+def reply_to(work: bytes, settings: bytes) -> bytes:
     """Grades one submission (msgpack) and gives back a `Reply` (msgpack).
 
     Never raises: Dask cannot send every exception back, and then the client would wait without end.

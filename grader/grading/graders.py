@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from grader.course import Course, checks_of
-from grader.grading.protocol import WorkerOptions
+from grader.grading.protocol import Began, ExerciseDone, WorkerOptions
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
 from grader.judge.marks import Place, place_of
@@ -29,10 +29,6 @@ _MAX_REASON: Final = 5_000
 """Characters of a fault that results keep: the last ones, because a traceback ends with the error."""
 REFRESH_SECONDS: Final = 2.0
 """How long to wait for a result before it is asked again how many submissions may be graded at a time."""
-
-
-Read = Submission | Unreadable
-"""What becomes of an upload."""
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -58,12 +54,36 @@ class Graded(msgspec.Struct, frozen=True):
         return any(check.cause is not None and check.cause.kind == "memory_short" for check in checks)
 
 
+News = Began | ExerciseDone | Graded
+"""The news of one submission while it is graded; its result is the last."""
+
+
+def result_at_end(news: Iterable[News]) -> Graded:
+    """The result of a submission, when all of its news have come."""
+    *_, last = news
+    assert isinstance(last, Graded)
+    return last
+
+
 class GradingStopped(Exception):
     """The graders were stopped while this submission was being graded; there is no result. Remedy: grade it again."""
 
 
-class WorkersInContext(ABC):
-    """Processes that grade; its ``with`` statement ends them."""
+class Graders(ABC):
+    """Grades submissions; use it in a ``with`` statement, which ends its processes.
+
+    Attributes:
+        course: that whose checks decide.
+        exercises: full names of the exercises that are graded, in the course's order.
+        stopped: whether `stop` was called.
+    """
+
+    def __init__(self, course: Course, options: WorkerOptions) -> None:
+        self.exercises = course.with_needs(options.exercises)
+        self.stopped = False
+        self.course = course
+        self._options = options
+        self._arrived: SimpleQueue[Any] = SimpleQueue()  # of futures; a signal handler may put None into it
 
     def __enter__(self) -> Self:
         return self
@@ -73,33 +93,11 @@ class WorkersInContext(ABC):
             self.stop()
         self.close()
 
-    @abstractmethod
-    def stop(self) -> None:
-        """Abandons the grading, at once and without waiting; a signal handler may call it."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Ends all processes and waits until they are gone."""
-
-
-class Graders(WorkersInContext):
-    """Grades submissions; use it in a ``with`` statement, which ends its processes.
-
-    Attributes:
-        stopped: whether `stop` was called.
-    """
-
-    def __init__(self, course: Course, options: WorkerOptions) -> None:
-        self.stopped = False
-        self._course = course
-        self._options = options
-        self._arrived: SimpleQueue[Any] = SimpleQueue()  # of futures; a signal handler may put None into it
-
     def use_seed(self, seed: int) -> None:
         """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade_all(self, submissions: Iterable[Read]) -> Iterator[Graded]:
+    def results_of(self, submissions: Iterable[Submission | Unreadable]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; takes `submissions` only as fast as they are graded.
 
         Every submission gets a result: if the grader itself fails, its verdicts are ``error``. After `stop`, the
@@ -150,8 +148,13 @@ class Graders(WorkersInContext):
         """The result of a future that is done; None if the submission is to be graded again alone, and was not yet."""
 
     def stop(self) -> None:
+        """Abandons the grading, at once and without waiting; a signal handler may call it."""
         self._arrived.put(None)  # First: a submission that meets `stopped` has no result.
         self.stopped = True
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends all processes and waits until they are gone."""
 
     def _failed(
         self,
@@ -171,15 +174,15 @@ class Graders(WorkersInContext):
             causes: those of checks that have one of their own, by place.
         """
         cause = Cause(kind=kind, stage="submission", reason=reason[-_MAX_REASON:])
-        wanted = self._course.with_needs(exercises or self._options.exercises)
+        wanted = self.course.with_needs(exercises or self.exercises)
         checks: dict[str, list[CheckResult]] = {name: [] for name in wanted}
-        for topic in dict.fromkeys(self._course.exercise(name).topic for name in wanted):
-            for check in checks_of(self._course, topic):
+        for topic in dict.fromkeys(self.course.exercise(name).topic for name in wanted):
+            for check in checks_of(self.course, topic):
                 if check.exercise in checks:
                     found = check.function.removeprefix("test_")
                     own = causes.get(place_of(check.exercise, found), cause)
                     checks[check.exercise].append(explain.result(found, own))
-        to_mark = {one.full_name: Manual(one.points, one.work_file) for one in self._course.manual}
+        to_mark = {one.full_name: Manual(one.points, one.work_file) for one in self.course.manual}
         graded = {one.name: one for one in known}
         results = tuple(
             graded.get(one)

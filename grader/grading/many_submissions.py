@@ -22,7 +22,7 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook, gradebook_in, row_of
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
-from grader.grading.graders import Graders, Read
+from grader.grading.graders import Graders
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import (
@@ -78,7 +78,7 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
             late, trial = _late_of(course, class_settings, book), class_settings.trial
             run = _start_run(book, course, options, expected=len(sources), late=late, trial=trial, students=students)
             grading = _ClassRun(course, options, graders, book, run, class_settings.again)
-            if grading.grade_new(reader, sources):
+            if grading.record_new(reader, sources):
                 done = next(one.done for one in book.runs() if one.id == run)
                 kept = f"{done} of {len(sources)} are graded and kept"
                 print_note(f"interrupted: {kept}; run the same command to continue")
@@ -140,10 +140,10 @@ class _ClassRun:
     run: int
     is_again: bool
 
-    def grade_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
+    def record_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
         with _calling_on_interrupt(self.graders.stop), progress(len(sources)) as advance:
-            for graded in self.graders.grade_all(self._new(map(reader.read, sources), advance)):
+            for graded in self.graders.results_of(self._new(map(reader.read, sources), advance)):
                 self.book.record(self.run, graded.result, graded.digest, graded.seconds)
                 if graded.fault:
                     failed = "failed" if graded.was_read else "failed to read it"
@@ -151,7 +151,9 @@ class _ClassRun:
                 advance()
             return self.graders.stopped
 
-    def _new(self, found: Iterable[Read], advance: Callable[[], None]) -> Iterator[Read]:
+    def _new(
+        self, found: Iterable[Submission | Unreadable], advance: Callable[[], None]
+    ) -> Iterator[Submission | Unreadable]:
         """The submissions without a result that can be reused; takes that of the others, and calls `advance`."""
         course_hash = content_hash(self.course)
         for submission in found:

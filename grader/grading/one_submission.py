@@ -3,8 +3,9 @@
 Makes no verdict: every verdict comes from a worker.
 """
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -13,18 +14,16 @@ from msgspec.structs import replace
 from grader.course import Course
 from grader.course.home import Home, LastCheck
 from grader.grading.exit_codes import exit_code, missing_layers
-from grader.grading.graders import Graded
+from grader.grading.graders import Graded, News, result_at_end
+from grader.grading.own_work import own_news, own_workers
+from grader.grading.protocol import Began, ExerciseDone
 from grader.grading.settings import GradingSettings, topics_of, worker_options
-from grader.grading.warm import StudentWorkers
-from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
-from grader.judge.marks import Listener, Place
 from grader.reports.check_report import CheckReport
 from grader.reports.states import next_lines, state_of
-from grader.reports.terminal import Spinner, make_console, print_note, spinning
+from grader.reports.terminal import make_console, print_note, spinning
 from grader.reports.where import Locations
-from grader.results import ExerciseResult
 
 _BREAKPOINT: Final = re.compile(rb"^([ \t]*)breakpoint\(\)[ \t]*(?=\r?$|#)", re.MULTILINE)
 
@@ -33,7 +32,6 @@ Printer = Callable[[Graded, Submission, Path], Iterable[str]]
 
 
 def check_one(
-    worker: Worker,
     course: Course,
     path: Path,
     settings: GradingSettings,
@@ -43,7 +41,7 @@ def check_one(
     every_check: bool = False,
     stops_nowhere: bool = False,
 ) -> int:
-    """Grades the submission at `path` with a worker that is starting already, prints how it went, returns the code.
+    """Grades the submission at `path`, prints how it went, and returns the exit code.
 
     Args:
         printer: makes the lines of a form that programs read; None prints for people.
@@ -62,15 +60,16 @@ def check_one(
     names = settings.names
     if not names and (topic := source.topic_of(submission)):
         names = (topic,)
-    with StudentWorkers(course, worker_options(course, settings, names), worker) as workers:
+    with own_workers(course, worker_options(course, settings, names)) as workers:
+        news = own_news(workers, submission)
         if printer is not None:
-            graded = workers.grade(submission)
+            graded = result_at_end(news)
             for line in printer(graded, submission, path):
                 print(line, flush=True)
             for note in graded.notes:
                 print_note(note)
         else:
-            graded = _grade_and_show(workers, course, path, submission, every_failure, every_check)
+            graded = _print_report(news, course, path, submission, every_failure, every_check)
     # Keeps in the student's folder how far they are, if `grader init` made that folder.
     home = Home.find(path if path.is_dir() else path.parent)
     if home is not None:
@@ -78,16 +77,28 @@ def check_one(
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
-def _grade_and_show(
-    workers: StudentWorkers, course: Course, path: Path, submission: Submission, every_failure: bool, every_check: bool
+def _print_report(
+    news: Generator[News, None, None],
+    course: Course,
+    path: Path,
+    submission: Submission,
+    every_failure: bool,
+    every_check: bool,
 ) -> Graded:
-    """Grades a submission, and prints each exercise as it is known."""
+    """Prints each exercise of a submission as soon as it is known, and then the report; the result."""
     console = make_console()
-    with spinning(console, "starting (importing torch)") as spinner:
-        places = Locations(path, submission.files)
-        report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
+    places = Locations(path, submission.files)
+    report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
+    with spinning(console, "starting (importing torch)") as spinner, contextlib.closing(news):
         try:
-            graded = workers.grade(submission, _Printer(report, spinner))
+            for event in news:
+                match event:
+                    case Began(place):
+                        spinner.doing = place.exercise or place.topic
+                    case ExerciseDone(exercise):
+                        report.add(exercise)
+                    case Graded():
+                        graded = event
         except KeyboardInterrupt:
             report.interrupted()
             raise
@@ -95,17 +106,3 @@ def _grade_and_show(
     following = next_lines(graded.result.exercises, course, places)
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded
-
-
-class _Printer(Listener):
-    """Prints exercises as they are known."""
-
-    def __init__(self, report: CheckReport, spinner: Spinner) -> None:
-        self._report = report
-        self._spinner = spinner
-
-    def began(self, place: Place) -> None:
-        self._spinner.doing = place.exercise or place.topic
-
-    def known(self, exercise: ExerciseResult) -> None:
-        self._report.add(exercise)

@@ -47,12 +47,12 @@ class Work(msgspec.Struct, frozen=True):
     """A frame to a worker: a submission.
 
     Attributes:
-        marks: the checks that are not run.
+        not_run: the checks that are not run, and why.
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
     """
 
     submission: Submission
-    marks: tuple[NotRun, ...] = ()
+    not_run: tuple[NotRun, ...] = ()
     exercises: tuple[str, ...] = ()
 
 
@@ -89,11 +89,11 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     """A worker's reply when it could not grade: the grader's own fault, in words.
 
     Attributes:
-        is_final: whether no other worker could grade it either.
+        retry_may_help: true if another worker might be able to grade it.
     """
 
     fault: str
-    is_final: bool
+    retry_may_help: bool
 
 
 FromWorker = Began | Alive | ExerciseDone | Done | Fault

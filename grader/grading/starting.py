@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, cast
+from typing import IO, TYPE_CHECKING, Final, Literal, cast
 
 import msgspec
 
@@ -33,20 +33,6 @@ _STDERR_LINES: Final = 150
 """Lines of its standard error that are kept of a process: as many as a deep stack has."""
 _END_SECONDS: Final = 3.0
 """How long the end of a zygote that has closed its sockets may take."""
-
-
-class WorkerProcess(Protocol):
-    """What a worker's process can be asked; `subprocess.Popen` can be."""
-
-    returncode: int | None
-
-    @property
-    def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-    def send_signal(self, sig: int) -> None: ...
-    def terminate(self) -> None: ...
-    def kill(self) -> None: ...
 
 
 class LastLines:
@@ -69,7 +55,7 @@ class LastLines:
 
 
 class ForkedProcess:
-    """A process that a zygote forks, as soon as it has imported torch.
+    """A process that a zygote forks, as soon as it has imported torch. It is used as a `subprocess.Popen` is.
 
     Attributes:
         returncode: as of `subprocess.Popen`; None while it runs, as far as is known.
@@ -219,42 +205,55 @@ class _Zygote:
 
 _zygotes: dict[tuple[int, int], _Zygote] = {}
 """By the process that uses it, since that may be a fork of another one, and the seed of hashes."""
+_early: list[subprocess.Popen[bytes]] = []
+"""At most one worker that was started early, where nothing can be forked."""
 _LOCK: Final = threading.Lock()
 
 
 def _fork(what: Literal["worker", "host"], descriptors: Sequence[int], hash_seed: int = 0) -> ForkedProcess:
-    key = os.getpid(), hash_seed
     with _LOCK:
         for _ in range(2):
-            if key in _zygotes and not _zygotes[key].is_alive():
-                _zygotes.pop(key).end()
-            if key not in _zygotes:
-                if not _zygotes:
-                    atexit.register(_end_zygotes)
-                _zygotes[key] = _Zygote(hash_seed)
             with contextlib.suppress(OSError):  # it is ending
-                return _zygotes[key].fork(what, descriptors)
-            _zygotes.pop(key).end()
+                return _zygote(hash_seed).fork(what, descriptors)
+            _zygotes.pop((os.getpid(), hash_seed)).end()
     raise OSError("the zygote ends again and again")
 
 
-def _end_zygotes() -> None:
+def _zygote(hash_seed: int) -> _Zygote:
+    """The zygote of this process, which is started if there is none."""
+    key = os.getpid(), hash_seed
+    if key in _zygotes and not _zygotes[key].is_alive():
+        _zygotes.pop(key).end()
+    if key not in _zygotes:
+        _zygotes[key] = _Zygote(hash_seed)
+    return _zygotes[key]
+
+
+@atexit.register
+def _end_all() -> None:
     for process, hash_seed in list(_zygotes):
         if process == os.getpid():
             _zygotes.pop((process, hash_seed)).end()
+    while _early:
+        _early.pop().kill()
 
 
-class StartedWorker(NamedTuple):
-    """A worker's process, and its standard streams."""
+def start_early() -> None:
+    """Begins to import torch for the first worker of this process, which needs not be asked for yet.
 
-    process: WorkerProcess
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-    stderr: IO[bytes]
+    Raises:
+        OSError: no process can be started.
+        UserError: see `engine.choose`.
+    """
+    if engine.choose().engine == "forked":
+        with _LOCK:
+            _zygote(0)
+    else:
+        _early.append(_new_python(0))
 
 
-def start_worker(hash_seed: int = 0) -> StartedWorker:
-    """A worker, which starts at once; importing torch takes the first one a while.
+def start_worker(hash_seed: int = 0) -> tuple[ForkedProcess | subprocess.Popen[bytes], IO[bytes], IO[bytes], IO[bytes]]:
+    """A worker and its standard streams. It starts at once; importing torch takes the first one a while.
 
     Args:
         hash_seed: decides the order of sets and the like in it.
@@ -267,7 +266,7 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
         (theirs_in, stdin), (stdout, theirs_out), (stderr, theirs_err) = os.pipe(), os.pipe(), os.pipe()
         streams = os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), os.fdopen(stderr, "rb")
         try:
-            return StartedWorker(_fork("worker", [theirs_in, theirs_out, theirs_err], hash_seed), *streams)
+            return _fork("worker", [theirs_in, theirs_out, theirs_err], hash_seed), *streams
         except OSError:
             for stream in streams:
                 stream.close()
@@ -275,7 +274,14 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
         finally:
             for descriptor in (theirs_in, theirs_out, theirs_err):
                 os.close(descriptor)
-    popen = subprocess.Popen(
+    popen = _early.pop() if _early and not hash_seed else _new_python(hash_seed)
+    assert popen.stdin and popen.stdout and popen.stderr
+    return popen, popen.stdin, popen.stdout, popen.stderr
+
+
+def _new_python(hash_seed: int) -> subprocess.Popen[bytes]:
+    """A worker that is not forked."""
+    return subprocess.Popen(
         new_python.command("from grader.grading.worker import run_portable; run_portable()"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -284,8 +290,6 @@ def start_worker(hash_seed: int = 0) -> StartedWorker:
         start_new_session=True,  # as above
         creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
     )
-    stdin_, stdout_, stderr_ = (cast("IO[bytes]", stream) for stream in (popen.stdin, popen.stdout, popen.stderr))
-    return StartedWorker(popen, stdin_, stdout_, stderr_)
 
 
 def start_host() -> Callable[[Limits], Host]:

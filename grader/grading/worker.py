@@ -69,11 +69,11 @@ def _main(make_host: Callable[[Limits], Host]) -> int:
     try:
         _serve(requests, sender, make_host(options.limits), options)
     except HostGone as error:
-        sender.send(Fault(f"the warm host has ended: {error}", is_final=False))
+        sender.send(Fault(f"the warm host has ended: {error}", retry_may_help=True))
         return 3
     except UserError as error:  # nothing can be graded
         while receive(requests, Work) is not None:
-            sender.send(Fault(str(error), is_final=True))
+            sender.send(Fault(str(error), retry_may_help=False))
         return 3
     return 0
 
@@ -115,10 +115,10 @@ def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptio
         while (work := receive(requests, Work)) is not None:
             try:
                 with limit.ticking():
-                    result = judge.grade(work.submission, work.exercises, marks=work.marks)
+                    result = judge.grade(work.submission, work.exercises, marks=work.not_run)
                 sender.send(Done(result, _resident_bytes(), judge.checks.not_to_run()))
             except UserError as error:  # a fault of the course that shows only while grading
-                sender.send(Fault(str(error), is_final=True))
+                sender.send(Fault(str(error), retry_may_help=False))
     host.close()
 
 

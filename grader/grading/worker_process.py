@@ -46,14 +46,14 @@ class WorkerFailed(Exception):
         place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
         words: the last lines of its stderr.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
-        is_final: whether no other worker could grade either, as when a check has no syntax.
+        retry_may_help: true if another worker might be able to grade; false if, say, a check has a syntax error.
     """
 
     reason: str
     place: Place | None = None
     words: Sequence[str] = ()
     overran: float = 0.0
-    is_final: bool = False
+    retry_may_help: bool = True
 
     def __str__(self) -> str:
         text = "".join(f"\n  {line}" for line in self.words[-_LAST_WORDS:])
@@ -90,6 +90,7 @@ class Worker:
         hash_seed: decides the order of sets and the like in this worker.
 
     Attributes:
+        is_busy: whether it has not yet sent all news of a submission.
         grown: the memory that it has gained since its first submission (bytes).
         endless: the checks that do not end on the reference solution either, as far as it knows.
 
@@ -101,6 +102,7 @@ class Worker:
     def __init__(self, hash_seed: int = 0) -> None:
         self.process, self._stdin, self._stdout, stderr = start_worker(hash_seed)
         self._stderr = LastLines(stderr)
+        self.is_busy = False
         self.grown = 0
         self.endless: tuple[NotRun, ...] = ()
         self._first_resident = 0
@@ -119,7 +121,7 @@ class Worker:
         return last.result
 
     def events(self, work: Work, timeout: float) -> Iterator[Event]:
-        """Grades one submission, and yields the news of it. A worker that is not asked for all of them must be ended.
+        """Grades one submission, and yields its news. A worker that is busy when the iterator is closed must be ended.
 
         Args:
             timeout: seconds to wait for the last of them.
@@ -127,7 +129,7 @@ class Worker:
         Raises:
             WorkerFailed: also when that did not come in time.
         """
-        progress = _Progress()
+        self.is_busy, progress = True, _Progress()
         over = threading.Event()
         watching = threading.Thread(target=self._supervise, args=(progress, timeout, over), daemon=True)
         watching.start()
@@ -136,7 +138,7 @@ class Worker:
             send(self._stdin, work)
             while message := self._receive():
                 if isinstance(message, Fault):
-                    raise WorkerFailed(message.fault, is_final=message.is_final)
+                    raise WorkerFailed(message.fault, retry_may_help=message.retry_may_help)
                 progress.signs_of_life += 1
                 if isinstance(message, Began):
                     progress.place = message.place
@@ -144,6 +146,7 @@ class Worker:
                     self._first_resident = self._first_resident or message.resident
                     self.grown = message.resident - self._first_resident
                     self.endless = message.endless
+                    self.is_busy = False
                 if isinstance(message, Event):
                     yield message
                 if isinstance(message, Done):

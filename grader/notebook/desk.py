@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import functools
 import io
-import queue
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -24,11 +23,11 @@ from grader.course.home import Home, LastCheck
 from grader.errors import UserError
 from grader.gradebook import Row
 from grader.grading.graders import Graded
-from grader.grading.settings import GradingSettings, topics_of
-from grader.grading.warm import WarmGrader
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.own_work import own_news, own_workers
+from grader.grading.protocol import Began, ExerciseDone
+from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import open_submission
-from grader.judge.marks import Place
-from grader.machine import resolve_devices
 from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.check_report import CheckReport
 from grader.reports.drawing import print_picture
@@ -76,15 +75,15 @@ def check(*names: Named) -> SubmissionResult:
     Raises:
         NotebookError: there is no such name, or nothing to grade, or no notebook.
     """
-    desk = _desk()
-    exercises = desk.exercises(names)
-    graded = desk.grade(exercises)
+    kernel = _kernel()
+    exercises = kernel.exercises(names)
+    graded = kernel.result_of(exercises)
     result = graded.result
-    if desk.home is not None:
-        desk.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
-    card = Card(graded, desk.course, exercises[0] if len(exercises) == 1 else "")
-    desk.cards.append((result, card, desk.cell))
-    desk.output.show(card.html(), card.text())
+    if kernel.home is not None:
+        kernel.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
+    card = Card(graded, kernel.course, exercises[0] if len(exercises) == 1 else "")
+    kernel.cards.append((result, card, kernel.cell))
+    kernel.output.show(card.html(), card.text())
     return result
 
 
@@ -97,18 +96,18 @@ def show(*names: Named) -> None:
     Raises:
         NotebookError: there is no such name, there are no pictures of it, or it has not passed.
     """
-    desk = _desk()
-    known = pictured(desk.course)
-    exercises = [name for name in desk.exercises(names) if name in known]
+    kernel = _kernel()
+    known = pictured(kernel.course)
+    exercises = [name for name in kernel.exercises(names) if name in known]
     if not exercises:
         raise NotebookError("there are no pictures of that", f"these have some: {', '.join(known)}")
-    results = [one for one in desk.grade(exercises).result.exercises if one.name in exercises]
+    results = [one for one in kernel.result_of(exercises).result.exercises if one.name in exercises]
     shown = [one for one in results if one.pictures]
     if not shown:
-        desk.output.show("", "")
+        kernel.output.show("", "")
         first = results[0].name
         raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
-    desk.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
+    kernel.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
 
 
 def hint(name: Named, level: int | None = None) -> None:
@@ -121,28 +120,28 @@ def hint(name: Named, level: int | None = None) -> None:
     Raises:
         NotebookError: there is no such exercise or level.
     """
-    desk = _desk()
-    names = desk.exercises([name])
+    kernel = _kernel()
+    names = kernel.exercises([name])
     if len(names) != 1:
         raise NotebookError(f"`{name}` is a topic", f'name one exercise, for example: hint("{names[0]}")')
-    exercise = desk.course.exercise(names[0])
+    exercise = kernel.course.exercise(names[0])
     count = len(exercise.hints)
     if not count:
         raise NotebookError(f"{names[0]} has no hints")
-    wanted = level or min(desk.levels.get(names[0], 0) + 1, count)
+    wanted = level or min(kernel.levels.get(names[0], 0) + 1, count)
     if not 1 <= wanted <= count:
         raise NotebookError(f"{names[0]} has no level {wanted}", f"levels go from 1 to {count}")
-    desk.levels[names[0]] = wanted
+    kernel.levels[names[0]] = wanted
     text = exercise.hints[wanted - 1]
     _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
 
 @functools.cache
-def _desk() -> NotebookDesk:
-    return NotebookDesk()
+def _kernel() -> KernelState:
+    return KernelState()
 
 
-class NotebookDesk:
+class KernelState:
     """What the kernel keeps.
 
     Attributes:
@@ -167,7 +166,7 @@ class NotebookDesk:
             raise NotebookError("there is no notebook here", "in a terminal, use: grader check")
         self.home = Home.find()
         self.course = Course.load(self.home.course if self.home else None)
-        self._grader: WarmGrader | None = None
+        self._workers: LocalWorkers | None = None
         self.output = _Output()
         self.levels: dict[str, int] = {}
         self.cards: deque[tuple[SubmissionResult, Card, int]] = deque(maxlen=_KEPT_CARDS)
@@ -181,10 +180,11 @@ class NotebookDesk:
         return int(self._shell.execution_count)
 
     def close(self) -> None:
-        """Ends the worker."""
-        if self._grader is not None:
-            self._grader.close()
-            self._grader = None
+        """Ends the workers."""
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.stop()
+            workers.close()
 
     def _cells(self) -> list[str]:
         return [str(source) for source in self._shell.history_manager.input_hist_raw[1:]]
@@ -200,7 +200,7 @@ class NotebookDesk:
         except UserError as error:
             raise NotebookError(str(error), error.fix) from None
 
-    def grade(self, exercises: list[str]) -> Graded:
+    def result_of(self, exercises: list[str]) -> Graded:
         """Grades what the cells define, and shows meanwhile how far it is.
 
         Topics that are not in the notebook are taken from the folder that it is in.
@@ -214,31 +214,32 @@ class NotebookDesk:
                 others = open_submission(self.home.folder, topics_of(self.course)).read()
         topics = {name.partition(".")[0] for name in exercises}
         submission = submission_of(self._cells(), self.course, topics, others)
-        events = _Events()
         self.output = _Output()
         doing = "checking"
-        if self._grader is None:
+        if self._workers is None or self._workers.stopped:
+            self.close()
             doing = "starting the grader (importing torch)"
-            settings = GradingSettings(devices=resolve_devices("auto"), pictures=pictured(self.course))
-            self._grader = WarmGrader(self.course, settings)
+            settings = GradingSettings(devices="auto", pictures=pictured(self.course))
+            self._workers = own_workers(self.course, worker_options(self.course, settings, ()))
         count, known = len(self.course.with_needs(exercises)), 0
 
         def show_progress(doing: str) -> None:
             self.output.show(_html_of("waiting", doing=doing, done=known, count=count), doing)
 
-        show_progress(doing)
-        future = self._grader.submit(submission, exercises, events)
-        future.add_done_callback(lambda done: events.put(None))
         try:
-            while (event := events.get()) is not None:
-                if isinstance(event, Place):
-                    doing = f"checking {event.exercise or event.topic}"
-                else:
-                    known += 1
-                show_progress(doing)
-            return future.result()
+            show_progress(doing)
+            with contextlib.closing(own_news(self._workers, submission, exercises)) as news:
+                for event in news:
+                    match event:
+                        case Began(place) if not place.check:  # the output below the cell names exercises only
+                            doing = f"checking {place.exercise or place.topic}"
+                            show_progress(doing)
+                        case ExerciseDone():
+                            known += 1
+                            show_progress(doing)
+            assert isinstance(event, Graded)
+            return event
         except KeyboardInterrupt:
-            self._grader.stop()
             text = f"{counted(known, 'exercise')} checked"
             show_progress(f"stopped: {text}")
             raise CheckInterrupted(text) from None
@@ -314,17 +315,6 @@ def _environment() -> jinja2.Environment:
     environment = environment_of("grader.notebook")
     environment.filters["topic"] = lambda name: name.partition(".")[0]
     return environment
-
-
-class _Events(queue.SimpleQueue[Place | ExerciseResult | None]):
-    """The news of a submission while it is graded; the thread that asked takes them from this queue."""
-
-    def began(self, place: Place) -> None:
-        if not place.check:  # the output below the cell names exercises only
-            self.put(place)
-
-    def known(self, exercise: ExerciseResult) -> None:
-        self.put(exercise)
 
 
 class _Output:

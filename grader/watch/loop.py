@@ -6,7 +6,7 @@ All state belongs to the thread that runs it: other threads only put calls into 
 import contextlib
 import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,16 +14,17 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from grader.course import Course, Exercise
+from grader.course import Exercise
 from grader.course.definitions import defined_names, lines_in, untouched_names
 from grader.course.home import Home, LastCheck
 from grader.errors import UserError
-from grader.grading.graders import Graded, GradingStopped
+from grader.grading.graders import Graded, News
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.own_work import own_news
+from grader.grading.protocol import Began, ExerciseDone
 from grader.grading.settings import topics_of
-from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import Place
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
 from grader.reports.states import is_unwritten, next_exercise, next_lines, state_of
@@ -46,16 +47,13 @@ class _Job(msgspec.Struct, frozen=True):
     submission: Submission
     report: CheckReport | None
     spinner: Spinner
-    calls: queue.SimpleQueue[Callable[[], None]]
 
-    def began(self, place: Place) -> None:
-        """See `Listener`; called in another thread."""
-        self.spinner.doing = place.exercise or place.topic
-
-    def known(self, exercise: ExerciseResult) -> None:
-        """See `Listener`; called in another thread."""
-        if self.report is not None:
-            self.calls.put(partial(self.report.add, exercise))
+    def show(self, event: News) -> None:
+        match event:
+            case Began(place):
+                self.spinner.doing = place.exercise or place.topic
+            case ExerciseDone(exercise) if self.report is not None:
+                self.report.add(exercise)
 
 
 class Watch:
@@ -64,24 +62,24 @@ class Watch:
     Args:
         path: the folder with the work, or one topic's file.
         scope: the exercises that are watched, in order of learning.
+        workers: those that check the work; they are stopped at the end.
 
     Raises:
         UserError: there is no submission at the path.
     """
 
-    def __init__(
-        self, course: Course, path: Path, scope: Sequence[Exercise], grader: WarmGrader, console: Console
-    ) -> None:
-        self._course = course
+    def __init__(self, path: Path, scope: Sequence[Exercise], workers: LocalWorkers, console: Console) -> None:
+        self._course = course = workers.course
         self._topics = topics_of(course)
         self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
         self._folder = path if path.is_dir() else path.parent
         self._scope = scope
-        self._grader = grader
+        self._workers = workers
+        self._thread = ThreadPoolExecutor(max_workers=1)  # one submission after the other
         self._home = Home.find(self._folder)
-        self._marks: dict[str, LastCheck] = self._home.progress() if self._home else {}
-        self._screen = Screen(course, console, self._marks)
-        first = next_of(course, self._marks)  # as `grader next` says, if that is watched
+        self._last_checks: dict[str, LastCheck] = self._home.progress() if self._home else {}
+        self._screen = Screen(course, console, self._last_checks)
+        first = next_of(course, self._last_checks)  # as `grader next` says, if that is watched
         self._current = first if first in scope else self._next_open(None)
         self._submission = self._read()
         self._is_lost = False
@@ -110,12 +108,16 @@ class Watch:
         self._current = start or self._current
         put = self._calls.put
         at = {"SIGTERM": self._quit, "SIGHUP": self._quit, "SIGCONT": self._resumed, "SIGWINCH": self._resized}
-        with changes(self._folder, lambda: put(self._saved)), self._keys, signals(at, put), self._work:
-            self._read_keys()
-            self._grade_current()
-            while not self._has_quit:
-                with contextlib.suppress(queue.Empty):
-                    self._calls.get(timeout=_WAIT)()
+        try:
+            with changes(self._folder, lambda: put(self._saved)), self._keys, signals(at, put), self._work:
+                self._read_keys()
+                self._check_current()
+                while not self._has_quit:
+                    with contextlib.suppress(queue.Empty):
+                        self._calls.get(timeout=_WAIT)()
+        finally:
+            self._workers.stop()
+            self._thread.shutdown(cancel_futures=True)
         return 0
 
     # ---------------------------------------------------------------- calls from the queue
@@ -161,10 +163,10 @@ class Watch:
                 self._screen.forget()
                 self._go_to(self._next_open(self._current))
             case "a":
-                self._grade_all()
+                self._check_all()
             case "r":
                 self._screen.forget()
-                self._grade_current()
+                self._check_current()
             case "o":
                 self._open()
             case "l":
@@ -176,8 +178,6 @@ class Watch:
         self._work.close()
         try:
             graded = done.result()
-        except (GradingStopped, CancelledError):
-            pass
         except Exception as problem:
             self._screen.line(f"the grader failed: {type(problem).__name__}: {problem}", STYLES["error"])
         else:
@@ -193,19 +193,19 @@ class Watch:
     def _note(self, results: Sequence[ExerciseResult]) -> None:
         """Keeps how some exercises went, in the folder if it can be."""
         found = {one.name: LastCheck(state_of(one), one.score, one.max) for one in results}
-        self._marks.update(found)
+        self._last_checks.update(found)
         if self._home is not None:
             self._home.note(found)
 
     def _is_done(self, exercise: Exercise) -> bool:
-        mark = self._marks.get(exercise.full_name)
-        return mark is not None and mark.state in ("passed", "left_out")
+        last = self._last_checks.get(exercise.full_name)
+        return last is not None and last.state in ("passed", "left_out")
 
     def _next_open(self, after: Exercise | None) -> Exercise | None:
         """The first exercise after one that is not done, and whose needs are; else the first that is not done."""
         at = self._scope.index(after) + 1 if after in self._scope else 0
         left = [one for one in [*self._scope[at:], *self._scope[:at]] if not self._is_done(one)]
-        passed = {name for name, mark in self._marks.items() if mark.state == "passed"}
+        passed = {name for name, last in self._last_checks.items() if last.state == "passed"}
         ready = [one for one in left if set(one.needs) <= passed and one != after]
         return next(iter([*ready, *left]), None)
 
@@ -221,7 +221,7 @@ class Watch:
         elif job.exercise == self._current and job.exercise is not None:
             self._judge_current(job.exercise, results)
         else:
-            self._grade_current()
+            self._check_current()
 
     def _judge_current(self, exercise: Exercise, results: Sequence[ExerciseResult]) -> None:
         """Goes on if it has passed, goes back to the one that it needs, or shows why it has not."""
@@ -248,7 +248,7 @@ class Watch:
             files, file = self._submission.files, f"{exercise.topic}.py"
             wrong = f"\n\n\ndef {exercise.name}(*args, **kwargs):\n    return None\n"
             files = {**files, file: files.get(file, b"") + wrong.encode()}
-            self._grader.submit(Submission("warm-up", files), [exercise.full_name])
+            self._thread.submit(self._check, Submission("warm-up", files), [exercise.full_name])
 
     def _go_on(self, exercise: Exercise, message: str) -> None:
         self._screen.say(message)
@@ -266,15 +266,15 @@ class Watch:
         if self._job is None:
             if exercise is not None:
                 self._show()  # what happened is seen at once
-            self._grade_current()
+            self._check_current()
 
     # ---------------------------------------------------------------- what is graded
 
-    def _grade_current(self) -> None:
+    def _check_current(self) -> None:
         if self._read_again():
             self._start(self._current)
 
-    def _grade_all(self) -> None:
+    def _check_all(self) -> None:
         if self._read_again():
             self._screen.forget()
             self._screen.clear()
@@ -291,13 +291,21 @@ class Watch:
         if exercise is not None:
             self._screen.doing(f"{doing} {exercise.full_name}" if self._has_started else doing)
         self._has_started = True
-        self._job = _Job(exercise, self._submission, report, spinner, self._calls)
+        self._job = _Job(exercise, self._submission, report, spinner)
         wanted = [exercise.full_name] if exercise else [one.full_name for one in self._scope]
-        future = self._grader.submit(self._submission, wanted, self._job)
+        future = self._thread.submit(self._check, self._submission, wanted, self._job)
         future.add_done_callback(lambda done: self._calls.put(partial(self._finished, done)))
 
+    def _check(self, submission: Submission, wanted: Sequence[str], job: _Job | None = None) -> Graded:
+        """Grades exercises in another thread, which only puts calls into the queue: to show the news in a job."""
+        for event in own_news(self._workers, submission, wanted):
+            if job is not None:
+                self._calls.put(partial(job.show, event))
+        assert isinstance(event, Graded)
+        return event
+
     def _go_where_it_was_written(self, before: Submission) -> None:
-        """The exercise whose text has changed becomes the current one, unless the current one's has changed too."""
+        """Switches to the exercise that was just edited, unless the current one was edited as well."""
         changed: list[Exercise] = []
         for topic in dict.fromkeys(one.topic for one in self._scope):
             old, new = (work.files.get(f"{topic}.py", b"") for work in (before, self._submission))

@@ -23,7 +23,6 @@ from grader.gradebook import Gradebook
 from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
-from grader.grading.worker_process import Worker
 from grader.intake.reader import Reader
 from grader.intake.sources import Source
 from grader.intake.submission import Submission, Unreadable
@@ -295,17 +294,19 @@ def submission(name: str, text: str) -> Submission:
 
 
 def test_killed_worker_is_replaced_and_the_submission_graded() -> None:
-    first = Worker()
-    with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), first=first) as workers:
+    with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN))) as workers:
+        assert workers.grade(submission("alice", SOLUTION)).fault == ""
+        (first,) = workers._workers
         os.kill(first.process.pid, signal.SIGKILL)
-        assert workers.grade(submission("alice", SOLUTION)).result.score == 3.0
+        graded = workers.grade(submission("bob", SOLUTION))
+        assert graded.result.score == 3.0 and "worker process died" in graded.fault
 
 
 def test_worker_that_always_dies_costs_no_row_and_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(new_python, "_START", "import sys; print('out of luck', file=sys.stderr); sys.exit(7); ")
     # No zygote has this seed of hashes, so that one is to start first.
     with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), jobs=2, hash_seed=7) as workers:
-        graded = list(workers.grade_all([submission("alice", SOLUTION), submission("bob", STUB)]))
+        graded = list(workers.results_of([submission("alice", SOLUTION), submission("bob", STUB)]))
     assert sorted(one.result.submission for one in graded) == ["alice", "bob"]
     for one in graded:
         assert one.result.verdicts == {"error"} and one.result.max == 0

@@ -8,7 +8,7 @@ import pytest
 from shared import OWN_COURSE
 
 from grader.course import Course
-from grader.grading.graders import Graded, Graders, Read
+from grader.grading.graders import Graded, Graders
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission, Unreadable
 from grader.results import SubmissionResult
@@ -35,9 +35,9 @@ class AtOnce(Graders):
 
 @pytest.mark.parametrize("first_lost", [0, 1, 2, 3, 7])
 def test_those_behind_submissions_that_cannot_be_read_are_graded(first_lost: int) -> None:
-    lost: list[Read] = [Unreadable(f"lost {number}", "no memory") for number in range(first_lost)]
-    read: list[Read] = [Submission(name, {}) for name in ("ann", "bob", "carl")]
+    lost: list[Submission | Unreadable] = [Unreadable(f"lost {number}", "no memory") for number in range(first_lost)]
+    read: list[Submission | Unreadable] = [Submission(name, {}) for name in ("ann", "bob", "carl")]
     with AtOnce(Course.load(OWN_COURSE), WorkerOptions()) as graders:
-        graded = list(graders.grade_all([*lost, *read, *lost, *read]))
+        graded = list(graders.results_of([*lost, *read, *lost, *read]))
     assert sum(one.was_read for one in graded) == 6
     assert sum(not one.was_read for one in graded) == 2 * first_lost

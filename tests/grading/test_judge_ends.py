@@ -6,6 +6,7 @@ answers to a call that no other check makes: so the submission is right, and los
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +19,10 @@ from grader.grading import local_workers
 from grader.grading.exit_codes import FAULT, exit_code
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.protocol import WorkerOptions
+from grader.grading.protocol import Began, ExerciseDone, WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
-from grader.results import CheckResult, ExerciseResult
+from grader.results import CheckResult
 from grader.sandbox.limits import Limits
 
 pytestmark = pytest.mark.slow
@@ -201,41 +201,15 @@ def test_an_answer_that_keeps_a_check_busy_fails_it(one: Class, name: str) -> No
     assert one.worker.process.pid == process
 
 
-class Begun:
-    """Notes the places that a worker was busy with."""
-
-    def __init__(self) -> None:
-        self.checks: set[str] = set()
-
-    def began(self, place: Place) -> None:
-        self.checks.add(place.check)
-
-    def known(self, exercise: ExerciseResult) -> None:
-        pass
-
-
-class Deaf:
-    """Cannot be told of the first exercise."""
-
-    calls = 0
-
-    def began(self, place: Place) -> None:
-        pass
-
-    def known(self, exercise: ExerciseResult) -> None:
-        self.calls += 1
-        raise BrokenPipeError("the terminal is gone")
-
-
 def test_a_check_that_loops_round_its_calls_is_an_error_and_no_other_worker_runs_it(one: Class) -> None:
     """Its time is up in a call, so it looks like a timeout: but on the solution it does not end either."""
     cause = check_of(one.first.result, "asks").cause
     assert cause is not None and "the check's own loop does not end" in cause.reason
-    one.workers._discard(one.worker)
-    begun = Begun()
-    graded = one.workers.grade(Submission("somebody", {"vectors.py": SOLUTION.encode()}), begun)
-    assert verdicts(graded) == FAULTY
-    assert "lives" in begun.checks and "asks" not in begun.checks
+    one.workers.end_idle()
+    *news, graded = one.workers.events(Submission("somebody", {"vectors.py": SOLUTION.encode()}))
+    assert isinstance(graded, Graded) and verdicts(graded) == FAULTY
+    begun = {event.place.check for event in news if isinstance(event, Began)}
+    assert "lives" in begun and "asks" not in begun
 
 
 def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(one: Class) -> None:
@@ -246,12 +220,14 @@ def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(one: Cla
     assert len(seen) == 2 and not Path(f"/proc/{seen[0]}").exists()
 
 
-def test_a_listener_that_raises_ends_its_own_grading_and_no_other(one: Class) -> None:
-    """It is not taken for a worker that died: nothing is graded a second time."""
-    listener = Deaf()
-    with pytest.raises(BrokenPipeError, match="the terminal is gone"):
-        one.workers.grade(Submission("somebody", {"vectors.py": SOLUTION.encode()}), listener)
-    assert listener.calls == 1
+def test_who_leaves_in_the_middle_ends_their_own_grading_and_no_other(one: Class) -> None:
+    """That is not taken for a worker that died: nothing is graded a second time."""
+    news = one.workers.events(Submission("somebody", {"vectors.py": SOLUTION.encode()}))
+    with contextlib.closing(news), pytest.raises(BrokenPipeError, match="the terminal is gone"):
+        for event in news:
+            if isinstance(event, ExerciseDone):
+                raise BrokenPipeError("the terminal is gone")
+    assert not one.workers._workers
     graded = one.grade()
     assert verdicts(graded) == FAULTY and graded.result.score == 3.0 and graded.fault == ""
 

@@ -1,44 +1,102 @@
-"""Two workers for one submission: the same verdicts as with one, in the same order, and none left behind."""
+"""A student's own work: one pool for all of it, in parts if that is sooner, and nothing of hidden checks."""
 
 from __future__ import annotations
 
 import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import psutil
 import pytest
-from shared import PATIENCE
+from shared import OWN_COURSE
 
 from grader.course import Course
-from grader.grading import warm
+from grader.grading import own_work
 from grader.grading.graders import Graded
-from grader.grading.protocol import WorkerOptions
-from grader.grading.settings import GradingSettings
-from grader.grading.warm import StudentWorkers, WarmGrader, halves, join
-from grader.grading.worker_process import Worker
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.own_work import halves, join, own_news, own_workers
+from grader.grading.protocol import Began, ExerciseDone, WorkerOptions
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
 from grader.results import ExerciseResult, Flag, SubmissionResult, Unread
 
 COURSE = Course.load(None)
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_bytes()
+RIGHT = Submission("right", {"vectors.py": SOLUTION})
 
 
-class Seen:
-    """A watcher that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def began(self, place: Place) -> None:
-        pass
-
-    def known(self, exercise: ExerciseResult) -> None:
-        self.names.append(exercise.name)
+def graded_with_exercises(
+    workers: LocalWorkers, submission: Submission, exercises: Sequence[str] = ()
+) -> tuple[Graded, list[ExerciseResult]]:
+    """The result of a submission, and the exercises as they came before it."""
+    *news, graded = own_news(workers, submission, exercises)
+    assert isinstance(graded, Graded)
+    return graded, [event.exercise for event in news if isinstance(event, ExerciseDone)]
 
 
-def workers_of(pools: StudentWorkers) -> set[psutil.Process]:
-    """The processes of some pools, waited for."""
-    return {psutil.Process(one.process.pid) for pool in pools._pools.values() for one in pool._workers}
+def workers_of(pool: LocalWorkers) -> set[psutil.Process]:
+    """The processes of a pool, waited for."""
+    return {psutil.Process(one.process.pid) for one in pool._workers}
+
+
+def assert_ended(workers: set[psutil.Process]) -> None:
+    _, left = psutil.wait_procs(workers, timeout=60)
+    assert left == []
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWorkers]:
+    """Of a course with a check of which nothing is shown. They stay warm from test to test."""
+    course = tmp_path_factory.mktemp("warm") / "course"
+    shutil.copytree(OWN_COURSE, course, ignore=shutil.ignore_patterns("__pycache__"))
+    checks = course / "checks" / "test_vectors.py"
+    text = checks.read_text()
+    assert "hidden=True" in text
+    checks.write_text(text.replace("hidden=True", 'hidden="all"'))
+    with own_workers(Course.load(course), WorkerOptions(course=str(course))) as workers:
+        yield workers
+
+
+def test_only_what_is_asked_for_is_graded_with_what_it_needs(own: LocalWorkers) -> None:
+    one = graded_with_exercises(own, RIGHT, ["vectors.normalize"])[0].result
+    assert [(each.name, each.score) for each in one.exercises] == [("vectors.normalize", 1)] and one.max == 1
+    both = graded_with_exercises(own, RIGHT, ["vectors.cosine"])[0].result
+    assert [each.name for each in both.exercises] == ["vectors.normalize", "vectors.cosine"] and both.score == 3
+    assert graded_with_exercises(own, RIGHT)[0].result == both
+
+
+def test_a_student_sees_nothing_of_a_hidden_check(own: LocalWorkers) -> None:
+    wrong = Submission("wrong", {"vectors.py": SOLUTION + b"\n\ndef cosine(a, b):\n    return a\n"})
+    graded, seen = graded_with_exercises(own, wrong)
+    assert tuple(seen) == graded.result.exercises
+    shown = [check.name for exercise in graded.result.exercises for check in exercise.checks]
+    assert any(name.startswith("hidden_check") for name in shown)
+
+
+def test_who_leaves_before_the_end_has_ended_the_workers() -> None:
+    endless = SOLUTION + b"\n\ndef cosine(a, b):\n    while True:\n        pass\n"
+    with own_workers(Course.load(OWN_COURSE), WorkerOptions(course=str(OWN_COURSE))) as pool:
+        with contextlib.closing(own_news(pool, Submission("endless", {"vectors.py": endless}))) as news:
+            next(one for one in news if isinstance(one, Began) and one.place.exercise == "vectors.cosine")
+            workers = workers_of(pool)
+        assert len(workers) == 1 and pool.stopped
+        assert_ended(workers)
+
+
+def test_a_worker_is_used_for_what_it_knows_and_the_least_recently_used_one_ends_for_another() -> None:
+    """Two places: `a` and `b` start, `a` is used again, so `c` takes the place of `b`, and `a` is still warm."""
+    a, b, c = "tensor_ops.gram", "datasets.ToyDataset", "autograd.gradients"
+    work = Submission("empty", {f"{name.partition('.')[0]}.py": b"" for name in (a, b, c)})
+    started: list[object] = []
+    new = []
+    with LocalWorkers(COURSE, WorkerOptions(), jobs=2) as pool:
+        for name in (a, b, a, c, a, b):
+            graded, _ = graded_with_exercises(pool, work, [name])
+            assert [one.name for one in graded.result.exercises] == [name] and graded.fault == ""
+            new.append([one for one in pool._workers if one not in started])
+            started += new[-1]
+            assert len(pool._workers) <= 2
+    assert [len(workers) for workers in new] == [1, 1, 0, 1, 0, 1]
 
 
 def topics_of(exercises: tuple[str, ...]) -> set[str]:
@@ -71,55 +129,38 @@ def submission() -> Submission:
 
 
 def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where one of them dies, and is replaced beside the other."""
-    monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(warm, "_START", 0)  # for two topics already, however few exercises they have
-    names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
-    options = WorkerOptions(exercises=COURSE.with_needs(names))
+    """Also if one of them dies, and is replaced beside the other. What one of them knows, it alone is asked for."""
+    monkeypatch.setattr(own_work, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(own_work, "_START", 0)  # for two topics already, however few exercises they have
+    names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
+    options = WorkerOptions(exercises=names)
     assert len(halves(COURSE, names)) == 2
-    seen, first = Seen(), Worker()
-    with StudentWorkers(COURSE, options, first) as both:
+    with own_workers(COURSE, options) as both:
+        two, seen = graded_with_exercises(both, submission())
+        assert tuple(seen) == two.result.exercises and two.fault == ""
         workers = workers_of(both)
         assert len(workers) == 2
-        first.process.kill()
-        two = both.grade(submission(), seen)
-        assert two.fault.count("worker process died") == 1
-        workers |= workers_of(both)
-        assert len(workers) == 3
-    psutil.wait_procs(workers, timeout=60)
-    assert not any(worker.is_running() for worker in workers)
-    monkeypatch.setattr(warm, "idle_cores", lambda: 0.9)
-    with StudentWorkers(COURSE, options, Worker()) as alone:
-        assert len(workers_of(alone)) == 1
-        one = alone.grade(submission())
+        for name in ("efficiency.inference", "training.predict_proba"):
+            alone, seen = graded_with_exercises(both, submission(), [name])
+            assert tuple(one.name for one in seen) == COURSE.with_needs([name])
+            assert alone.result.exercises == tuple(one for one in two.result.exercises if one in seen) == tuple(seen)
+        assert workers_of(both) == workers
+        next(iter(both._workers)).process.kill()
+        again, seen = graded_with_exercises(both, submission())
+        assert again.fault.count("worker process died") == 1
+        assert again.result == two.result and tuple(seen) == two.result.exercises
+        assert len(workers | workers_of(both)) == 3
+    assert_ended(workers)
+    monkeypatch.setattr(own_work, "idle_cores", lambda: 0.9)
+    with own_workers(COURSE, options) as alone_here:
+        one, seen = graded_with_exercises(alone_here, submission())
+        assert len(workers_of(alone_here)) == 1
     assert {check.verdict for exercise in two.result.exercises for check in exercise.checks} == {"passed", "failed"}
     assert {flag.file for flag in two.result.flags} == {"training.py", "efficiency.py"}
     assert set(two.result.flags) == set(one.result.flags)
     assert msgspec.structs.replace(two.result, flags=one.result.flags) == one.result
-    assert seen.names == [exercise.name for exercise in one.result.exercises]
+    assert tuple(seen) == one.result.exercises
     assert two.digest == one.digest and one.fault == ""
-
-
-def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(warm, "_START", 0)
-    names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
-    with contextlib.closing(WarmGrader(COURSE, GradingSettings())) as grader:
-        seen = Seen()
-        both = grader.submit(submission(), names, seen).result(PATIENCE).result
-        assert grader._workers is not None
-        workers = workers_of(grader._workers)
-        assert len(workers) == 2
-        assert tuple(seen.names) == tuple(one.name for one in both.exercises) == names
-        for name in ("efficiency.inference", "training.predict_proba"):
-            seen = Seen()
-            alone = grader.submit(submission(), [name], seen).result(PATIENCE).result
-            wanted = COURSE.with_needs([name])
-            assert tuple(seen.names) == tuple(one.name for one in alone.exercises) == wanted
-            assert alone.exercises == tuple(one for one in both.exercises if one.name in wanted)
-        assert workers_of(grader._workers) == workers
-    psutil.wait_procs(workers, timeout=60)
-    assert not any(worker.is_running() for worker in workers)
 
 
 def test_no_field_of_a_result_is_forgotten_when_parts_are_joined() -> None:

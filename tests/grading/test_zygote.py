@@ -19,6 +19,7 @@ from grader.grading import starting
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.starting import ForkedProcess
+from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
 
@@ -113,7 +114,7 @@ def test_all_pools_of_a_process_share_one_zygote_of_which_workers_and_hosts_are_
     course = Course.load(OWN_COURSE)
     with LocalWorkers(course, OPTIONS, jobs=2) as two, LocalWorkers(course, OPTIONS) as one:
         for pool in (two, one):
-            graded = list(pool.grade_all([RIGHT, RIGHT]))
+            graded = list(pool.results_of([RIGHT, RIGHT]))
             assert [each.result.score for each in graded] == [3.0, 3.0]
         workers = [worker.process for pool in (two, one) for worker in pool._workers]
         processes = [
@@ -145,18 +146,15 @@ from grader.course import Course
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
-from grader.judge.marks import NoListener
-
-class Busy(NoListener):
-    def began(self, place):
-        if place.check:
-            (worker,) = workers._workers
-            print(worker.process.pid, worker.process.host, flush=True)
+from grader.grading.protocol import Began
 
 course = Course.load(Path(sys.argv[1]))
 workers = LocalWorkers(course, WorkerOptions(course=sys.argv[1]))
 text = b"def normalize(x):\\n    while True: pass\\n"
-workers.grade(Submission("ann", {"vectors.py": text}), Busy())
+for event in workers.events(Submission("ann", {"vectors.py": text})):
+    if isinstance(event, Began) and event.place.check:
+        (worker,) = workers._workers
+        print(worker.process.pid, worker.process.host, flush=True)
 """
 
 
@@ -172,6 +170,18 @@ def test_if_the_main_process_is_killed_everything_ends(number: signal.Signals) -
         main.send_signal(number)
     _, left = psutil.wait_procs(found, timeout=PATIENCE)
     assert left == []
+
+
+def test_the_first_worker_is_what_was_started_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHKATA_ENGINE", "portable")
+    starting.start_early()
+    (early,) = starting._early
+    first, second = Worker(), Worker()
+    try:
+        assert first.process is early and second.process is not early and not starting._early
+    finally:
+        first.end()
+        second.end()
 
 
 def test_a_worker_that_is_ended_while_its_zygote_starts_is_not_waited_for(fresh: int) -> None:
