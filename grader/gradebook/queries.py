@@ -23,6 +23,7 @@ from grader.results import SubmissionResult, from_json, total_points
 from grader.text import one_line
 
 T = TypeVar("T")
+G = TypeVar("G", bound=records.Given)
 
 # Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id.
 _THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
@@ -112,23 +113,25 @@ class Queries:
         """The extensions of a course that were given by hand and are in force: the newest of each student."""
         with file_errors(self.path):
             found = self._db.execute(
-                "SELECT * FROM extensions WHERE id IN (SELECT max(id) FROM extensions WHERE course = ?"
-                " GROUP BY person, student) AND due <> '' ORDER BY student",
+                "SELECT record, max(id) FROM given WHERE kind = 'Extension' AND course = ?"
+                " GROUP BY person, student ORDER BY student",
                 (course,),
             )
-            return [records.from_row(records.Extension, row) for row in found]
+            newest = [msgspec.json.decode(record, type=records.Extension) for record, _ in found]
+            return [one for one in newest if one.due]
 
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> records.Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
         with file_errors(self.path):
-            found = [row for row in self._given("marks", course, Whose(name, person)) if row["exercise"] == exercise]
-            return _mark(found[-1], name) if found else None
+            given = self._given(records.Mark, course, Whose(name, person))
+            found = [mark for mark, _ in given if mark.exercise == exercise]
+            return replace(found[-1], student=name) if found else None
 
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
         with file_errors(self.path):
             found = self._overrides(course, Whose(name, person))
-            return tuple(row["exercise"] for row in found if row["points"] >= row["max"])
+            return tuple(one.exercise for one, _ in found if (one.points or 0.0) >= one.max)
 
     def results(self, run: int | None = None) -> list[records.Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
@@ -183,14 +186,15 @@ class Queries:
             arrival = replace(arrival, due=history.extension)
             if (seen.name, seen.person) != (whose.name, whose.person):
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
-        extensions = self._given("extensions", course, whose)
-        due = (extensions[-1]["due"] if extensions else "") or arrival.due
+        extensions = self._given(records.Extension, course, whose)
+        due = (extensions[-1][0].due if extensions else "") or arrival.due
         work = _Work(self, seen.digest, result)
         marks, begun = self._marks(course, members, {one.name for one in result.to_mark}, work)
-        comments = {row["exercise"]: row for row in self._given("comments", course, *members)}
+        said_of = {one.exercise: (one, seen) for one, seen in self._given(records.Comment, course, *members)}
+        comments = [said_of[exercise] for exercise in sorted(said_of) if said_of[exercise][0].text]
         overrides = tuple(
-            records.from_row(records.Override, row, student=whose.name, stale=work.has_changed(row))
-            for row in self._overrides(course, whose)
+            replace(one, student=whose.name, stale=work.has_changed(one.exercise, looked_at))
+            for one, looked_at in self._overrides(course, whose)
         )
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
@@ -210,9 +214,7 @@ class Queries:
             claimed=records.is_claim(arrival, policy),
             marks=marks,
             comments=tuple(
-                records.from_row(records.Comment, row, student=whose.name, stale=work.file_has_changed(row))
-                for _, row in sorted(comments.items())
-                if row["text"]
+                replace(one, student=whose.name, stale=work.file_has_changed(looked_at)) for one, looked_at in comments
             ),
             begun=begun,
             older=older,
@@ -258,28 +260,31 @@ class Queries:
         """Of each wanted exercise the newest mark that is done, unless that one takes back; and those begun since."""
         done: dict[str, records.Mark] = {}
         begun: set[str] = set()
-        for row in self._given("marks", course, *members):
-            mark = _mark(row, members[0].name)
+        for mark, looked_at in self._given(records.Mark, course, *members):
             if mark.exercise in wanted and mark.done:
                 begun.discard(mark.exercise)
-                done[mark.exercise] = replace(mark, stale=work.file_has_changed(row))
+                stale = work.file_has_changed(looked_at)
+                done[mark.exercise] = replace(mark, student=members[0].name, stale=stale)
             elif mark.exercise in wanted:
                 begun.add(mark.exercise)
         return tuple(done[name] for name in sorted(done) if done[name].points is not None), tuple(sorted(begun))
 
-    def _overrides(self, course: str, whose: Whose) -> list[sqlite3.Row]:
+    def _overrides(self, course: str, whose: Whose) -> list[tuple[records.Override, records.LookedAt]]:
         """Those in force: the newest for each exercise, unless that one withdraws."""
-        newest = {row["exercise"]: row for row in self._given("overrides", course, whose)}
-        return [row for _, row in sorted(newest.items()) if row["points"] is not None]
+        newest = {one.exercise: (one, looked_at) for one, looked_at in self._given(records.Override, course, whose)}
+        return [newest[exercise] for exercise in sorted(newest) if newest[exercise][0].points is not None]
 
-    def _given(self, table: str, course: str, *people: Whose) -> list[sqlite3.Row]:
-        """The lines of a table that are about any of these people, the oldest first."""
+    def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, records.LookedAt]]:
+        """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""
         found: dict[int, sqlite3.Row] = {}
         for one in people:
-            about = {"course": course, "person": one.person, "name": one.name}
-            rows = self._db.execute(f"SELECT * FROM {table} WHERE course = :course AND ({_THEIRS})", about)
+            about = {"kind": kind.__name__, "course": course, "person": one.person, "name": one.name}
+            rows = self._db.execute(f"SELECT * FROM given WHERE kind = :kind AND course = :course AND {_THEIRS}", about)
             found |= {row["id"]: row for row in rows}
-        return [found[number] for number in sorted(found)]
+        return [
+            (msgspec.json.decode(row["record"], type=kind), records.from_row(records.LookedAt, row))
+            for _, row in sorted(found.items())
+        ]
 
     def _of_course(self, course: str) -> list[Seen]:
         return self._seen("NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", course)
@@ -322,15 +327,15 @@ class _Work:
     def _files(self) -> dict[str, bytes]:
         return self._book.files(self._digest)
 
-    def file_has_changed(self, row: sqlite3.Row) -> bool:
+    def file_has_changed(self, before: records.LookedAt) -> bool:
         """Whether the one file has that a mark or a comment is about."""
-        return bool(row["digest"] != self._digest and records.work_hash(self._files, row["file"]) != row["work"])
+        return before.digest != self._digest and records.work_hash(self._files, before.file) != before.work
 
-    def has_changed(self, override: sqlite3.Row) -> bool:
+    def has_changed(self, exercise: str, looked_at: records.LookedAt) -> bool:
         """Whether the file of an override's exercise has, or any module that it may import, but for other topics'."""
-        if override["digest"] == self._digest:
+        if looked_at.digest == self._digest:
             return False
-        before, exercise = self._book.files(override["digest"]), override["exercise"]
+        before = self._book.files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:
@@ -350,10 +355,6 @@ def _that_counts(works: Sequence[records.Row], rule: str) -> records.Row:
     unread = [row for row in works if row.unread]
     # Work that could not be read may be worth more: a person has to look first.
     return unread[-1] if unread and best.final < best.max else best
-
-
-def _mark(row: sqlite3.Row, student: str) -> records.Mark:
-    return records.from_row(records.Mark, row, student=student, items=msgspec.json.decode(row["items"]))
 
 
 def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:

@@ -98,20 +98,20 @@ def work_hash(files: Mapping[str, bytes], file: str) -> str:
     return hashlib.sha256(files[file]).hexdigest() if file in files else ""
 
 
-class LookedAt(msgspec.Struct, frozen=True, kw_only=True):
-    """The work that a person looked at when they marked it or said something about it.
+class LookedAt(msgspec.Struct, frozen=True):
+    """The work that a person looked at when they gave something.
 
     Attributes:
         person: the LMS's id of the student, if it is known.
         digest: that of all files that were handed in.
-        file: the one that the exercise is in.
+        file: the one that a mark or a comment is about.
         work: its hash, by `work_hash`.
     """
 
-    person: str
-    digest: str
-    file: str
-    work: str
+    person: str = ""
+    digest: str = ""
+    file: str = ""
+    work: str = ""
 
 
 class Extension(Given, frozen=True, kw_only=True):

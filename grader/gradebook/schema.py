@@ -10,8 +10,8 @@ The tables and columns whose meaning is not plain:
 - `class_lists` has the students of the newest class list of each course.
 - `seeds` and `late_given` have one row at most: settings that are kept for later runs.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
+- `given` has all that people gave: `kind` is the class of the record, such as ``Override``, and `record` is its JSON.
 - `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
-- A mark that is not done has only been begun, and counts nothing.
 """
 
 import contextlib
@@ -65,30 +65,12 @@ INSERT INTO backups VALUES (1, 0);
 CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
 CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
 CREATE TABLE class_lists (course TEXT PRIMARY KEY, students TEXT NOT NULL);
-CREATE TABLE overrides (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    points REAL, max REAL NOT NULL, why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL,
-    automatic REAL
+CREATE TABLE given (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL,
+    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL, record TEXT NOT NULL
 );
-CREATE INDEX overrides_of_student ON overrides (student);
-CREATE TABLE extensions (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, due TEXT NOT NULL,
-    why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL
-);
-CREATE TABLE marks (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    items TEXT NOT NULL, points REAL, max REAL NOT NULL, done INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
-    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL
-);
-CREATE INDEX marks_of_student ON marks (student);
-CREATE INDEX marks_of_person ON marks (person);
-CREATE TABLE comments (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    text TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL, file TEXT NOT NULL,
-    work TEXT NOT NULL
-);
-CREATE INDEX comments_of_student ON comments (student);
-CREATE INDEX comments_of_person ON comments (person);
+CREATE INDEX given_to_student ON given (student);
+CREATE INDEX given_to_person ON given (person);
 """
 
 
