@@ -189,10 +189,14 @@ def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece]
         return None
     about = f"{folder}{GRADESCOPE_FILE}"
     # It is about a whole class, with the output of every test.
-    metadata = download.content(about, kinds.ARCHIVE_BYTES).decode("utf-8", "replace")
+    metadata = download.content(about, kinds.ARCHIVE_BYTES + 1)
+    if len(metadata) > kinds.ARCHIVE_BYTES:
+        raise UserError(
+            f"{about} is larger than {kinds.ARCHIVE_BYTES >> 20} MiB", fix="export fewer submissions at once"
+        )
     pieces = [
         replace(piece, path=f"{folder}{piece.path}")
-        for piece in gradescope_pieces((path.removeprefix(folder) for path in paths), metadata)
+        for piece in gradescope_pieces([path.removeprefix(folder) for path in paths], metadata)
     ]
     known = {about, *(piece.path for piece in pieces)}
     others = [path for path in paths if path not in known]

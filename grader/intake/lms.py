@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import yaml
+
+from grader.errors import UserError
 from grader.intake.dates import read_time
 from grader.intake.kinds import is_work
 from grader.intake.roster import name_key
 from grader.intake.topics import Topics
+from grader.text import one_line
 
 _MOODLE = re.compile(
     r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL
@@ -33,10 +37,8 @@ _BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P
 GRADESCOPE_FILE = "submission_metadata.yml"
 _GRADESCOPE_FOLDER = re.compile(r"assignment_\d+_export\b")
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
-_SUBMISSION = re.compile(r"^(submission_\d+):[ \t]*$", re.MULTILINE)
-_CREATED = re.compile(r"^  :created_at:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_SUBMITTERS = re.compile(r"^  :submitters:[ \t]*\n((?:(?:  - |    ).*\n)*)", re.MULTILINE)
-_FACT = re.compile(r"^ *:(\w+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_DEEPEST = 100
+_YAML = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
 
@@ -258,31 +260,66 @@ def gradescope_folder(paths: Sequence[str]) -> str | None:
     return folder if _GRADESCOPE_FOLDER.match(folder) and f"{folder}{GRADESCOPE_FILE}" in paths else None
 
 
-def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
+def gradescope_pieces(paths: Iterable[str], metadata: bytes) -> list[Piece]:
     """The files of a Gradescope export, for each of those who handed in a submission together.
 
     Args:
         paths: below the export's folder.
-        metadata: the text of its `GRADESCOPE_FILE`.
+        metadata: its `GRADESCOPE_FILE`.
+
+    Raises:
+        UserError: that is not YAML.
     """
-    _, *parts = _SUBMISSION.split(f"{metadata}\n".replace("\r\n", "\n"))
-    about = dict(zip(parts[::2], parts[1::2], strict=True))
+    of_students = list(filter(None, map(_GRADESCOPE.match, paths)))
+    if not of_students:
+        return []  # a student's own file of that name, whatever is in it
+    times: dict[str, str] = {}
+    people: dict[str, dict[str, dict[str, str]]] = {}
+    try:
+        for above, text in _yaml_texts(metadata.decode("utf-8", "replace")):
+            match above:
+                case submission, ":created_at":
+                    times[submission] = read_time(_UTC.sub("+00:00", text))
+                case submission, ":submitters", place, fact:
+                    people.setdefault(submission, {}).setdefault(place, {})[fact] = text
+    except yaml.YAMLError as problem:
+        reason = one_line(" ".join(str(problem).split()), 200)
+        raise UserError(f"{GRADESCOPE_FILE} cannot be read: {reason}", fix="download the export again") from None
     pieces = []
-    for found in filter(None, map(_GRADESCOPE.match, paths)):
-        facts = about.get(found["submission"], "")
-        created, submitters = _CREATED.search(facts), _SUBMITTERS.search(facts)
-        when = read_time(_UTC.sub("+00:00", created[1])) if created else ""
-        for one in re.split(r"^  - ", submitters[1], flags=re.MULTILINE)[1:] if submitters else ():
-            person = {name: _plain(value) for name, value in _FACT.findall(one)}
-            key = person.get("sid") or person.get("email") or ""
-            name = person.get("name") or key
+    for found in of_students:
+        for person in people.get(found["submission"], {}).values():
+            key = person.get(":sid") or person.get(":email") or ""
+            name, when = person.get(":name") or key, times.get(found["submission"], "")
             pieces.append(Piece(found.string, found["rest"], name, key, 0, "gradescope", submitted=when))
     return _told_apart(pieces)
 
 
-def _plain(value: str) -> str:
-    """A scalar of YAML without its quotes."""
-    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+def _yaml_texts(document: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts of a YAML document that lie at most four deep, each after the keys and the places in lists above it.
+
+    By the parser's events: nothing is built, so no alias costs memory, and a number stays as it is written. PyYAML's
+    loaders recurse, and the one in C ends the process when it is too deep.
+
+    Raises:
+        yaml.YAMLError: it cannot be read, or nests too deeply.
+    """
+    above: list[str | int | None] = []  # None: in a mapping, a key comes next
+    for event in yaml.parse(document, Loader=_YAML):
+        if isinstance(event, yaml.CollectionEndEvent):
+            above.pop()
+        elif isinstance(event, yaml.ScalarEvent) and above and above[-1] is None:
+            above[-1] = event.value
+            continue
+        elif isinstance(event, yaml.ScalarEvent) and len(above) <= 4:
+            yield tuple(map(str, above)), event.value
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(above) > _DEEPEST:
+                raise yaml.YAMLError(f"nested more than {_DEEPEST} deep")  # the parser takes minutes for it
+            above.append(0 if isinstance(event, yaml.SequenceStartEvent) else None)
+            continue
+        if above and isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):  # the end of a value, or an odd key
+            last = above[-1]
+            above[-1] = last + 1 if isinstance(last, int) else "" if last is None else None
 
 
 def _wrapping(paths: list[str]) -> str:
