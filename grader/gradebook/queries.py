@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from grader.course.due import LatePolicy, moment, read_due
 from grader.gradebook import records
 from grader.gradebook.schema import file_errors
-from grader.intake.roster import Student, name_key
+from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json, total_points
 from grader.text import one_line
@@ -79,10 +79,12 @@ class Queries:
         with file_errors(self.path):
             course, _ = self._course_and_policy(self._last_run())
             students = self.class_list(course)
-            whose = [history.whose for history in histories(by_student(self._of_course(course)), students)]
-            ids = {key for one in students for key in one.ids}
-            there = {one.person.lower() if one.person.lower() in ids else name_key(one.name) for one in whose}
-            return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
+            people = Roster(students, self.path)
+            there: set[Student] = set()
+            for history in histories(by_student(self._of_course(course)), students):
+                student = people.find(history.whose.person)
+                there.update([student] if student else people.of_name(history.whose.name))
+            return [one for one in students if one not in there]
 
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""
@@ -188,7 +190,7 @@ class Queries:
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
-        work = _Work(self, seen.digest, result)
+        work = _GradedWork(self, seen.digest, result)
         marks, begun = self._marks(course, members, {one.name for one in result.to_mark}, work)
         said_of = {one.exercise: (one, seen) for one, seen in self._given(records.Comment, course, *members)}
         comments = [said_of[exercise] for exercise in sorted(said_of) if said_of[exercise][0].text]
@@ -225,7 +227,7 @@ class Queries:
         )
 
     def _with_earlier(
-        self, newest: SubmissionResult, earlier: Sequence[Seen], exercises: Sequence[str]
+        self, newest: SubmissionResult, earlier: Sequence[SeenResult], exercises: Sequence[str]
     ) -> tuple[SubmissionResult, tuple[records.Older, ...]]:
         """A result with the latest of those exercises that it has not, and where these are from."""
         if not exercises:
@@ -255,7 +257,7 @@ class Queries:
         return whole, tuple(older)
 
     def _marks(
-        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: _Work
+        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: _GradedWork
     ) -> tuple[tuple[records.Mark, ...], tuple[str, ...]]:
         """Of each wanted exercise the newest mark that is done, unless that one takes back; and those begun since."""
         done: dict[str, records.Mark] = {}
@@ -286,11 +288,11 @@ class Queries:
             for _, row in sorted(found.items())
         ]
 
-    def _of_course(self, course: str) -> list[Seen]:
+    def _of_course(self, course: str) -> list[SeenResult]:
         return self._seen("NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", course)
 
-    def _seen(self, condition: str, value: object) -> list[Seen]:
-        return [Seen(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", (value,))]
+    def _seen(self, condition: str, value: object) -> list[SeenResult]:
+        return [SeenResult(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", (value,))]
 
     def _last_run(self) -> int | None:
         """The number of the last run that is not a trial; None before the first."""
@@ -315,7 +317,7 @@ class Queries:
         return None if row is None else row[0]
 
 
-class _Work:
+class _GradedWork:
     """Tells whether the work of a result is other work than a person looked at; reads files only if it may be."""
 
     def __init__(self, book: Queries, digest: str, result: SubmissionResult) -> None:
@@ -371,7 +373,7 @@ class Whose(msgspec.Struct, frozen=True):
     person: str
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenResult(msgspec.Struct, frozen=True):
     """That a run has a result, new or taken over: the result's number, its student, and when the work came."""
 
     run: int
@@ -395,7 +397,7 @@ class History(msgspec.Struct, frozen=True):
     """
 
     whose: Whose
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenResult, ...]
     group: str = ""
     members: tuple[Whose, ...] = ()
     differing: str = ""
@@ -403,13 +405,13 @@ class History(msgspec.Struct, frozen=True):
 
     def works(self) -> list[History]:
         """A history for each work that was handed in, in the order in which they came."""
-        of_work: dict[str, list[Seen]] = {}
+        of_work: dict[str, list[SeenResult]] = {}
         for seen in self.seen:
             of_work.setdefault(seen.digest, []).append(seen)
         return [replace(self, seen=tuple(seen)) for seen in of_work.values()]
 
 
-def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
+def by_student(found: Sequence[SeenResult]) -> list[list[SeenResult]]:
     """The results of each student, in their order.
 
     A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
@@ -418,7 +420,7 @@ def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
     for one in found:
         ids_of.setdefault(one.name, set()).update({one.person} - {""})
     ids = {one.person for one in found}
-    of_students: dict[tuple[str, str], list[Seen]] = {}
+    of_students: dict[tuple[str, str], list[SeenResult]] = {}
     for one in found:
         of_name = ids_of[one.name]
         person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
@@ -426,22 +428,19 @@ def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
     return list(of_students.values())
 
 
-def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Iterator[History]:
+def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> Iterator[History]:
     """Each student's history: the results of a group are those of every member, whoever handed in.
 
     Args:
         own: the results of each student, the last one last.
         students: the class list.
     """
-    by_id = {key: student for student in students for key in student.ids}
-    by_name: dict[tuple[str, ...], list[Student]] = {}
-    for student in students if any(one.group for one in students) else ():
-        by_name.setdefault(name_key(student.name), []).append(student)
-    in_groups: dict[str, dict[Student, list[Seen]]] = {}
+    people = Roster(students if any(one.group for one in students) else (), Path())
+    in_groups: dict[str, dict[Student, list[SeenResult]]] = {}
     for seen in own:
         last = seen[-1]
-        alike = by_name.get(name_key(last.name), [])
-        member = by_id.get(last.person.lower(), alike[0] if len(alike) == 1 else None)
+        alike = people.of_name(last.name)
+        member = people.find(last.person) or (alike[0] if len(alike) == 1 else None)
         if member is None or not member.group:
             yield History(Whose(last.name, last.person), tuple(seen))
         else:
@@ -450,7 +449,7 @@ def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Ite
         yield from _of_group(group, of_members, [one for one in students if one.group == group])
 
 
-def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequence[Student]) -> Iterator[History]:
+def _of_group(group: str, of_members: dict[Student, list[SeenResult]], members: Sequence[Student]) -> Iterator[History]:
     shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
     last = [one for one in shared if one.run == shared[-1].run]
     names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
@@ -465,6 +464,6 @@ def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequen
         yield History(one, shared, group, (one, *others), differing, member.extension)
 
 
-def _order(seen: Seen) -> tuple[int, float, int]:
+def _order(seen: SeenResult) -> tuple[int, float, int]:
     """By run, and within a run by the time of handing in, if that is known."""
     return seen.run, moment(seen.submitted).timestamp() if seen.submitted else 0.0, seen.result

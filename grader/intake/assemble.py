@@ -28,7 +28,7 @@ from grader.text import one_line
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
 _MOST = 200
 _IMPORTED = re.compile(r"(?:from|import)\s+(\w+)")
-_MARKS_OF_KINDS = {
+_SIGNATURES = {
     b"%PDF": "a PDF",
     b"PK\x03\x04": "a zip archive",
     b"\x89PNG": "a picture",
@@ -271,32 +271,32 @@ class _Assembly:
         modules, left_out = writable(modules, [path for path in modules if self._topic_of(path)])
         for path, reason in left_out.items():
             self.note(counting[path].origin, reason, lost=WORK)
-        files = self._marked_files() | modules
+        files = self._files_for_people() | modules
         topic_of = {one.origin: path for path, one in (self.modules | self.given).items() if self._topic_of(path)}
         seen = [msgspec.structs.replace(one, path=topic_of.get(one.path, one.path)) for one in self.seen]
         for path, content in self.bag.others.items():
             module = module_of(content).module if path.lower().endswith(".ipynb") else content
             seen.append(SeenText(path, text_of(content), module if is_code(path) else None))
-        unread = tuple(_Look(files, self.notes, self.topics, seen).unread())
+        unread = tuple(_UnreadTopics(files, self.notes, self.topics, seen).unread())
         notes = self.notes[:_MAX_NOTES]
         if more := len(self.notes) - len(notes):
             notes.append(Note("./", f"{more:,} more notes like these"))
         return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
 
-    def _marked_files(self) -> dict[str, bytes]:
+    def _files_for_people(self) -> dict[str, bytes]:
         """The other files that a person marks: at their path, else the only one of that name, with a note."""
-        marked: dict[str, bytes] = {}
+        found: dict[str, bytes] = {}
         work = self.bag.work
         for file in sorted(self.topics.files):
             name = file.rpartition("/")[2].lower()
             exact = [path for place in self.searched if (path := f"{place}{file}") in work]
             others = sorted(path for path in work if path.rpartition("/")[2].lower() == name)
             if exact or len(others) == 1:
-                marked[file] = work[[*exact, *others][0]]
+                found[file] = work[[*exact, *others][0]]
             if others and not exact:
-                taken = f"taken from {others[0]}" if file in marked else ""
+                taken = f"taken from {others[0]}" if file in found else ""
                 self.note(file, taken or f"could be any of {', '.join(others[:_NAMED])}: none was taken")
-        return marked
+        return found
 
 
 def _of_course(path: str) -> bool:
@@ -333,7 +333,7 @@ class SeenText(msgspec.Struct, frozen=True):
     module: bytes | None = None
 
 
-class _Look:
+class _UnreadTopics:
     """Looks for the topics whose work is there and could not be read.
 
     A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
@@ -458,8 +458,8 @@ class _Look:
 
 def why_not_python(content: bytes) -> str:
     """Why these bytes are no Python source, whatever it says; empty if they are text that Python reads."""
-    for mark, kind in _MARKS_OF_KINDS.items():
-        if content.startswith(mark):
+    for begin, kind in _SIGNATURES.items():
+        if content.startswith(begin):
             return f"it is {kind}, not Python text"
     if content.startswith(_UTF_16):
         return "it is text in UTF-16, which Python does not read; save it as UTF-8"

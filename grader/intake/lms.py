@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import yaml
-
 from grader.errors import UserError
 from grader.intake.dates import read_time
 from grader.intake.kinds import is_work
@@ -38,7 +36,6 @@ GRADESCOPE_FILE = "submission_metadata.yml"
 _GRADESCOPE_FOLDER = re.compile(r"assignment_\d+_export\b")
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
 _DEEPEST = 100
-_YAML = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
 
@@ -57,7 +54,7 @@ class Piece:
         student: the LMS's id; in a download without ids the name again.
         order: greater for files that were handed in later.
         lms: ``canvas``, ``moodle``, ``blackboard``, ``brightspace``, ``gradescope``, or empty.
-        late: whether the LMS marks it late.
+        late: whether the LMS says that it is late.
         text: whether it was typed into a form, not uploaded as a file.
         submitted: the ISO time that the platform says, or empty.
         about: whether it is a file of the platform's own, with the student's name.
@@ -270,6 +267,8 @@ def gradescope_pieces(paths: Iterable[str], metadata: bytes) -> list[Piece]:
     Raises:
         UserError: that is not YAML.
     """
+    import yaml  # here, because it takes a moment
+
     of_students = list(filter(None, map(_GRADESCOPE.match, paths)))
     if not of_students:
         return []  # a student's own file of that name, whatever is in it
@@ -303,8 +302,10 @@ def _yaml_texts(document: str) -> Iterator[tuple[tuple[str, ...], str]]:
     Raises:
         yaml.YAMLError: it cannot be read, or nests too deeply.
     """
+    import yaml
+
     above: list[str | int | None] = []  # None: in a mapping, a key comes next
-    for event in yaml.parse(document, Loader=_YAML):
+    for event in yaml.parse(document, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
         if isinstance(event, yaml.CollectionEndEvent):
             above.pop()
         elif isinstance(event, yaml.ScalarEvent) and above and above[-1] is None:

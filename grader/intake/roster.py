@@ -5,10 +5,10 @@ Never writes the file, and never takes two students for one.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import functools
 import io
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from grader.text import counted, folded, one_line
 
 _GITHUB = "githubusername"
 _IDENTIFIER = "identifier"
-# The columns of ids: here, and below, in lower case and without spaces and marks.
+# The columns of ids: here, and below, in lower case and without spaces and signs.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
     *("loginid", "username", "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
@@ -103,7 +103,7 @@ class Roster:
             UserError: it cannot be read, has no column for ids or names, or gives an id to two students.
         """
         try:
-            text = _text(file.read_bytes())
+            text = decoded(file.read_bytes())[0].lstrip("\ufeff")
         except (OSError, UnicodeDecodeError) as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
         missing = ""
@@ -113,7 +113,7 @@ class Roster:
             except csv.Error as problem:
                 raise UserError(f"{file} is not a CSV file: {problem}") from None
             for start in range(min(_HEADER_ROWS, len(rows))):
-                table = _Table(rows[start:])
+                table = _ClassList(rows[start:])
                 if table.has_ids and table.names:
                     return cls(table.students(), file, table.notes(file.name))
                 missing = missing or ("names" if table.has_ids else "ids" if table.names else "")
@@ -152,7 +152,7 @@ class Roster:
         return self._by_name.get(name_key(name), [])
 
 
-class _Table:
+class _ClassList:
     """The lines of a class list from the one on that names the columns."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
@@ -224,16 +224,21 @@ def _without_spaces(name: str) -> set[str]:
     return {"".join(words[at:] + words[:at]) for at in range(len(words)) if words[1:]}
 
 
-def _text(content: bytes) -> str:
-    """The text of a file in UTF-8 or UTF-16, else in the encoding that Excel uses on Windows."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-32" if content.startswith(codecs.BOM_UTF32_LE) else "utf-16")
-    if b"\0" in content[:2]:
-        return content.decode("utf-16-le" if content[1:2] == b"\0" else "utf-16-be")
+def decoded(content: bytes) -> tuple[str, str]:
+    """The text of a CSV file with its byte order mark, and the encoding: of Unicode, else that of Excel on Windows.
+
+    Raises:
+        UnicodeDecodeError: it is not text.
+    """
+    encoding = json.detect_encoding(content).removesuffix("-sig")  # by the zeros among the first bytes
+    if encoding in ("utf-16", "utf-32"):
+        encoding += "-le" if content[:1] == b"\xff" else "-be"
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding), encoding
     except UnicodeDecodeError:
-        return content.decode("cp1252")
+        if encoding != "utf-8":
+            raise
+        return content.decode("cp1252"), "cp1252"
 
 
 def _key(text: str) -> str:
