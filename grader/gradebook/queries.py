@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from grader.course.due import LatePolicy, moment, read_due
+from grader.course.due import LatePolicy, moment
 from grader.gradebook import records
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Roster, Student
@@ -302,14 +302,13 @@ class Queries:
     def _course_and_policy(self, run: int | None) -> tuple[str, LatePolicy]:
         """The name of a run's course, when its work was due, and the cost of late work."""
         row = self._db.execute(
-            "SELECT name, due, late_penalty AS per_day, grace_minutes, late_cap AS cap, late_until AS until,"
-            " by_file_time FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?",
-            (run,),
+            "SELECT name, late FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?", (run,)
         ).fetchone()
         if row is None:
             return "", LatePolicy()
-        dates = {name: read_due(row[name]) if row[name] else None for name in ("due", "until")}
-        return row["name"], records.from_row(LatePolicy, row, **dates)
+        policy = msgspec.json.decode(row["late"], type=LatePolicy)
+        due, until = (date and date.astimezone() for date in (policy.due, policy.until))
+        return row["name"], replace(policy, due=due, until=until)
 
     def _value(self, query: str, *values: object) -> Any:
         """The one value that a query gives; None if there is no such row."""

@@ -348,10 +348,10 @@ def row_of(rows: list[Row], name: str) -> Row:
     raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
 
 
-def from_row(kind: type[T], row: sqlite3.Row, **more: object) -> T:
-    """The record of a row of its table; `more` takes the place of columns, or is what no column has.
+def from_row(kind: type[T], row: sqlite3.Row) -> T:
+    """The record of a row, whose other columns are left out.
 
     Raises:
         msgspec.ValidationError: a column has another type, so the file is damaged.
     """
-    return msgspec.convert({**dict(row), **more}, kind, strict=False)
+    return msgspec.convert(dict(row), kind, strict=False)

@@ -43,9 +43,8 @@ CREATE TABLE works (digest TEXT PRIMARY KEY, files BLOB NOT NULL, notes TEXT NOT
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT NOT NULL DEFAULT '',
     course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL, selection TEXT NOT NULL, versions TEXT NOT NULL,
-    expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL, due TEXT NOT NULL,
-    late_penalty REAL NOT NULL, grace_minutes REAL NOT NULL, late_cap REAL NOT NULL, late_until TEXT NOT NULL,
-    by_file_time INTEGER NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL
+    expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL,
+    late TEXT NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL
 );
 CREATE TABLE arrivals (
     run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,

@@ -20,7 +20,6 @@ from grader.intake.lms import (
     Piece,
     blackboard_student,
     download_of,
-    gradescope_folder,
     gradescope_pieces,
     odd_entries,
     pieces_of,
@@ -168,13 +167,14 @@ def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[Down
     paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
-    if exported := _of_gradescope(download, paths):
-        pieces, others = exported
-        others += reasons
-    elif platform := download_of(paths):
-        pieces, others = platform.pieces(dict.fromkeys([*paths, *reasons]))
-    else:
+    platform = download_of(paths)
+    if platform is None:
         return []
+    paths = [*dict.fromkeys([*paths, *reasons])]
+    if platform.lms == "gradescope":
+        pieces, others = _of_gradescope(download, paths, platform.folder)
+    else:
+        pieces, others = platform.pieces(paths)
     for path in others:
         if path in reasons or not kinds.is_clutter(path):
             note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
@@ -182,33 +182,16 @@ def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[Down
     return _by_student(download, at, topics, (piece for piece in pieces if piece.path in download.files), problematic)
 
 
-def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece], list[str]] | None:
-    """The students' files of a Gradescope export, and the other paths; None if it is no such export."""
-    folder = gradescope_folder(paths)
-    if folder is None:
-        return None
+def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tuple[list[Piece], list[str]]:
+    """The students' files of a Gradescope export, and the other paths; nothing if its list names nobody."""
     about = f"{folder}{GRADESCOPE_FILE}"
     # It is about a whole class, with the output of every test.
     metadata = download.content(about, kinds.ARCHIVE_BYTES + 1)
     if len(metadata) > kinds.ARCHIVE_BYTES:
-        raise UserError(
-            f"{about} is larger than {kinds.ARCHIVE_BYTES >> 20} MiB", fix="export fewer submissions at once"
-        )
-    pieces = [
-        replace(piece, path=f"{folder}{piece.path}")
-        for piece in gradescope_pieces([path.removeprefix(folder) for path in paths], metadata)
-    ]
+        raise UserError(f"{about} is larger than {kinds.ARCHIVE_BYTES >> 20} MiB", fix="download the export again")
+    pieces = gradescope_pieces(paths, metadata, folder)
     known = {about, *(piece.path for piece in pieces)}
-    others = [path for path in paths if path not in known]
-    theirs, rest = (
-        {
-            path.removeprefix(folder).partition("/")[0]
-            for path in group
-            if "/" in path[len(folder) :] or kinds.is_work(path)
-        }
-        for group in (known, others)
-    )
-    return (pieces, others) if len(theirs) > len(rest - theirs) else None
+    return pieces, [path for path in paths if path not in known] if pieces else []
 
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:

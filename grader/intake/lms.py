@@ -81,7 +81,7 @@ class Download:
     Attributes:
         lms: see `Piece`.
         form: matches a path inside `folder`.
-        make: a path and its match become a piece.
+        make: a path and its match become a piece; Gradescope's pieces are those of its list (`gradescope_pieces`).
         folder: the one folder that all files are in, with its slash, or empty.
     """
 
@@ -112,7 +112,9 @@ def download_of(paths: Iterable[str]) -> Download | None:
     folder = _wrapping(all_paths)
     entries = _at_top(path.removeprefix(folder) for path in all_paths)
     best: tuple[tuple[int, bool, int], Download] | None = None
-    for download in _DOWNLOADS:
+    # Students can hand in a file of this name, but not at the top, nor in a folder that is named as the export is.
+    is_export = f"{folder}{GRADESCOPE_FILE}" in all_paths and (not folder or _GRADESCOPE_FOLDER.match(folder))
+    for download in (*_DOWNLOADS, *([_EXPORT] if is_export else [])):
         found = list(filter(None, map(download.form.match, entries)))
         # Canvas numbers each file. Names with the same numbers are Blackboard's, whose title may have numbers in it.
         is_numbered = download.form is not _CANVAS or len({one[0][: one.start("rest")] for one in found}) == len(found)
@@ -220,6 +222,7 @@ _DOWNLOADS = (
     Download("brightspace", _BRIGHTSPACE, _brightspace),
     Download("canvas", _CANVAS, _canvas),
 )
+_EXPORT = Download("gradescope", _GRADESCOPE, lambda path, found: Piece(path, found["rest"], found[1], found[1]))
 
 
 def _told_apart(pieces: list[Piece]) -> list[Piece]:
@@ -246,32 +249,18 @@ def blackboard_student(path: str, text: str) -> tuple[str, str] | None:
     return (found["name"].strip(), found["id"]) if found and of and of["who"].endswith(f"_{found['id']}") else None
 
 
-def gradescope_folder(paths: Sequence[str]) -> str | None:
-    """The folder of a Gradescope export with its slash, or empty; None if none of the paths is its list of submissions.
-
-    Students can hand in a file of the list's name, but not at the top, nor in a folder that is named as the export is.
-    """
-    if GRADESCOPE_FILE in paths:
-        return ""
-    folder = _wrapping(list(paths))
-    return folder if _GRADESCOPE_FOLDER.match(folder) and f"{folder}{GRADESCOPE_FILE}" in paths else None
-
-
-def gradescope_pieces(paths: Iterable[str], metadata: bytes) -> list[Piece]:
+def gradescope_pieces(paths: Iterable[str], metadata: bytes, folder: str = "") -> list[Piece]:
     """The files of a Gradescope export, for each of those who handed in a submission together.
 
     Args:
-        paths: below the export's folder.
         metadata: its `GRADESCOPE_FILE`.
+        folder: the one folder that all files are in, with its slash, or empty.
 
     Raises:
         UserError: that is not YAML.
     """
     import yaml  # here, because it takes a moment
 
-    of_students = list(filter(None, map(_GRADESCOPE.match, paths)))
-    if not of_students:
-        return []  # a student's own file of that name, whatever is in it
     times: dict[str, str] = {}
     people: dict[str, dict[str, dict[str, str]]] = {}
     try:
@@ -285,11 +274,11 @@ def gradescope_pieces(paths: Iterable[str], metadata: bytes) -> list[Piece]:
         reason = one_line(" ".join(str(problem).split()), 200)
         raise UserError(f"{GRADESCOPE_FILE} cannot be read: {reason}", fix="download the export again") from None
     pieces = []
-    for found in of_students:
+    for found in filter(None, (_GRADESCOPE.match(path.removeprefix(folder)) for path in paths)):
         for person in people.get(found["submission"], {}).values():
             key = person.get(":sid") or person.get(":email") or ""
             name, when = person.get(":name") or key, times.get(found["submission"], "")
-            pieces.append(Piece(found.string, found["rest"], name, key, 0, "gradescope", submitted=when))
+            pieces.append(Piece(f"{folder}{found.string}", found["rest"], name, key, 0, "gradescope", submitted=when))
     return _told_apart(pieces)
 
 
