@@ -6,7 +6,7 @@ import functools
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as replace_student
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -24,6 +24,7 @@ from grader.text import one_line
 
 T = TypeVar("T")
 G = TypeVar("G", bound=records.Given)
+OfExercise = TypeVar("OfExercise", records.Override, records.Mark, records.Comment)
 
 # Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id.
 _THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
@@ -132,8 +133,8 @@ class Queries:
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
         with file_errors(self.path):
-            found = self._overrides(course, Whose(name, person))
-            return tuple(one.exercise for one, _ in found if (one.points or 0.0) >= one.max)
+            newest = {one.exercise: one for one, _ in self._given(records.Override, course, Whose(name, person))}
+            return tuple(one.exercise for one in newest.values() if one.points is not None and one.points >= one.max)
 
     def results(self, run: int | None = None) -> list[records.Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
@@ -191,13 +192,10 @@ class Queries:
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
         work = _GradedWork(self, seen.digest, result)
-        marks, begun = self._marks(course, members, {one.name for one in result.to_mark}, work)
-        said_of = {one.exercise: (one, seen) for one, seen in self._given(records.Comment, course, *members)}
-        comments = [said_of[exercise] for exercise in sorted(said_of) if said_of[exercise][0].text]
-        overrides = tuple(
-            replace(one, student=whose.name, stale=work.has_changed(one.exercise, looked_at))
-            for one, looked_at in self._overrides(course, whose)
-        )
+        to_mark = {one.name for one in result.to_mark}
+        marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
+        is_done = {mark.exercise: mark.done for mark, _ in marks}
+        overrides = work.in_force(self._given(records.Override, course, whose), whose)
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
         return records.Row(
@@ -214,11 +212,9 @@ class Queries:
             due=due,
             untimed=records.is_untimed(arrival, policy),
             claimed=records.is_claim(arrival, policy),
-            marks=marks,
-            comments=tuple(
-                replace(one, student=whose.name, stale=work.file_has_changed(looked_at)) for one, looked_at in comments
-            ),
-            begun=begun,
+            marks=work.in_force([given for given in marks if given[0].done], whose),
+            comments=work.in_force(self._given(records.Comment, course, *members), whose),
+            begun=tuple(sorted(name for name in is_done if not is_done[name])),
             older=older,
             missing=tuple(one for one in exercises if one not in covered),
             before=other.score if other is not seen and other.score > result.score and not history.differing else None,
@@ -255,26 +251,6 @@ class Queries:
             notes=_each_once(part.notes for part in parts),
         )
         return whole, tuple(older)
-
-    def _marks(
-        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: _GradedWork
-    ) -> tuple[tuple[records.Mark, ...], tuple[str, ...]]:
-        """Of each wanted exercise the newest mark that is done, unless that one takes back; and those begun since."""
-        done: dict[str, records.Mark] = {}
-        begun: set[str] = set()
-        for mark, looked_at in self._given(records.Mark, course, *members):
-            if mark.exercise in wanted and mark.done:
-                begun.discard(mark.exercise)
-                stale = work.file_has_changed(looked_at)
-                done[mark.exercise] = replace(mark, student=members[0].name, stale=stale)
-            elif mark.exercise in wanted:
-                begun.add(mark.exercise)
-        return tuple(done[name] for name in sorted(done) if done[name].points is not None), tuple(sorted(begun))
-
-    def _overrides(self, course: str, whose: Whose) -> list[tuple[records.Override, records.LookedAt]]:
-        """Those in force: the newest for each exercise, unless that one withdraws."""
-        newest = {one.exercise: (one, looked_at) for one, looked_at in self._given(records.Override, course, whose)}
-        return [newest[exercise] for exercise in sorted(newest) if newest[exercise][0].points is not None]
 
     def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, records.LookedAt]]:
         """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""
@@ -328,14 +304,27 @@ class _GradedWork:
     def _files(self) -> dict[str, bytes]:
         return self._book.files(self._digest)
 
-    def file_has_changed(self, before: records.LookedAt) -> bool:
-        """Whether the one file has that a mark or a comment is about."""
-        return before.digest != self._digest and records.work_hash(self._files, before.file) != before.work
+    def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
+        """The newest for each exercise, unless that one takes back, with whether it is about other work than this."""
+        newest = {one.exercise: (one, looked_at) for one, looked_at in given}
+        return tuple(
+            replace(one, student=whose.name, stale=self._has_changed(one, looked_at))
+            for _, (one, looked_at) in sorted(newest.items())
+            if not (one.text == "" if isinstance(one, records.Comment) else one.points is None)
+        )
 
-    def has_changed(self, exercise: str, looked_at: records.LookedAt) -> bool:
-        """Whether the file of an override's exercise has, or any module that it may import, but for other topics'."""
+    def _has_changed(
+        self, given: records.Override | records.Mark | records.Comment, looked_at: records.LookedAt
+    ) -> bool:
+        """Whether the file of a mark or a comment has; for points, the exercise's file or a module that it may import.
+
+        The files of other topics do not count.
+        """
         if looked_at.digest == self._digest:
             return False
+        if not isinstance(given, records.Override):
+            return records.work_hash(self._files, looked_at.file) != looked_at.work
+        exercise = given.exercise
         before = self._book.files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look
