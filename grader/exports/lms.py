@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 from grader.errors import UserError
 from grader.exports.spreadsheet import Spreadsheet, neutral
 from grader.intake import worksheet
+from grader.intake.names import id_key, joined
 from grader.reports import feedback
 from grader.reports.entries import Entry
-from grader.text import counted, folded, listed, one_line, points
+from grader.text import counted, listed, one_line, points
 
 _ASSIGNMENT: Final = re.compile(r".*\((\d+)\)\s*$", re.DOTALL)
 _TOTALS: Final = re.compile(r"\b(Current|Final|Unposted \w+) (Score|Points|Grade)\s*$")
@@ -176,14 +177,14 @@ def _fill(
 ) -> tuple[dict[int, Entry], list[str]]:
     """Writes the marks into their cells; gives the submission of each row that has one, and notes."""
     columns = max((len(person.ids) for person in people), default=0)
-    by_id = [_index((_id(person.ids[c]), person) for person in people) for c in range(columns)]
-    by_name = _index((_name(name), person) for person in people for name in person.names)
+    by_id = [_index((id_key(person.ids[c]), person) for person in people) for c in range(columns)]
+    by_name = _index((joined(name), person) for person in people for name in person.names)
     found: list[tuple[Entry, list[_Person]]] = []
     for entry in entries:
         arrival, name = entry.row.arrival, entry.result.submission
-        keys = [_id(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
-        of_ids = [index[key] for key in (*keys, _id(name)) for index in by_id if key in index]
-        found.append((entry, of_ids[0] if of_ids else by_name.get(_name(name), [])))
+        keys = [id_key(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
+        of_ids = [index[key] for key in (*keys, id_key(name)) for index in by_id if key in index]
+        found.append((entry, of_ids[0] if of_ids else by_name.get(joined(name), [])))
     taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
     matched: dict[int, tuple[_Person, Entry]] = {}
     notes = []
@@ -251,12 +252,3 @@ def _index(pairs: Iterable[tuple[str, _Person]]) -> dict[str, list[_Person]]:
         if key and person not in found.setdefault(key, []):
             found[key].append(person)
     return found
-
-
-def _id(text: str) -> str:
-    return re.sub(r"^participant[ _]", "", text.strip().lower())
-
-
-def _name(text: str) -> str:
-    """Letters and digits only, without accents and in one case: ``Doe, Jane`` is Canvas's ``doejane``."""
-    return "".join(filter(str.isalnum, folded(text)))

@@ -83,8 +83,7 @@ class Queries:
             people = Roster(students, self.path)
             there: set[Student] = set()
             for history in histories(by_student(self._of_course(course)), students):
-                student = people.find(history.whose.person)
-                there.update([student] if student else people.of_name(history.whose.name))
+                there.update(people.meant([history.whose.person], history.whose.name))
             return [one for one in students if one not in there]
 
     def policy(self, run: int) -> LatePolicy:
@@ -427,8 +426,8 @@ def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) 
     in_groups: dict[str, dict[Student, list[SeenResult]]] = {}
     for seen in own:
         last = seen[-1]
-        alike = people.of_name(last.name)
-        member = people.find(last.person) or (alike[0] if len(alike) == 1 else None)
+        alike = people.meant([last.person], last.name)
+        member = alike[0] if len(alike) == 1 else None
         if member is None or not member.group:
             yield History(Whose(last.name, last.person), tuple(seen))
         else:

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from grader.intake.bag import Bag
-from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code
+from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code, one_folder
 from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines, fingerprint
@@ -107,11 +107,10 @@ class _Assembly:
     def _unwrapped(self, root: str) -> str:
         """The innermost folder that all files below a folder are in, as when a folder is packed as a whole."""
         while True:
-            inside = [path.removeprefix(root) for path in self.bag.files if path.startswith(root)]
-            first = {path.partition("/")[0] for path in inside}
-            if len(first) != 1 or first == {STUBS} or any("/" not in path for path in inside):
+            folder = one_folder(path.removeprefix(root) for path in self.bag.files if path.startswith(root))
+            if folder in ("", f"{STUBS}/"):
                 return root
-            root += f"{first.pop()}/"
+            root += folder
 
     def _last_version(self, root: str) -> tuple[str, list[Note]]:
         """The folder of the work; of several that are versions of each other the last one, with a note that says so."""

@@ -24,7 +24,7 @@ from grader.intake.lms import (
     odd_entries,
     pieces_of,
 )
-from grader.intake.roster import Roster, Student, name_key
+from grader.intake.roster import Roster, Student
 from grader.intake.sources import DownloadSource, PathSource, Source
 from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
@@ -178,8 +178,7 @@ def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[Down
     for path in others:
         if path in reasons or not kinds.is_clutter(path):
             note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
-    problematic = [(piece, reasons[piece.path]) for piece in pieces if piece.path in reasons]
-    return _by_student(download, at, topics, (piece for piece in pieces if piece.path in download.files), problematic)
+    return _by_student(download, at, topics, pieces, reasons)
 
 
 def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tuple[list[Piece], list[str]]:
@@ -204,10 +203,10 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         stems = {path.rpartition(".")[0] for path in inside if "/" not in path}
         if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
             return []
-        if len(tops) != 1 or any("/" not in path for path in inside):
+        if not (folder := kinds.one_folder(inside)):
             break
-        inside = [path.partition("/")[2] for path in inside]
-        root += f"{tops.pop()}/"
+        inside = [path.removeprefix(folder) for path in inside]
+        root += folder
     if len(tops) < 2:
         return []
     for path, reason in download.problems:
@@ -220,7 +219,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         # Whoever handed in nothing that can be read is one of the class, too.
         if path.startswith(root) and is_kept and not kinds.is_clutter(top):
             pieces.append(Piece(path, rest or top, top if rest else top.partition(".")[0], ""))
-    return _by_student(download, at, topics, pieces, [])
+    return _by_student(download, at, topics, pieces, {})
 
 
 def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
@@ -231,19 +230,20 @@ def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
 
 
 def _by_student(
-    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], problematic: Iterable[tuple[Piece, str]]
+    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], reasons: Mapping[str, str]
 ) -> list[DownloadSource]:
-    students: dict[tuple[str, str], list[tuple[Piece, str]]] = {}
-    for piece, reason in [*((piece, "") for piece in pieces), *problematic]:
+    """The pieces of each student, and why some paths are left out."""
+    students: dict[tuple[str, str], list[Piece]] = {}
+    for piece in pieces:
         # By the id, for which one student may have a name in two spellings; by the name where there is none.
-        students.setdefault((piece.student, "" if piece.student else piece.name), []).append((piece, reason))
+        students.setdefault((piece.student, "" if piece.student else piece.name), []).append(piece)
     found = []
-    for (student, _), parts in students.items():
-        of = tuple(piece for piece, reason in parts if not reason)
-        problems = tuple((piece.file, reason) for piece, reason in parts if reason)
+    for (student, _), theirs in students.items():
+        of = tuple(piece for piece in theirs if piece.path in download.files)
+        problems = tuple((piece.file, reasons[piece.path]) for piece in theirs if piece.path in reasons)
         texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
         said = (blackboard_student(path, text) for path, text in texts)
-        name, student = next(filter(None, said), (parts[0][0].name, student))
+        name, student = next(filter(None, said), ((of or theirs)[0].name, student))
         found.append(DownloadSource(name, at, topics, download, of, problems, arrival=_arrival_of(student, of)))
     return found
 
@@ -321,10 +321,7 @@ def _alike(people: Roster, source: Source) -> list[Student]:
 
 def _note_no_shows(people: Roster, seen: set[Student], graded: Roster, note: Say) -> None:
     """Notes who of the class list has handed in nothing, now or before, nor has anybody of the group."""
-    keys = {one: one.ids or (one.name,) for one in graded.students}
-    ids = {key.lower() for of_one in keys.values() for key in of_one}
-    names = {name_key(one.name) for one, of_one in keys.items() if not any(map(people.find, of_one))}
-    there = {one for one in people.students if not ids.isdisjoint(one.ids) or name_key(one.name) in names} | seen
+    there = seen.union(*(people.meant(one.ids or (one.name,), one.name) for one in graded.students))
     groups = {student.group for student in there} - {""}
     nothing = [one.name for one in people.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from grader.errors import UserError
 from grader.intake.dates import read_time
-from grader.intake.kinds import is_work
-from grader.intake.roster import name_key
+from grader.intake.kinds import is_work, one_folder
+from grader.intake.names import name_key
 from grader.intake.topics import Topics
 from grader.text import one_line
 
@@ -314,8 +314,5 @@ def _yaml_texts(document: str) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def _wrapping(paths: list[str]) -> str:
     """The one folder that all files are in, with its slash; empty if there is none or it is a student's."""
-    first = {path.partition("/")[0] for path in paths}
-    is_wrapped = len(first) == 1 and all("/" in path for path in paths)
-    if not is_wrapped or _MOODLE.match(min(first)) or _BRIGHTSPACE.match(paths[0]):
-        return ""
-    return f"{first.pop()}/"
+    folder = one_folder(paths)
+    return "" if not folder or _MOODLE.match(folder[:-1]) or _BRIGHTSPACE.match(paths[0]) else folder

@@ -6,7 +6,6 @@ Never writes the file, and never takes two students for one.
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
 import re
@@ -18,7 +17,8 @@ from grader.course.due import read_due
 from grader.errors import UserError
 from grader.intake import worksheet
 from grader.intake.dates import read_time
-from grader.text import counted, folded, one_line
+from grader.intake.names import id_key, joined_from_any_word, name_key
+from grader.text import counted, one_line
 
 _GITHUB = "githubusername"
 _IDENTIFIER = "identifier"
@@ -86,7 +86,7 @@ class Roster:
         self._by_joined: dict[str, list[Student]] = {}
         for student in self.students:
             self._by_name.setdefault(name_key(student.name), []).append(student)
-            for joined in _without_spaces(student.name):
+            for joined in joined_from_any_word(student.name):
                 self._by_joined.setdefault(joined, []).append(student)
             for key in student.ids:
                 other = self._by_id.setdefault(key.lower(), student)
@@ -129,7 +129,7 @@ class Roster:
 
     def find(self, key: str) -> Student | None:
         """The student with that id."""
-        return self._by_id.get(_key(key)) if key else None
+        return self._by_id.get(id_key(key)) if key else None
 
     def of_repository(self, name: str) -> Student | None:
         """The student whose GitHub name stands at the end of a repository's, behind the assignment's."""
@@ -150,6 +150,10 @@ class Roster:
     def of_name(self, name: str) -> list[Student]:
         """The students of that name, whatever its accents, its case and the order of its words."""
         return self._by_name.get(name_key(name), [])
+
+    def meant(self, ids: Iterable[str], name: str) -> list[Student]:
+        """The students with one of these ids, else those of that name."""
+        return [student for key in ids if (student := self.find(key))] or self.of_name(name)
 
 
 class _ClassList:
@@ -177,7 +181,7 @@ class _ClassList:
             ids = [cells[name] for name in _IDS if cells.get(name)]
             name = " ".join(filter(None, (cells.get(one) for one in self.names)))
             if ids and name != "Points Possible":
-                yield self._student(name or ids[0], tuple(dict.fromkeys(map(_key, ids))), cells)
+                yield self._student(name or ids[0], tuple(dict.fromkeys(map(id_key, ids))), cells)
 
     def _student(self, name: str, ids: tuple[str, ...], cells: Mapping[str, str]) -> Student:
         column, written = self._first(cells, _TIMES, _NO_TIME)
@@ -211,19 +215,6 @@ class _ClassList:
                 yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
 
 
-@functools.lru_cache(maxsize=10_000)
-def name_key(name: str) -> tuple[str, ...]:
-    """The words of a name in alphabetical order, without accents and in lower case."""
-    return tuple(sorted(re.findall(r"[^\W_]+", folded(name))))
-
-
-@functools.lru_cache(maxsize=10_000)
-def _without_spaces(name: str) -> set[str]:
-    """A name of several words as one, beginning with any of them."""
-    words = re.findall(r"[^\W_]+", folded(name))
-    return {"".join(words[at:] + words[:at]) for at in range(len(words)) if words[1:]}
-
-
 def decoded(content: bytes) -> tuple[str, str]:
     """The text of a CSV file with its byte order mark, and the encoding: of Unicode, else that of Excel on Windows.
 
@@ -239,7 +230,3 @@ def decoded(content: bytes) -> tuple[str, str]:
         if encoding != "utf-8":
             raise
         return content.decode("cp1252"), "cp1252"
-
-
-def _key(text: str) -> str:
-    return text.strip().removeprefix("Participant ").removeprefix("Participant_").lower()
