@@ -176,30 +176,8 @@ def _fill(
     missing_as_zero: bool,
 ) -> tuple[dict[int, Entry], list[str]]:
     """Writes the marks into their cells; gives the submission of each row that has one, and notes."""
-    columns = max((len(person.ids) for person in people), default=0)
-    by_id = [_index((id_key(person.ids[c]), person) for person in people) for c in range(columns)]
-    by_name = _index((joined(name), person) for person in people for name in person.names)
-    found: list[tuple[Entry, list[_Person]]] = []
-    for entry in entries:
-        arrival, name = entry.row.arrival, entry.result.submission
-        keys = [id_key(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
-        of_ids = [index[key] for key in (*keys, id_key(name)) for index in by_id if key in index]
-        found.append((entry, of_ids[0] if of_ids else by_name.get(joined(name), [])))
-    taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
-    matched: dict[int, tuple[_Person, Entry]] = {}
-    notes = []
-    for entry, rows in found:
-        name = one_line(entry.result.submission)
-        if not rows:
-            notes.append(f"not filled in: {name}: no row for it in the file")
-        elif len(rows) > 1:
-            notes.append(f"not filled in: {name}: several rows for it in the file")
-        elif taken[rows[0].row] > 1:
-            notes.append(f"not filled in: {name}: not the only one for {one_line(rows[0].label)} in the file")
-        else:
-            matched[rows[0].row] = rows[0], entry
+    matched, meant, notes = _matched(people, entries, lms)
     without = [person for person in people if person.row not in matched]
-    meant = {person.row for _, rows in found for person in rows}
     empty = [one for one in without if one.row not in meant and sheet.value(one.row, column).strip() in _EMPTY]
     zeros = [one for one in empty if missing_as_zero and sheet.replace(one.row, column, "0")]
     if names := [one_line(one.label) for one in zeros]:
@@ -218,16 +196,43 @@ def _fill(
     for row, (person, entry) in matched.items():
         if entry in unread or entry in unmarked:
             continue
-        why = ""
         if sheet.value(row, column).strip().upper() == "EX":
-            why = "excused (EX)"
+            notes.append(_not_filled(entry, "excused (EX)"))
         elif entry.row.max <= 0:
-            why = "nothing could be assessed"
+            notes.append(_not_filled(entry, "nothing could be assessed"))
         elif not sheet.replace(row, column, _mark(entry, person.most)):
-            why = "its row ends before the column"
-        if why:
-            notes.append(f"not filled in: {one_line(entry.result.submission)}: {why}")
+            notes.append(_not_filled(entry, "its row ends before the column"))
     return {row: entry for row, (_, entry) in matched.items()}, notes
+
+
+def _matched(
+    people: Sequence[_Person], entries: Iterable[Entry], lms: str
+) -> tuple[dict[int, tuple[_Person, Entry]], set[int], list[str]]:
+    """The submission of each row that is the only one for it, the rows that any may belong to, and notes on others."""
+    columns = max((len(person.ids) for person in people), default=0)
+    by_id = [_index((id_key(person.ids[c]), person) for person in people) for c in range(columns)]
+    by_name = _index((joined(name), person) for person in people for name in person.names)
+    found: list[tuple[Entry, list[_Person]]] = []
+    for entry in entries:
+        arrival, name = entry.row.arrival, entry.result.submission
+        keys = [id_key(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
+        of_ids = [index[key] for key in (*keys, id_key(name)) for index in by_id if key in index]
+        found.append((entry, of_ids[0] if of_ids else by_name.get(joined(name), [])))
+    taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
+    matched: dict[int, tuple[_Person, Entry]] = {}
+    notes = []
+    for entry, rows in found:
+        if len(rows) != 1:
+            notes.append(_not_filled(entry, f"{'several rows' if rows else 'no row'} for it in the file"))
+        elif taken[rows[0].row] > 1:
+            notes.append(_not_filled(entry, f"not the only one for {one_line(rows[0].label)} in the file"))
+        else:
+            matched[rows[0].row] = rows[0], entry
+    return matched, {person.row for _, rows in found for person in rows}, notes
+
+
+def _not_filled(entry: Entry, why: str) -> str:
+    return f"not filled in: {one_line(entry.result.submission)}: {why}"
 
 
 def _mark(entry: Entry, most: str) -> str:

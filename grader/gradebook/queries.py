@@ -75,10 +75,16 @@ class Queries:
             kept = self._value("SELECT students FROM class_lists WHERE course = ?", course) or "[]"
             return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept, type=list[Student])]
 
+    @property
+    def course(self) -> str:
+        """The name of the last run's course; empty before the first run."""
+        with file_errors(self.path):
+            return self._course_and_policy(self._last_run())[0]
+
     def no_shows(self) -> list[Student]:
         """The students of the class list who have handed in nothing, nor has anybody of their group."""
         with file_errors(self.path):
-            course, _ = self._course_and_policy(self._last_run())
+            course = self.course
             students = self.class_list(course)
             people = Roster(students, self.path)
             there: set[Student] = set()

@@ -359,10 +359,9 @@ def _course_of(book: Gradebook) -> str:
     Raises:
         UserError: there is no run.
     """
-    runs = [run for run in book.runs() if not run.trial]
-    if not runs:
+    if not book.course:
         raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
-    return runs[-1].course
+    return book.course
 
 
 def _exercise_called(known: list[str], name: str) -> str:
