@@ -103,10 +103,10 @@ class Gradebook(Queries):
         """
         with self._writing():
             if seed is not None:
-                self._db.execute("INSERT OR REPLACE INTO seeds VALUES (1, ?)", (seed,))
+                self._db.execute("INSERT OR REPLACE INTO kept VALUES ('seed', ?)", (seed,))
                 return seed
-            self._db.execute("INSERT OR IGNORE INTO seeds VALUES (1, ?)", (1 + secrets.randbelow(MAX_SEED),))
-            return int(self._value("SELECT seed FROM seeds"))
+            self._db.execute("INSERT OR IGNORE INTO kept VALUES ('seed', ?)", (1 + secrets.randbelow(MAX_SEED),))
+            return int(self._value("SELECT value FROM kept WHERE name = 'seed'"))
 
     def start_run(
         self,
@@ -219,7 +219,7 @@ class Gradebook(Queries):
     def keep_late(self, given: Mapping[str, Any]) -> None:
         """Keeps a command line's options about late work for later runs."""
         with self._writing():
-            self._db.execute("INSERT OR REPLACE INTO late_given VALUES (1, ?)", (_json(dict(given)),))
+            self._db.execute("INSERT OR REPLACE INTO kept VALUES ('late', ?)", (_json(dict(given)),))
 
     def _submission(self, name: str, digest: str) -> int:
         self._insert("submissions", {"name": name, "digest": digest, "first_seen": _now()}, "OR IGNORE")
@@ -245,8 +245,8 @@ class Gradebook(Queries):
             self._has_more = True
 
     def _next_number(self) -> int:
-        self._db.execute("UPDATE backups SET number = number + 1")
-        return int(self._value("SELECT number FROM backups"))
+        self._db.execute("UPDATE kept SET value = value + 1 WHERE name = 'backup'")
+        return int(self._value("SELECT value FROM kept WHERE name = 'backup'"))
 
     def _write_backup(self, number: int) -> None:
         with file_errors(self.path):

@@ -50,13 +50,14 @@ class Queries:
     def seed(self) -> int | None:
         """The seed of the generated inputs that is kept for the next run; None before the first."""
         with file_errors(self.path):
-            kept: int | None = self._value("SELECT seed FROM seeds")
+            kept: int | None = self._value("SELECT value FROM kept WHERE name = 'seed'")
             return kept
 
     def late_given(self) -> dict[str, Any]:
         """The options about late work of earlier command lines; see `Gradebook.keep_late`."""
         with file_errors(self.path):
-            return msgspec.json.decode(self._value("SELECT given FROM late_given") or "{}", type=dict[str, Any])
+            kept = self._value("SELECT value FROM kept WHERE name = 'late'")
+            return msgspec.json.decode(kept or "{}", type=dict[str, Any])
 
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty if the gradebook has none of that digest."""

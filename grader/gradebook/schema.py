@@ -6,9 +6,9 @@ The tables and columns whose meaning is not plain:
 
 - `exercises` of a run are all that the course has, also if the run graded a part of them.
 - `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
-- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
 - `class_lists` has the students of the newest class list of each course.
-- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
+- `kept` has the ``seed`` and the options about ``late`` work for later runs, and the number of the newest ``backup``: a
+  gradebook with a lower one than its backup has lost changes.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
 - `given` has all that people gave: `kind` is the class of the record, such as ``Override``, and `record` is its JSON.
 - `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
@@ -59,10 +59,8 @@ CREATE INDEX results_of_submission ON results (submission);
 CREATE TABLE reused (
     run INTEGER NOT NULL REFERENCES runs, result INTEGER NOT NULL REFERENCES results, PRIMARY KEY (run, result)
 );
-CREATE TABLE backups (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL);
-INSERT INTO backups VALUES (1, 0);
-CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
-CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
+CREATE TABLE kept (name TEXT PRIMARY KEY, value NOT NULL);
+INSERT INTO kept VALUES ('backup', 0);
 CREATE TABLE class_lists (course TEXT PRIMARY KEY, students TEXT NOT NULL);
 CREATE TABLE given (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL,
@@ -181,7 +179,7 @@ def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
     They are if the journal was deleted, or if an old copy was put in the gradebook's place.
     """
     require_whole_pages(connection)
-    (number,) = connection.execute("SELECT number FROM backups").fetchone()
+    (number,) = connection.execute("SELECT value FROM kept WHERE name = 'backup'").fetchone()
     if number < newest:
         raise sqlite3.DatabaseError(f"changes are missing that backup {newest} has")
 
