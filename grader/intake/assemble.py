@@ -410,8 +410,6 @@ class _UnreadTopics:
             return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
         if elsewhere := self._elsewhere(topic):
             return f"{why}, but {elsewhere} is there too"
-        if content == self.topics.stubs.get(topic):
-            return ""
         text = next((one.text for one in self.seen if one.path == file), "")
         name, in_comments = self.topics.hidden_in(topic, text, self.topics.at_top(content))
         if in_comments:

@@ -119,7 +119,7 @@ def test_moodle_feedback_explains_the_misconception(tmp_path: Path) -> None:
     assert b"vectors.normalize: " not in content and b"vectors.normalize: " in again and len(notes) == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
 @pytest.mark.parametrize(
     "text",
     ["", "a,b", "a,b\n", 'a;"b;\r\n""c";\r\n\r\n;;\r\nx', '"open, never closed\n1,2', "é\tü\r1\t2\r", '"a"b,c\n'],
