@@ -252,14 +252,14 @@ class _Assembly:
 
     def submission(self, name: str, arrival: Arrival) -> Submission:
         """The submission, when each topic has its module."""
-        used = {module.path for module in self.given.values()}
-        spare = {path for path, module in self.modules.items() if module.is_spare}
-        counting = {path: module for path, module in self.modules.items() if path not in used | spare} | self.given
         # A note on a notebook that was taken for a topic is one on the file of the first such topic.
         target_of = {module.path: path for path, module in reversed(self.given.items())}
-        for at, note in enumerate(self.notes):
-            if note.source:
-                self.notes[at] = msgspec.structs.replace(note, path=target_of.get(note.path, note.path))
+        others = {path: one for path, one in self.modules.items() if path not in target_of and not one.is_spare}
+        counting = others | self.given
+        self.notes = [
+            msgspec.structs.replace(note, path=target_of.get(note.path, note.path)) if note.source else note
+            for note in self.notes
+        ]
         origins = {module.origin for module in self.given.values()}
         for path, (target, archive) in self.bag.twice.items():
             if path.removeprefix(self.root) not in origins:
