@@ -12,6 +12,7 @@ from grader.errors import UserError
 from grader.intake.dates import read_time
 from grader.intake.kinds import is_work, one_folder
 from grader.intake.names import name_key
+from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
 from grader.text import one_line
 
@@ -142,6 +143,14 @@ def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     all_paths = list(paths)
     download = download_of(all_paths)
     return download.pieces(all_paths) if download else ([], [])
+
+
+def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
+    """When a student's files came, as far as their names say so."""
+    lms = pieces[0].lms if pieces else ""
+    submitted = max((piece.submitted for piece in pieces), default="")
+    by = f"{lms.capitalize()} time" if submitted else ""
+    return Arrival(student=student, submitted=submitted, by=by, late=any(piece.late for piece in pieces), lms=lms)
 
 
 def latest_files(
