@@ -6,6 +6,7 @@ Never writes the file, and never takes two students for one.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
@@ -83,17 +84,22 @@ class Roster:
         self._by_github = {one.github: one for one in self.students if one.github}
         self._by_group = {name_key(one.group): one for one in reversed(self.students) if one.group}  # the first counts
         self._by_name: dict[tuple[str, ...], list[Student]] = {}
-        self._by_joined: dict[str, list[Student]] = {}
         for student in self.students:
             self._by_name.setdefault(name_key(student.name), []).append(student)
-            for joined in joined_from_any_word(student.name):
-                self._by_joined.setdefault(joined, []).append(student)
             for key in student.ids:
                 other = self._by_id.setdefault(key.lower(), student)
                 if other is not student:
                     raise UserError(
                         f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix="leave one line of them"
                     )
+
+    @functools.cached_property
+    def _by_joined(self) -> dict[str, list[Student]]:
+        found: dict[str, list[Student]] = {}
+        for student in self.students:
+            for joined in joined_from_any_word(student.name):
+                found.setdefault(joined, []).append(student)
+        return found
 
     @classmethod
     def read(cls, file: Path) -> Roster:
