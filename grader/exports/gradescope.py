@@ -71,28 +71,28 @@ def _tests(entry: Entry, exercise: ExerciseResult, number: int) -> Iterator[dict
     comment = clean(f"comment: {said}\n\n") if said else ""
     if exercise.name in entry.row.given or not any(check.max > 0 for check in exercise.parts):
         score, most = entry.points_of(exercise)
-        test: dict[str, Any] = {"name": clean(exercise.name), "number": f"{number}", "visibility": "visible"}
         given, mark = entry.override_of(exercise), entry.mark_of(exercise)
         by_hand = clean(f"{points(score, most)} given by hand: {given.why}\n\n") if given else ""
         output = _output(exercise)
         if exercise.manual is not None and given is None:
             items = "not marked yet" if mark is None else clean("\n".join(feedback.item_lines(mark.items)))
             output = f"{feedback.about_manual(exercise)}\n{items}"
-        test |= {"score": score, "max_score": most, "output": by_hand + comment + output}
-        if most > 0:
-            test["status"] = "passed" if score >= most else "failed"
-        yield test
+        passed = score >= most if most > 0 else None
+        yield _test(exercise.name, f"{number}", score, most, by_hand + comment + output, passed)
         return
     for n, check in enumerate(exercise.checks, start=1):
-        bonus = " (bonus)" if check.is_bonus else ""
-        test = {"name": clean(f"{exercise.name}: {feedback.check_title(check.name)}{bonus}")}
-        most = 0.0 if check.is_bonus or check.verdict in NOT_ASSESSED else check.max
-        test |= {"number": f"{number}.{n}", "visibility": "visible", "score": check.score, "max_score": most}
+        name = f"{exercise.name}: {feedback.check_title(check.name)}{' (bonus)' if check.is_bonus else ''}"
+        is_assessed = check.verdict not in NOT_ASSESSED
+        most = check.max if is_assessed and not check.is_bonus else 0.0
         output = f"{VERDICT_WORDS[check.verdict]}\n{bounded(check.message)}" if check.message else ""
-        test["output"] = comment + output if n == 1 else output
-        if check.verdict not in NOT_ASSESSED:
-            test["status"] = "passed" if check.verdict == "passed" else "failed"
-        yield test
+        passed = check.verdict == "passed" if is_assessed else None
+        yield _test(name, f"{number}.{n}", check.score, most, comment + output if n == 1 else output, passed)
+
+
+def _test(name: str, number: str, score: float, most: float, output: str, passed: bool | None) -> dict[str, Any]:
+    """One test; whether it has passed is None if that is not known."""
+    test = {"name": clean(name), "number": number, "visibility": "visible", "score": score, "max_score": most}
+    return {**test, "output": output} | ({} if passed is None else {"status": "passed" if passed else "failed"})
 
 
 def _output(exercise: ExerciseResult) -> str:

@@ -6,21 +6,20 @@ or row in doubt is not matched, and a note names it.
 
 from __future__ import annotations
 
-import codecs
 import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from grader.errors import UserError
-from grader.exports.write import neutral
+from grader.exports.spreadsheet import Spreadsheet, neutral
 from grader.intake import worksheet
+from grader.intake.names import id_key, joined
 from grader.reports import feedback
 from grader.reports.entries import Entry
-from grader.text import counted, folded, listed, one_line, points
+from grader.text import counted, listed, one_line, points
 
 _ASSIGNMENT: Final = re.compile(r".*\((\d+)\)\s*$", re.DOTALL)
 _TOTALS: Final = re.compile(r"\b(Current|Final|Unposted \w+) (Score|Points|Grade)\s*$")
@@ -29,109 +28,6 @@ _MOODLE_IDS: Final = ("identifier", "id number", "email address", "username")
 _OURS: Final = "Automatic feedback"
 _EMPTY: Final = ("", "-", "\u2013")
 _NAMED: Final = 20
-_BOUND: Final = 64 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell: its value, and where its text is in the file."""
-
-    value: str
-    start: int
-    end: int
-
-
-@dataclass
-class Sheet:
-    """The cells of a CSV file, by row and column."""
-
-    text: str
-    encoding: str
-    delimiter: str
-    rows: list[list[Cell]]
-    _changed: dict[tuple[int, int], str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: Path) -> Sheet:
-        """Reads a CSV file in UTF-8, UTF-16 (as Excel saves it) or Windows' western encoding.
-
-        Raises:
-            UserError: it cannot be read.
-        """
-        try:
-            with path.open("rb") as stream:
-                content = stream.read(_BOUND + 1)
-        except OSError as problem:
-            fix = "name the file that you downloaded: --into FILE"
-            raise UserError(f"{path}: {problem.strerror}", fix=fix) from problem
-        if len(content) > _BOUND:
-            raise UserError(f"{path} is larger than {_BOUND >> 20} MiB", fix="name the file that you downloaded")
-        try:
-            return cls.parse(content)
-        except UnicodeDecodeError:
-            raise UserError(f"{path} is not text", fix="download the CSV file again") from None
-
-    @classmethod
-    def parse(cls, content: bytes) -> Sheet:
-        """The cells of a file's content.
-
-        Raises:
-            UnicodeDecodeError: it is not text.
-        """
-        utf16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-        encoding = utf16.get(content[:2], "utf-8")
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            encoding = "cp1252"
-            text = content.decode(encoding)
-        head = text.lstrip("\ufeff").partition("\n")[0]
-        delimiter = max(",;\t", key=head.count)
-        return cls(text, encoding, delimiter, _rows(text, delimiter))
-
-    def value(self, row: int, column: int) -> str:
-        """The cell's value in the file; empty where the row is too short."""
-        cells = self.rows[row]
-        return cells[column].value if column < len(cells) else ""
-
-    def replace(self, row: int, column: int, value: str) -> bool:
-        """Puts another value into a cell; False if the row is too short to have it."""
-        if column >= len(self.rows[row]):
-            return False
-        self._changed[row, column] = value
-        return True
-
-    def content(self) -> bytes:
-        """The file with the replaced cells."""
-        parts, at = [], 0
-        for (row, column), value in sorted(self._changed.items()):
-            cell = self.rows[row][column]
-            quoted = self.text[cell.start : cell.start + 1] == '"' or re.search(rf'["\r\n{self.delimiter}]', value)
-            parts += [self.text[at : cell.start], '"' + value.replace('"', '""') + '"' if quoted else value]
-            at = cell.end
-        return ("".join(parts) + self.text[at:]).encode(self.encoding, "replace")
-
-
-def _rows(text: str, delimiter: str) -> list[list[Cell]]:
-    plain = re.compile(rf"[^{delimiter}\r\n]*")
-    quoted = re.compile(r'"((?:[^"]|"")*)"')
-    rows: list[list[Cell]] = []
-    row: list[Cell] = []
-    at = 1 if text.startswith("\ufeff") else 0
-    while at < len(text) or row:
-        start = at
-        inside = quoted.match(text, at)
-        rest = plain.match(text, inside.end() if inside else at)
-        assert rest is not None
-        at = rest.end()
-        row.append(Cell(inside[1].replace('""', '"') + rest[0] if inside else rest[0], start, at))
-        if text[at : at + 1] == delimiter:
-            at += 1
-            continue
-        rows.append(row)
-        row = []
-        at += 2 if text[at : at + 2] == "\r\n" else 1
-    return rows
 
 
 class _Person(NamedTuple):
@@ -167,7 +63,7 @@ def fill_canvas(
     Raises:
         UserError: it is not a Canvas gradebook, or several columns or none could be meant.
     """
-    sheet = Sheet.read(path)
+    sheet = Spreadsheet.read(path)
     if not sheet.rows or len(sheet.rows[0]) < 2:
         raise UserError(f"{path} is not a Canvas gradebook", fix="export it in Canvas: Grades, Export")
     head = [cell.value.strip() for cell in sheet.rows[0]]
@@ -218,7 +114,7 @@ def fill_moodle(
     Raises:
         UserError: it is not a Moodle grading worksheet.
     """
-    sheet = Sheet.read(path)
+    sheet = Spreadsheet.read(path)
     head = worksheet.columns_of([[cell.value for cell in row] for row in sheet.rows])
     if "grade" not in head or not ({"identifier", "full name"} & head.keys()):
         fix = "in the assignment's submissions, Download grading worksheet (offline grading must be on)"
@@ -271,7 +167,7 @@ def _comment(entry: Entry) -> str:
 
 
 def _fill(
-    sheet: Sheet,
+    sheet: Spreadsheet,
     column: int,
     people: Sequence[_Person],
     entries: Iterable[Entry],
@@ -280,30 +176,8 @@ def _fill(
     missing_as_zero: bool,
 ) -> tuple[dict[int, Entry], list[str]]:
     """Writes the marks into their cells; gives the submission of each row that has one, and notes."""
-    columns = max((len(person.ids) for person in people), default=0)
-    by_id = [_index((_id(person.ids[c]), person) for person in people) for c in range(columns)]
-    by_name = _index((_name(name), person) for person in people for name in person.names)
-    found: list[tuple[Entry, list[_Person]]] = []
-    for entry in entries:
-        arrival, name = entry.row.arrival, entry.result.submission
-        keys = [_id(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
-        of_ids = [index[key] for key in (*keys, _id(name)) for index in by_id if key in index]
-        found.append((entry, of_ids[0] if of_ids else by_name.get(_name(name), [])))
-    taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
-    matched: dict[int, tuple[_Person, Entry]] = {}
-    notes = []
-    for entry, rows in found:
-        name = one_line(entry.result.submission)
-        if not rows:
-            notes.append(f"not filled in: {name}: no row for it in the file")
-        elif len(rows) > 1:
-            notes.append(f"not filled in: {name}: several rows for it in the file")
-        elif taken[rows[0].row] > 1:
-            notes.append(f"not filled in: {name}: not the only one for {one_line(rows[0].label)} in the file")
-        else:
-            matched[rows[0].row] = rows[0], entry
+    matched, meant, notes = _matched(people, entries, lms)
     without = [person for person in people if person.row not in matched]
-    meant = {person.row for _, rows in found for person in rows}
     empty = [one for one in without if one.row not in meant and sheet.value(one.row, column).strip() in _EMPTY]
     zeros = [one for one in empty if missing_as_zero and sheet.replace(one.row, column, "0")]
     if names := [one_line(one.label) for one in zeros]:
@@ -322,16 +196,43 @@ def _fill(
     for row, (person, entry) in matched.items():
         if entry in unread or entry in unmarked:
             continue
-        why = ""
         if sheet.value(row, column).strip().upper() == "EX":
-            why = "excused (EX)"
+            notes.append(_not_filled(entry, "excused (EX)"))
         elif entry.row.max <= 0:
-            why = "nothing could be assessed"
+            notes.append(_not_filled(entry, "nothing could be assessed"))
         elif not sheet.replace(row, column, _mark(entry, person.most)):
-            why = "its row ends before the column"
-        if why:
-            notes.append(f"not filled in: {one_line(entry.result.submission)}: {why}")
+            notes.append(_not_filled(entry, "its row ends before the column"))
     return {row: entry for row, (_, entry) in matched.items()}, notes
+
+
+def _matched(
+    people: Sequence[_Person], entries: Iterable[Entry], lms: str
+) -> tuple[dict[int, tuple[_Person, Entry]], set[int], list[str]]:
+    """The submission of each row that is the only one for it, the rows that any may belong to, and notes on others."""
+    columns = max((len(person.ids) for person in people), default=0)
+    by_id = [_index((id_key(person.ids[c]), person) for person in people) for c in range(columns)]
+    by_name = _index((joined(name), person) for person in people for name in person.names)
+    found: list[tuple[Entry, list[_Person]]] = []
+    for entry in entries:
+        arrival, name = entry.row.arrival, entry.result.submission
+        keys = [id_key(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
+        of_ids = [index[key] for key in (*keys, id_key(name)) for index in by_id if key in index]
+        found.append((entry, of_ids[0] if of_ids else by_name.get(joined(name), [])))
+    taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
+    matched: dict[int, tuple[_Person, Entry]] = {}
+    notes = []
+    for entry, rows in found:
+        if len(rows) != 1:
+            notes.append(_not_filled(entry, f"{'several rows' if rows else 'no row'} for it in the file"))
+        elif taken[rows[0].row] > 1:
+            notes.append(_not_filled(entry, f"not the only one for {one_line(rows[0].label)} in the file"))
+        else:
+            matched[rows[0].row] = rows[0], entry
+    return matched, {person.row for _, rows in found for person in rows}, notes
+
+
+def _not_filled(entry: Entry, why: str) -> str:
+    return f"not filled in: {one_line(entry.result.submission)}: {why}"
 
 
 def _mark(entry: Entry, most: str) -> str:
@@ -356,12 +257,3 @@ def _index(pairs: Iterable[tuple[str, _Person]]) -> dict[str, list[_Person]]:
         if key and person not in found.setdefault(key, []):
             found[key].append(person)
     return found
-
-
-def _id(text: str) -> str:
-    return re.sub(r"^participant[ _]", "", text.strip().lower())
-
-
-def _name(text: str) -> str:
-    """Letters and digits only, without accents and in one case: ``Doe, Jane`` is Canvas's ``doejane``."""
-    return "".join(filter(str.isalnum, folded(text)))

@@ -15,6 +15,7 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
+from grader.exports.spreadsheet import neutral
 from grader.files import write_named_file
 from grader.gradebook import Gradebook
 from grader.intake.roster import Student
@@ -46,8 +47,6 @@ _HEAD: Final = (
     *("automatic", "days late", "penalty", "final", "verdicts"),
 )
 _END: Final = ("not assessed", "flags", "unread", "not marked", "changed since", "comments", "group", "grade")
-_BEGIN_FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Also in full width, which spreadsheets in some languages take for the same."""
 _MOST_TEXT: Final = 500
 """Characters of a comment."""
 
@@ -213,12 +212,6 @@ def _line(cells: Sequence[str]) -> bytes:
     stream = io.StringIO()
     csv.writer(stream).writerow([neutral(cell) for cell in cells])
     return stream.getvalue().encode("utf-8", "replace")
-
-
-def neutral(text: str) -> str:
-    """Text for a cell of a CSV file, changed so that no spreadsheet reads it as a formula."""
-    text = clean(text)
-    return f"'{text}" if text.lstrip().startswith(_BEGIN_FORMULAS) else text
 
 
 def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:

@@ -127,7 +127,7 @@ def _copy(db: sqlite3.Connection, path: Path, target: Path, number: int | None =
             copy.execute("PRAGMA journal_mode = DELETE")  # so that the one file is all of it
             require_whole_pages(copy)
             if number is not None:
-                copy.execute("UPDATE backups SET number = max(number, ?)", (number,))
+                copy.execute("UPDATE kept SET value = max(value, ?) WHERE name = 'backup'", (number,))
         with contextlib.suppress(FileNotFoundError):  # another grader has made three newer ones meanwhile
             shutil.copymode(path, partial)
             os.replace(partial, target)

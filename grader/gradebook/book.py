@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook.backups import backups, write_backup
 from grader.gradebook.queries import Queries
-from grader.gradebook.records import Comment, Extension, Given, LookedAt, Mark, Override
+from grader.gradebook.records import Given, LookedAt
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission
@@ -102,10 +103,10 @@ class Gradebook(Queries):
         """
         with self._writing():
             if seed is not None:
-                self._db.execute("INSERT OR REPLACE INTO seeds VALUES (1, ?)", (seed,))
+                self._db.execute("INSERT OR REPLACE INTO kept VALUES ('seed', ?)", (seed,))
                 return seed
-            self._db.execute("INSERT OR IGNORE INTO seeds VALUES (1, ?)", (1 + secrets.randbelow(MAX_SEED),))
-            return int(self._value("SELECT seed FROM seeds"))
+            self._db.execute("INSERT OR IGNORE INTO kept VALUES ('seed', ?)", (1 + secrets.randbelow(MAX_SEED),))
+            return int(self._value("SELECT value FROM kept WHERE name = 'seed'"))
 
     def start_run(
         self,
@@ -142,12 +143,7 @@ class Gradebook(Queries):
             "expected": expected,
             "process": os.getpid(),
             "host": platform.node(),
-            "due": "" if late.due is None else late.due.isoformat(),
-            "late_penalty": late.per_day,
-            "grace_minutes": late.grace_minutes,
-            "late_cap": late.cap,
-            "late_until": "" if late.until is None else late.until.isoformat(),
-            "by_file_time": late.by_file_time,
+            "late": msgspec.json.encode(late).decode(),
             "trial": trial,
             "exercises": _json(list(exercises)),
             "resubmissions": resubmissions,
@@ -213,43 +209,21 @@ class Gradebook(Queries):
                 self._insert("reused", {"run": reuse_in, "result": row[0]}, "OR IGNORE")
         return found
 
-    def override(self, course: str, given: Override, digest: str, person: str = "") -> None:
-        """Keeps points that a person gave.
-
-        Args:
-            digest: that of the files that they looked at.
-            person: the LMS's id of the student, if it is known.
-        """
-        self._keep("overrides", course, given, {"digest": digest, "person": person})
-
-    def mark(self, course: str, given: Mark, looked_at: LookedAt) -> None:
-        """Keeps a mark by a rubric, also one that is only begun."""
-        items = {"items": msgspec.json.encode(given.items).decode()}
-        self._keep("marks", course, given, msgspec.structs.asdict(looked_at) | items)
-
-    def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
-        """Keeps a comment on an exercise."""
-        self._keep("comments", course, given, msgspec.structs.asdict(looked_at))
-
-    def extend(self, course: str, given: Extension, person: str = "") -> None:
-        """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""
-        self._keep("extensions", course, given, {"person": person})
+    def give(self, course: str, given: Given, looked_at: LookedAt) -> None:
+        """Keeps something that a person gave, with the work that they looked at; it is on disk when this returns."""
+        record = msgspec.json.encode(replace(given, made=given.made or _now())).decode()
+        row = {"kind": type(given).__name__, "course": course, "student": given.student, "record": record}
+        with self._backed_up():
+            self._insert("given", row | msgspec.structs.asdict(looked_at))
 
     def keep_late(self, given: Mapping[str, Any]) -> None:
         """Keeps a command line's options about late work for later runs."""
         with self._writing():
-            self._db.execute("INSERT OR REPLACE INTO late_given VALUES (1, ?)", (_json(dict(given)),))
+            self._db.execute("INSERT OR REPLACE INTO kept VALUES ('late', ?)", (_json(dict(given)),))
 
     def _submission(self, name: str, digest: str) -> int:
         self._insert("submissions", {"name": name, "digest": digest, "first_seen": _now()}, "OR IGNORE")
         return int(self._value("SELECT id FROM submissions WHERE name = ? AND digest = ?", name, digest))
-
-    def _keep(self, table: str, course: str, given: Given, more: Mapping[str, object]) -> None:
-        """Keeps something that a person gave; it is on disk when this returns."""
-        row = {**msgspec.structs.asdict(given), "made": given.made or _now(), "course": course, **more}
-        row.pop("stale", None)  # it is found out anew at every reading
-        with self._backed_up():
-            self._insert(table, row)
 
     def _insert(self, table: str, row: Mapping[str, object], otherwise: str = "") -> int:
         """Adds a row, and returns its number; `otherwise` is what to do if it is there, such as ``OR IGNORE``."""
@@ -271,8 +245,8 @@ class Gradebook(Queries):
             self._has_more = True
 
     def _next_number(self) -> int:
-        self._db.execute("UPDATE backups SET number = number + 1")
-        return int(self._value("SELECT number FROM backups"))
+        self._db.execute("UPDATE kept SET value = value + 1 WHERE name = 'backup'")
+        return int(self._value("SELECT value FROM kept WHERE name = 'backup'"))
 
     def _write_backup(self, number: int) -> None:
         with file_errors(self.path):

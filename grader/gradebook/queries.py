@@ -6,7 +6,7 @@ import functools
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as replace_student
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -14,15 +14,17 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from grader.course.due import LatePolicy, moment, read_due
+from grader.course.due import LatePolicy, moment
 from grader.gradebook import records
 from grader.gradebook.schema import file_errors
-from grader.intake.roster import Student, name_key
+from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json, total_points
 from grader.text import one_line
 
 T = TypeVar("T")
+G = TypeVar("G", bound=records.Given)
+OfExercise = TypeVar("OfExercise", records.Override, records.Mark, records.Comment)
 
 # Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id.
 _THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
@@ -48,13 +50,14 @@ class Queries:
     def seed(self) -> int | None:
         """The seed of the generated inputs that is kept for the next run; None before the first."""
         with file_errors(self.path):
-            kept: int | None = self._value("SELECT seed FROM seeds")
+            kept: int | None = self._value("SELECT value FROM kept WHERE name = 'seed'")
             return kept
 
     def late_given(self) -> dict[str, Any]:
         """The options about late work of earlier command lines; see `Gradebook.keep_late`."""
         with file_errors(self.path):
-            return msgspec.json.decode(self._value("SELECT given FROM late_given") or "{}", type=dict[str, Any])
+            kept = self._value("SELECT value FROM kept WHERE name = 'late'")
+            return msgspec.json.decode(kept or "{}", type=dict[str, Any])
 
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty if the gradebook has none of that digest."""
@@ -73,15 +76,22 @@ class Queries:
             kept = self._value("SELECT students FROM class_lists WHERE course = ?", course) or "[]"
             return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept, type=list[Student])]
 
+    @property
+    def course(self) -> str:
+        """The name of the last run's course; empty before the first run."""
+        with file_errors(self.path):
+            return self._course_and_policy(self._last_run())[0]
+
     def no_shows(self) -> list[Student]:
         """The students of the class list who have handed in nothing, nor has anybody of their group."""
         with file_errors(self.path):
-            course, _ = self._course_and_policy(self._last_run())
+            course = self.course
             students = self.class_list(course)
-            whose = [history.whose for history in histories(by_student(self._of_course(course)), students)]
-            ids = {key for one in students for key in one.ids}
-            there = {one.person.lower() if one.person.lower() in ids else name_key(one.name) for one in whose}
-            return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
+            people = Roster(students, self.path)
+            there: set[Student] = set()
+            for history in histories(by_student(self._of_course(course)), students):
+                there.update(people.meant([history.whose.person], history.whose.name))
+            return [one for one in students if one not in there]
 
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""
@@ -112,23 +122,25 @@ class Queries:
         """The extensions of a course that were given by hand and are in force: the newest of each student."""
         with file_errors(self.path):
             found = self._db.execute(
-                "SELECT * FROM extensions WHERE id IN (SELECT max(id) FROM extensions WHERE course = ?"
-                " GROUP BY person, student) AND due <> '' ORDER BY student",
+                "SELECT record, max(id) FROM given WHERE kind = 'Extension' AND course = ?"
+                " GROUP BY person, student ORDER BY student",
                 (course,),
             )
-            return [records.from_row(records.Extension, row) for row in found]
+            newest = [msgspec.json.decode(record, type=records.Extension) for record, _ in found]
+            return [one for one in newest if one.due]
 
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> records.Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
         with file_errors(self.path):
-            found = [row for row in self._given("marks", course, Whose(name, person)) if row["exercise"] == exercise]
-            return _mark(found[-1], name) if found else None
+            given = self._given(records.Mark, course, Whose(name, person))
+            found = [mark for mark, _ in given if mark.exercise == exercise]
+            return replace(found[-1], student=name) if found else None
 
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
         with file_errors(self.path):
-            found = self._overrides(course, Whose(name, person))
-            return tuple(row["exercise"] for row in found if row["points"] >= row["max"])
+            newest = {one.exercise: one for one, _ in self._given(records.Override, course, Whose(name, person))}
+            return tuple(one.exercise for one in newest.values() if one.points is not None and one.points >= one.max)
 
     def results(self, run: int | None = None) -> list[records.Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
@@ -183,15 +195,13 @@ class Queries:
             arrival = replace(arrival, due=history.extension)
             if (seen.name, seen.person) != (whose.name, whose.person):
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
-        extensions = self._given("extensions", course, whose)
-        due = (extensions[-1]["due"] if extensions else "") or arrival.due
-        work = _Work(self, seen.digest, result)
-        marks, begun = self._marks(course, members, {one.name for one in result.to_mark}, work)
-        comments = {row["exercise"]: row for row in self._given("comments", course, *members)}
-        overrides = tuple(
-            records.from_row(records.Override, row, student=whose.name, stale=work.has_changed(row))
-            for row in self._overrides(course, whose)
-        )
+        extensions = self._given(records.Extension, course, whose)
+        due = (extensions[-1][0].due if extensions else "") or arrival.due
+        work = _GradedWork(self, seen.digest, result)
+        to_mark = {one.name for one in result.to_mark}
+        marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
+        is_done = {mark.exercise: mark.done for mark, _ in marks}
+        overrides = work.in_force(self._given(records.Override, course, whose), whose)
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
         return records.Row(
@@ -208,13 +218,9 @@ class Queries:
             due=due,
             untimed=records.is_untimed(arrival, policy),
             claimed=records.is_claim(arrival, policy),
-            marks=marks,
-            comments=tuple(
-                records.from_row(records.Comment, row, student=whose.name, stale=work.file_has_changed(row))
-                for _, row in sorted(comments.items())
-                if row["text"]
-            ),
-            begun=begun,
+            marks=work.in_force([given for given in marks if given[0].done], whose),
+            comments=work.in_force(self._given(records.Comment, course, *members), whose),
+            begun=tuple(sorted(name for name in is_done if not is_done[name])),
             older=older,
             missing=tuple(one for one in exercises if one not in covered),
             before=other.score if other is not seen and other.score > result.score and not history.differing else None,
@@ -223,7 +229,7 @@ class Queries:
         )
 
     def _with_earlier(
-        self, newest: SubmissionResult, earlier: Sequence[Seen], exercises: Sequence[str]
+        self, newest: SubmissionResult, earlier: Sequence[SeenResult], exercises: Sequence[str]
     ) -> tuple[SubmissionResult, tuple[records.Older, ...]]:
         """A result with the latest of those exercises that it has not, and where these are from."""
         if not exercises:
@@ -252,40 +258,23 @@ class Queries:
         )
         return whole, tuple(older)
 
-    def _marks(
-        self, course: str, members: Sequence[Whose], wanted: Collection[str], work: _Work
-    ) -> tuple[tuple[records.Mark, ...], tuple[str, ...]]:
-        """Of each wanted exercise the newest mark that is done, unless that one takes back; and those begun since."""
-        done: dict[str, records.Mark] = {}
-        begun: set[str] = set()
-        for row in self._given("marks", course, *members):
-            mark = _mark(row, members[0].name)
-            if mark.exercise in wanted and mark.done:
-                begun.discard(mark.exercise)
-                done[mark.exercise] = replace(mark, stale=work.file_has_changed(row))
-            elif mark.exercise in wanted:
-                begun.add(mark.exercise)
-        return tuple(done[name] for name in sorted(done) if done[name].points is not None), tuple(sorted(begun))
-
-    def _overrides(self, course: str, whose: Whose) -> list[sqlite3.Row]:
-        """Those in force: the newest for each exercise, unless that one withdraws."""
-        newest = {row["exercise"]: row for row in self._given("overrides", course, whose)}
-        return [row for _, row in sorted(newest.items()) if row["points"] is not None]
-
-    def _given(self, table: str, course: str, *people: Whose) -> list[sqlite3.Row]:
-        """The lines of a table that are about any of these people, the oldest first."""
+    def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, records.LookedAt]]:
+        """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""
         found: dict[int, sqlite3.Row] = {}
         for one in people:
-            about = {"course": course, "person": one.person, "name": one.name}
-            rows = self._db.execute(f"SELECT * FROM {table} WHERE course = :course AND ({_THEIRS})", about)
+            about = {"kind": kind.__name__, "course": course, "person": one.person, "name": one.name}
+            rows = self._db.execute(f"SELECT * FROM given WHERE kind = :kind AND course = :course AND {_THEIRS}", about)
             found |= {row["id"]: row for row in rows}
-        return [found[number] for number in sorted(found)]
+        return [
+            (msgspec.json.decode(row["record"], type=kind), records.from_row(records.LookedAt, row))
+            for _, row in sorted(found.items())
+        ]
 
-    def _of_course(self, course: str) -> list[Seen]:
+    def _of_course(self, course: str) -> list[SeenResult]:
         return self._seen("NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", course)
 
-    def _seen(self, condition: str, value: object) -> list[Seen]:
-        return [Seen(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", (value,))]
+    def _seen(self, condition: str, value: object) -> list[SeenResult]:
+        return [SeenResult(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", (value,))]
 
     def _last_run(self) -> int | None:
         """The number of the last run that is not a trial; None before the first."""
@@ -295,14 +284,13 @@ class Queries:
     def _course_and_policy(self, run: int | None) -> tuple[str, LatePolicy]:
         """The name of a run's course, when its work was due, and the cost of late work."""
         row = self._db.execute(
-            "SELECT name, due, late_penalty AS per_day, grace_minutes, late_cap AS cap, late_until AS until,"
-            " by_file_time FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?",
-            (run,),
+            "SELECT name, late FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?", (run,)
         ).fetchone()
         if row is None:
             return "", LatePolicy()
-        dates = {name: read_due(row[name]) if row[name] else None for name in ("due", "until")}
-        return row["name"], records.from_row(LatePolicy, row, **dates)
+        policy = msgspec.json.decode(row["late"], type=LatePolicy)
+        due, until = (date and date.astimezone() for date in (policy.due, policy.until))
+        return row["name"], replace(policy, due=due, until=until)
 
     def _value(self, query: str, *values: object) -> Any:
         """The one value that a query gives; None if there is no such row."""
@@ -310,7 +298,7 @@ class Queries:
         return None if row is None else row[0]
 
 
-class _Work:
+class _GradedWork:
     """Tells whether the work of a result is other work than a person looked at; reads files only if it may be."""
 
     def __init__(self, book: Queries, digest: str, result: SubmissionResult) -> None:
@@ -322,15 +310,28 @@ class _Work:
     def _files(self) -> dict[str, bytes]:
         return self._book.files(self._digest)
 
-    def file_has_changed(self, row: sqlite3.Row) -> bool:
-        """Whether the one file has that a mark or a comment is about."""
-        return bool(row["digest"] != self._digest and records.work_hash(self._files, row["file"]) != row["work"])
+    def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
+        """The newest for each exercise, unless that one takes back, with whether it is about other work than this."""
+        newest = {one.exercise: (one, looked_at) for one, looked_at in given}
+        return tuple(
+            replace(one, student=whose.name, stale=self._has_changed(one, looked_at))
+            for _, (one, looked_at) in sorted(newest.items())
+            if not (one.text == "" if isinstance(one, records.Comment) else one.points is None)
+        )
 
-    def has_changed(self, override: sqlite3.Row) -> bool:
-        """Whether the file of an override's exercise has, or any module that it may import, but for other topics'."""
-        if override["digest"] == self._digest:
+    def _has_changed(
+        self, given: records.Override | records.Mark | records.Comment, looked_at: records.LookedAt
+    ) -> bool:
+        """Whether the file of a mark or a comment has; for points, the exercise's file or a module that it may import.
+
+        The files of other topics do not count.
+        """
+        if looked_at.digest == self._digest:
             return False
-        before, exercise = self._book.files(override["digest"]), override["exercise"]
+        if not isinstance(given, records.Override):
+            return records.work_hash(self._files, looked_at.file) != looked_at.work
+        exercise = given.exercise
+        before = self._book.files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:
@@ -352,10 +353,6 @@ def _that_counts(works: Sequence[records.Row], rule: str) -> records.Row:
     return unread[-1] if unread and best.final < best.max else best
 
 
-def _mark(row: sqlite3.Row, student: str) -> records.Mark:
-    return records.from_row(records.Mark, row, student=student, items=msgspec.json.decode(row["items"]))
-
-
 def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(item for value in values for item in value))
 
@@ -370,7 +367,7 @@ class Whose(msgspec.Struct, frozen=True):
     person: str
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenResult(msgspec.Struct, frozen=True):
     """That a run has a result, new or taken over: the result's number, its student, and when the work came."""
 
     run: int
@@ -394,7 +391,7 @@ class History(msgspec.Struct, frozen=True):
     """
 
     whose: Whose
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenResult, ...]
     group: str = ""
     members: tuple[Whose, ...] = ()
     differing: str = ""
@@ -402,13 +399,13 @@ class History(msgspec.Struct, frozen=True):
 
     def works(self) -> list[History]:
         """A history for each work that was handed in, in the order in which they came."""
-        of_work: dict[str, list[Seen]] = {}
+        of_work: dict[str, list[SeenResult]] = {}
         for seen in self.seen:
             of_work.setdefault(seen.digest, []).append(seen)
         return [replace(self, seen=tuple(seen)) for seen in of_work.values()]
 
 
-def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
+def by_student(found: Sequence[SeenResult]) -> list[list[SeenResult]]:
     """The results of each student, in their order.
 
     A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
@@ -417,7 +414,7 @@ def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
     for one in found:
         ids_of.setdefault(one.name, set()).update({one.person} - {""})
     ids = {one.person for one in found}
-    of_students: dict[tuple[str, str], list[Seen]] = {}
+    of_students: dict[tuple[str, str], list[SeenResult]] = {}
     for one in found:
         of_name = ids_of[one.name]
         person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
@@ -425,22 +422,19 @@ def by_student(found: Sequence[Seen]) -> list[list[Seen]]:
     return list(of_students.values())
 
 
-def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Iterator[History]:
+def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> Iterator[History]:
     """Each student's history: the results of a group are those of every member, whoever handed in.
 
     Args:
         own: the results of each student, the last one last.
         students: the class list.
     """
-    by_id = {key: student for student in students for key in student.ids}
-    by_name: dict[tuple[str, ...], list[Student]] = {}
-    for student in students if any(one.group for one in students) else ():
-        by_name.setdefault(name_key(student.name), []).append(student)
-    in_groups: dict[str, dict[Student, list[Seen]]] = {}
+    people = Roster(students if any(one.group for one in students) else (), Path())
+    in_groups: dict[str, dict[Student, list[SeenResult]]] = {}
     for seen in own:
         last = seen[-1]
-        alike = by_name.get(name_key(last.name), [])
-        member = by_id.get(last.person.lower(), alike[0] if len(alike) == 1 else None)
+        alike = people.meant([last.person], last.name)
+        member = alike[0] if len(alike) == 1 else None
         if member is None or not member.group:
             yield History(Whose(last.name, last.person), tuple(seen))
         else:
@@ -449,7 +443,7 @@ def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Ite
         yield from _of_group(group, of_members, [one for one in students if one.group == group])
 
 
-def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequence[Student]) -> Iterator[History]:
+def _of_group(group: str, of_members: dict[Student, list[SeenResult]], members: Sequence[Student]) -> Iterator[History]:
     shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
     last = [one for one in shared if one.run == shared[-1].run]
     names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
@@ -464,6 +458,6 @@ def _of_group(group: str, of_members: dict[Student, list[Seen]], members: Sequen
         yield History(one, shared, group, (one, *others), differing, member.extension)
 
 
-def _order(seen: Seen) -> tuple[int, float, int]:
+def _order(seen: SeenResult) -> tuple[int, float, int]:
     """By run, and within a run by the time of handing in, if that is known."""
     return seen.run, moment(seen.submitted).timestamp() if seen.submitted else 0.0, seen.result

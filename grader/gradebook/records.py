@@ -98,20 +98,20 @@ def work_hash(files: Mapping[str, bytes], file: str) -> str:
     return hashlib.sha256(files[file]).hexdigest() if file in files else ""
 
 
-class LookedAt(msgspec.Struct, frozen=True, kw_only=True):
-    """The work that a person looked at when they marked it or said something about it.
+class LookedAt(msgspec.Struct, frozen=True):
+    """The work that a person looked at when they gave something.
 
     Attributes:
         person: the LMS's id of the student, if it is known.
         digest: that of all files that were handed in.
-        file: the one that the exercise is in.
+        file: the one that a mark or a comment is about.
         work: its hash, by `work_hash`.
     """
 
-    person: str
-    digest: str
-    file: str
-    work: str
+    person: str = ""
+    digest: str = ""
+    file: str = ""
+    work: str = ""
 
 
 class Extension(Given, frozen=True, kw_only=True):
@@ -348,10 +348,10 @@ def row_of(rows: list[Row], name: str) -> Row:
     raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
 
 
-def from_row(kind: type[T], row: sqlite3.Row, **more: object) -> T:
-    """The record of a row of its table; `more` takes the place of columns, or is what no column has.
+def from_row(kind: type[T], row: sqlite3.Row) -> T:
+    """The record of a row, whose other columns are left out.
 
     Raises:
         msgspec.ValidationError: a column has another type, so the file is damaged.
     """
-    return msgspec.convert({**dict(row), **more}, kind, strict=False)
+    return msgspec.convert(dict(row), kind, strict=False)

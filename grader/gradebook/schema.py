@@ -6,12 +6,12 @@ The tables and columns whose meaning is not plain:
 
 - `exercises` of a run are all that the course has, also if the run graded a part of them.
 - `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
-- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
 - `class_lists` has the students of the newest class list of each course.
-- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
+- `kept` has the ``seed`` and the options about ``late`` work for later runs, and the number of the newest ``backup``: a
+  gradebook with a lower one than its backup has lost changes.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
+- `given` has all that people gave: `kind` is the class of the record, such as ``Override``, and `record` is its JSON.
 - `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
-- A mark that is not done has only been begun, and counts nothing.
 """
 
 import contextlib
@@ -43,9 +43,8 @@ CREATE TABLE works (digest TEXT PRIMARY KEY, files BLOB NOT NULL, notes TEXT NOT
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT NOT NULL DEFAULT '',
     course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL, selection TEXT NOT NULL, versions TEXT NOT NULL,
-    expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL, due TEXT NOT NULL,
-    late_penalty REAL NOT NULL, grace_minutes REAL NOT NULL, late_cap REAL NOT NULL, late_until TEXT NOT NULL,
-    by_file_time INTEGER NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL
+    expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL,
+    late TEXT NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL
 );
 CREATE TABLE arrivals (
     run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,
@@ -60,35 +59,15 @@ CREATE INDEX results_of_submission ON results (submission);
 CREATE TABLE reused (
     run INTEGER NOT NULL REFERENCES runs, result INTEGER NOT NULL REFERENCES results, PRIMARY KEY (run, result)
 );
-CREATE TABLE backups (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL);
-INSERT INTO backups VALUES (1, 0);
-CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
-CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
+CREATE TABLE kept (name TEXT PRIMARY KEY, value NOT NULL);
+INSERT INTO kept VALUES ('backup', 0);
 CREATE TABLE class_lists (course TEXT PRIMARY KEY, students TEXT NOT NULL);
-CREATE TABLE overrides (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    points REAL, max REAL NOT NULL, why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL,
-    automatic REAL
+CREATE TABLE given (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL,
+    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL, record TEXT NOT NULL
 );
-CREATE INDEX overrides_of_student ON overrides (student);
-CREATE TABLE extensions (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, due TEXT NOT NULL,
-    why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL
-);
-CREATE TABLE marks (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    items TEXT NOT NULL, points REAL, max REAL NOT NULL, done INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
-    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL
-);
-CREATE INDEX marks_of_student ON marks (student);
-CREATE INDEX marks_of_person ON marks (person);
-CREATE TABLE comments (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    text TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL, file TEXT NOT NULL,
-    work TEXT NOT NULL
-);
-CREATE INDEX comments_of_student ON comments (student);
-CREATE INDEX comments_of_person ON comments (person);
+CREATE INDEX given_to_student ON given (student);
+CREATE INDEX given_to_person ON given (person);
 """
 
 
@@ -200,7 +179,7 @@ def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
     They are if the journal was deleted, or if an old copy was put in the gradebook's place.
     """
     require_whole_pages(connection)
-    (number,) = connection.execute("SELECT number FROM backups").fetchone()
+    (number,) = connection.execute("SELECT value FROM kept WHERE name = 'backup'").fetchone()
     if number < newest:
         raise sqlite3.DatabaseError(f"changes are missing that backup {newest} has")
 

@@ -19,7 +19,7 @@ from grader.border.wire import Tree
 from grader.judge.check import Check, Desk, RunOn
 from grader.judge.run import CollectedChecks
 
-Change = Callable[[Any], Any]
+ReplyChange = Callable[[Any], Any]
 
 
 _OTHER_DTYPE: Final = {torch.float32: torch.float64, torch.float64: torch.float32, torch.int64: torch.int32}
@@ -45,7 +45,7 @@ def _filled(number: int, value: Any) -> Any:
     return type(value)(number) if isinstance(value, bool | int | float) else value
 
 
-CHANGES: Final[dict[str, Change]] = {
+CHANGES: Final[dict[str, ReplyChange]] = {
     "another shape": _other_shape,
     "another dtype": _other_dtype,
     "None": _none,
@@ -94,7 +94,7 @@ class _Replay:
         has_changed: whether a reply that it gave is another one than that of the record.
     """
 
-    def __init__(self, record: Sequence[Exchange], change: Change) -> None:
+    def __init__(self, record: Sequence[Exchange], change: ReplyChange) -> None:
         self.kept: dict[str, object] = {}
         self.has_changed = False
         self._coming = iter(record)
@@ -133,7 +133,7 @@ _CHANGED: Final = ("call", "getattr", "getitem", "next")
 """Operations whose replies are changed: those that give values of the submission."""
 
 
-def _in_all(value: Any, change: Change, kept: tuple[type, ...]) -> Any:
+def _in_all(value: Any, change: ReplyChange, kept: tuple[type, ...]) -> Any:
     match value:
         case list() | tuple():
             return type(value)(_in_all(one, change, kept) for one in value)

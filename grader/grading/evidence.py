@@ -109,7 +109,7 @@ class TopicEvidence:
         """The exercises that are handed out as programs with a bug, and whether such a program never ends."""
         try:
             return programs(self.solution.read_text(encoding="utf-8"), self.solution)
-        except CourseError:  # of its marks: `stub_is_released` reports it
+        except CourseError:  # of its markers: `stub_is_released` reports it
             return {}
 
     @cached_property

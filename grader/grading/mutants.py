@@ -84,7 +84,7 @@ def mutants_of(source: str) -> list[Mutant]:
     return sorted(found.values(), key=lambda mutant: mutant.line)
 
 
-Piece = ast.expr | ast.stmt
+Node = ast.expr | ast.stmt
 
 
 def _is_python(source: str) -> bool:
@@ -107,7 +107,7 @@ def _running_code(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _running_code(child)
 
 
-def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Piece, str]]:
+def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Node, str]]:
     """The texts that can replace a node, or a part of it."""
     match node:
         case ast.BinOp(left, operator, right):
@@ -146,7 +146,7 @@ def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Piece, str]]:
                     yield decorator, "(lambda it: it)"
 
 
-def _changed_calls(call: ast.Call, modules: set[str]) -> Iterator[tuple[Piece, str]]:
+def _changed_calls(call: ast.Call, modules: set[str]) -> Iterator[tuple[Node, str]]:
     function, args, keywords = call.func, call.args, call.keywords
     for position in range(len(keywords)):
         yield call, _expression(ast.Call(function, args, [*keywords[:position], *keywords[position + 1 :]]))

@@ -25,11 +25,11 @@ from typing import IO, Any, cast
 
 from grader.intake.kinds import MAX_DEPTH, as_text, is_clutter, is_code, is_hidden_code
 
-Place = Path | bytes
+Location = Path | bytes
 """A file or a folder on disk, or the bytes of an archive that lay inside another one."""
 Content = bytes | str
 """The bytes of a file, or the reason why there are none."""
-Read = Callable[[int], Content]
+ReadFile = Callable[[int], Content]
 """Reads at most so many bytes of a file."""
 
 TABLE_BYTES = 8 << 20
@@ -64,13 +64,13 @@ class Archive:
         problems: paths that are left out, and why.
     """
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.files: dict[str, tuple[Read, float | None]] = {}
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self.files: dict[str, tuple[ReadFile, float | None]] = {}
         self.problems: list[tuple[str, str]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.place)
+        return _reopened, (type(self), self.location)
 
     def content(self, path: str, most: int) -> bytes:
         """At most so many bytes of a file; none if it cannot be read."""
@@ -96,14 +96,14 @@ class Archive:
             self.files[path] = read, time
 
 
-def open_archive(name: str, place: Place) -> Archive:
+def open_archive(name: str, location: Location) -> Archive:
     """The archive, with its table of contents read.
 
     Raises:
         BrokenArchive: it is damaged, or its table of contents is too long.
     """
     try:
-        return Zip(place) if name.lower().endswith(".zip") else Tar(place)
+        return Zip(location) if name.lower().endswith(".zip") else Tar(location)
     except _DAMAGED as problem:
         if isinstance(problem, OSError) and problem.strerror:
             raise BrokenArchive(f"cannot be read ({problem.strerror})") from problem
@@ -111,9 +111,9 @@ def open_archive(name: str, place: Place) -> Archive:
 
 
 @functools.lru_cache(maxsize=4)
-def _reopened(kind: Callable[[Place], Archive], place: Place) -> Archive:
+def _reopened(kind: Callable[[Location], Archive], location: Location) -> Archive:
     """An archive that another process has opened before; a download is opened once for all of its students."""
-    return kind(place)
+    return kind(location)
 
 
 def safe_path(name: str) -> tuple[str, str | None]:
@@ -132,11 +132,11 @@ def safe_path(name: str) -> tuple[str, str | None]:
 class Zip(Archive):
     """A zip; may be read by several threads at once."""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        if _table_bytes(place) > TABLE_BYTES:
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        if _table_bytes(location) > TABLE_BYTES:
             raise BrokenArchive("its table of contents is too long: nothing was read")
-        packed = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
+        packed = zipfile.ZipFile(io.BytesIO(location) if isinstance(location, bytes) else location)
         for member in packed.infolist():
             if not member.is_dir():
                 self._add(_name(member), functools.partial(packed.open, member), _time(member), _unreadable(member))
@@ -145,9 +145,9 @@ class Zip(Archive):
 class Tar(Archive):
     """A tar or tar.gz, unpacked in a file without a name, or in memory if it is short."""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as packed:
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        with io.BytesIO(location) if isinstance(location, bytes) else location.open("rb") as packed:
             is_gzip = packed.read(2) == b"\x1f\x8b"
             packed.seek(0)
             stream = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if is_gzip else packed
@@ -186,15 +186,15 @@ class Folder(Archive):
         most: files that are listed at most.
     """
 
-    def __init__(self, place: Path, most: int = _MAX_PATHS) -> None:
-        super().__init__(place)
-        self._root = place
-        for at, folders, files in os.walk(place, onerror=self._not_listed):
+    def __init__(self, location: Path, most: int = _MAX_PATHS) -> None:
+        super().__init__(location)
+        self._root = location
+        for at, folders, files in os.walk(location, onerror=self._not_listed):
             here = Path(at)
-            if "pyvenv.cfg" in files and here != place:
+            if "pyvenv.cfg" in files and here != location:
                 folders[:] = [name for name in folders if name.lower() not in _PARTS_OF_VENV]
             folders[:] = [] if is_clutter(self._name(here)) else sorted(folders)
-            if folders and len(here.relative_to(place).parts) > MAX_DEPTH:
+            if folders and len(here.relative_to(location).parts) > MAX_DEPTH:
                 self.problems.append((f"{self._name(here)}/", f"nested more than {MAX_DEPTH} folders deep: left out"))
                 folders.clear()
             for name in (*folders, *sorted(files)):
@@ -221,7 +221,7 @@ class Folder(Archive):
         )
 
 
-def read_file(file: Path) -> Read:
+def read_file(file: Path) -> ReadFile:
     """A reader of one regular file."""
 
     def read(size: int) -> Content:
@@ -275,9 +275,9 @@ def _time(member: zipfile.ZipInfo) -> float | None:
         return None
 
 
-def _table_bytes(place: Place) -> int:
+def _table_bytes(location: Location) -> int:
     """How long the table of contents is, from the record at the end; 0 when there is none."""
-    with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as stream:
+    with io.BytesIO(location) if isinstance(location, bytes) else location.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - 66_000))
         tail = stream.read()

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from grader.intake.bag import Bag
-from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code
+from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code, one_folder
 from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines, fingerprint
@@ -28,7 +28,7 @@ from grader.text import one_line
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
 _MOST = 200
 _IMPORTED = re.compile(r"(?:from|import)\s+(\w+)")
-_MARKS_OF_KINDS = {
+_SIGNATURES = {
     b"%PDF": "a PDF",
     b"PK\x03\x04": "a zip archive",
     b"\x89PNG": "a picture",
@@ -107,11 +107,10 @@ class _Assembly:
     def _unwrapped(self, root: str) -> str:
         """The innermost folder that all files below a folder are in, as when a folder is packed as a whole."""
         while True:
-            inside = [path.removeprefix(root) for path in self.bag.files if path.startswith(root)]
-            first = {path.partition("/")[0] for path in inside}
-            if len(first) != 1 or first == {STUBS} or any("/" not in path for path in inside):
+            folder = one_folder(path.removeprefix(root) for path in self.bag.files if path.startswith(root))
+            if folder in ("", f"{STUBS}/"):
                 return root
-            root += f"{first.pop()}/"
+            root += folder
 
     def _last_version(self, root: str) -> tuple[str, list[Note]]:
         """The folder of the work; of several that are versions of each other the last one, with a note that says so."""
@@ -253,14 +252,14 @@ class _Assembly:
 
     def submission(self, name: str, arrival: Arrival) -> Submission:
         """The submission, when each topic has its module."""
-        used = {module.path for module in self.given.values()}
-        spare = {path for path, module in self.modules.items() if module.is_spare}
-        counting = {path: module for path, module in self.modules.items() if path not in used | spare} | self.given
         # A note on a notebook that was taken for a topic is one on the file of the first such topic.
         target_of = {module.path: path for path, module in reversed(self.given.items())}
-        for at, note in enumerate(self.notes):
-            if note.source:
-                self.notes[at] = msgspec.structs.replace(note, path=target_of.get(note.path, note.path))
+        others = {path: one for path, one in self.modules.items() if path not in target_of and not one.is_spare}
+        counting = others | self.given
+        self.notes = [
+            msgspec.structs.replace(note, path=target_of.get(note.path, note.path)) if note.source else note
+            for note in self.notes
+        ]
         origins = {module.origin for module in self.given.values()}
         for path, (target, archive) in self.bag.twice.items():
             if path.removeprefix(self.root) not in origins:
@@ -271,32 +270,32 @@ class _Assembly:
         modules, left_out = writable(modules, [path for path in modules if self._topic_of(path)])
         for path, reason in left_out.items():
             self.note(counting[path].origin, reason, lost=WORK)
-        files = self._marked_files() | modules
+        files = self._files_for_people() | modules
         topic_of = {one.origin: path for path, one in (self.modules | self.given).items() if self._topic_of(path)}
         seen = [msgspec.structs.replace(one, path=topic_of.get(one.path, one.path)) for one in self.seen]
         for path, content in self.bag.others.items():
             module = module_of(content).module if path.lower().endswith(".ipynb") else content
             seen.append(SeenText(path, text_of(content), module if is_code(path) else None))
-        unread = tuple(_Look(files, self.notes, self.topics, seen).unread())
+        unread = tuple(_UnreadTopics(files, self.notes, self.topics, seen).unread())
         notes = self.notes[:_MAX_NOTES]
         if more := len(self.notes) - len(notes):
             notes.append(Note("./", f"{more:,} more notes like these"))
         return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
 
-    def _marked_files(self) -> dict[str, bytes]:
+    def _files_for_people(self) -> dict[str, bytes]:
         """The other files that a person marks: at their path, else the only one of that name, with a note."""
-        marked: dict[str, bytes] = {}
+        found: dict[str, bytes] = {}
         work = self.bag.work
         for file in sorted(self.topics.files):
             name = file.rpartition("/")[2].lower()
             exact = [path for place in self.searched if (path := f"{place}{file}") in work]
             others = sorted(path for path in work if path.rpartition("/")[2].lower() == name)
             if exact or len(others) == 1:
-                marked[file] = work[[*exact, *others][0]]
+                found[file] = work[[*exact, *others][0]]
             if others and not exact:
-                taken = f"taken from {others[0]}" if file in marked else ""
+                taken = f"taken from {others[0]}" if file in found else ""
                 self.note(file, taken or f"could be any of {', '.join(others[:_NAMED])}: none was taken")
-        return marked
+        return found
 
 
 def _of_course(path: str) -> bool:
@@ -333,7 +332,7 @@ class SeenText(msgspec.Struct, frozen=True):
     module: bytes | None = None
 
 
-class _Look:
+class _UnreadTopics:
     """Looks for the topics whose work is there and could not be read.
 
     A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
@@ -411,8 +410,6 @@ class _Look:
             return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
         if elsewhere := self._elsewhere(topic):
             return f"{why}, but {elsewhere} is there too"
-        if content == self.topics.stubs.get(topic):
-            return ""
         text = next((one.text for one in self.seen if one.path == file), "")
         name, in_comments = self.topics.hidden_in(topic, text, self.topics.at_top(content))
         if in_comments:
@@ -458,8 +455,8 @@ class _Look:
 
 def why_not_python(content: bytes) -> str:
     """Why these bytes are no Python source, whatever it says; empty if they are text that Python reads."""
-    for mark, kind in _MARKS_OF_KINDS.items():
-        if content.startswith(mark):
+    for begin, kind in _SIGNATURES.items():
+        if content.startswith(begin):
             return f"it is {kind}, not Python text"
     if content.startswith(_UTF_16):
         return "it is text in UTF-16, which Python does not read; save it as UTF-8"

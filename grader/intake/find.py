@@ -10,32 +10,27 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from msgspec.structs import replace as replace_arrival
-
 from grader.errors import UserError
 from grader.intake import kinds
 from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive
 from grader.intake.lms import (
     GRADESCOPE_FILE,
     Piece,
+    arrival_of,
     blackboard_student,
     download_of,
-    gradescope_folder,
     gradescope_pieces,
     odd_entries,
-    pieces_of,
 )
-from grader.intake.roster import Roster, Student, name_key
+from grader.intake.owner import of_single_file, with_names
+from grader.intake.roster import Roster
 from grader.intake.sources import DownloadSource, PathSource, Source
-from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
 
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """The names by which files of a course are recognised: see `Topics.of`."""
 Say = Callable[[str], None]
 """Is called with a line for each file of no student, for example."""
-# How many students a note may name.
-_NAMED = 5
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
@@ -70,8 +65,8 @@ def find_submissions(
     given = set(paths)
     people = roster or graded
     # In a folder, an id in a name that is not as most others are says nothing: anybody may have written it.
-    found = [_of_lms_file(one, people, graded) if one.path in given else one for one in found]
-    named = _with_names(found, people, graded, note if roster else _ignore)
+    found = [of_single_file(one, people, graded) if one.path in given else one for one in found]
+    named = with_names(found, people, graded, note if roster else _ignore)
     return sorted(_unique(named), key=lambda source: source.name)
 
 
@@ -168,43 +163,30 @@ def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[Down
     paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
-    if exported := _of_gradescope(download, paths):
-        pieces, others = exported
-        others += reasons
-    elif platform := download_of(paths):
-        pieces, others = platform.pieces(dict.fromkeys([*paths, *reasons]))
-    else:
+    platform = download_of(paths)
+    if platform is None:
         return []
+    paths = [*dict.fromkeys([*paths, *reasons])]
+    if platform.lms == "gradescope":
+        pieces, others = _of_gradescope(download, paths, platform.folder)
+    else:
+        pieces, others = platform.pieces(paths)
     for path in others:
         if path in reasons or not kinds.is_clutter(path):
             note(f"{kinds.as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
-    problematic = [(piece, reasons[piece.path]) for piece in pieces if piece.path in reasons]
-    return _by_student(download, at, topics, (piece for piece in pieces if piece.path in download.files), problematic)
+    return _by_student(download, at, topics, pieces, reasons)
 
 
-def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece], list[str]] | None:
-    """The students' files of a Gradescope export, and the other paths; None if it is no such export."""
-    folder = gradescope_folder(paths)
-    if folder is None:
-        return None
+def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tuple[list[Piece], list[str]]:
+    """The students' files of a Gradescope export, and the other paths; nothing if its list names nobody."""
     about = f"{folder}{GRADESCOPE_FILE}"
     # It is about a whole class, with the output of every test.
-    metadata = download.content(about, kinds.ARCHIVE_BYTES).decode("utf-8", "replace")
-    pieces = [
-        replace(piece, path=f"{folder}{piece.path}")
-        for piece in gradescope_pieces((path.removeprefix(folder) for path in paths), metadata)
-    ]
+    metadata = download.content(about, kinds.ARCHIVE_BYTES + 1)
+    if len(metadata) > kinds.ARCHIVE_BYTES:
+        raise UserError(f"{about} is larger than {kinds.ARCHIVE_BYTES >> 20} MiB", fix="download the export again")
+    pieces = gradescope_pieces(paths, metadata, folder)
     known = {about, *(piece.path for piece in pieces)}
-    others = [path for path in paths if path not in known]
-    theirs, rest = (
-        {
-            path.removeprefix(folder).partition("/")[0]
-            for path in group
-            if "/" in path[len(folder) :] or kinds.is_work(path)
-        }
-        for group in (known, others)
-    )
-    return (pieces, others) if len(theirs) > len(rest - theirs) else None
+    return pieces, [path for path in paths if path not in known] if pieces else []
 
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
@@ -217,10 +199,10 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         stems = {path.rpartition(".")[0] for path in inside if "/" not in path}
         if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
             return []
-        if len(tops) != 1 or any("/" not in path for path in inside):
+        if not (folder := kinds.one_folder(inside)):
             break
-        inside = [path.partition("/")[2] for path in inside]
-        root += f"{tops.pop()}/"
+        inside = [path.removeprefix(folder) for path in inside]
+        root += folder
     if len(tops) < 2:
         return []
     for path, reason in download.problems:
@@ -233,7 +215,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         # Whoever handed in nothing that can be read is one of the class, too.
         if path.startswith(root) and is_kept and not kinds.is_clutter(top):
             pieces.append(Piece(path, rest or top, top if rest else top.partition(".")[0], ""))
-    return _by_student(download, at, topics, pieces, [])
+    return _by_student(download, at, topics, pieces, {})
 
 
 def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
@@ -244,108 +226,25 @@ def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
 
 
 def _by_student(
-    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], problematic: Iterable[tuple[Piece, str]]
+    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], reasons: Mapping[str, str]
 ) -> list[DownloadSource]:
-    students: dict[tuple[str, str], list[tuple[Piece, str]]] = {}
-    for piece, reason in [*((piece, "") for piece in pieces), *problematic]:
+    """The pieces of each student, and why some paths are left out."""
+    students: dict[tuple[str, str], list[Piece]] = {}
+    for piece in pieces:
         # By the id, for which one student may have a name in two spellings; by the name where there is none.
-        students.setdefault((piece.student, "" if piece.student else piece.name), []).append((piece, reason))
+        students.setdefault((piece.student, "" if piece.student else piece.name), []).append(piece)
     found = []
-    for (student, _), parts in students.items():
-        of = tuple(piece for piece, reason in parts if not reason)
-        problems = tuple((piece.file, reason) for piece, reason in parts if reason)
+    for (student, _), theirs in students.items():
+        of = tuple(piece for piece in theirs if piece.path in download.files)
+        problems = tuple((piece.file, reasons[piece.path]) for piece in theirs if piece.path in reasons)
         texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
         said = (blackboard_student(path, text) for path, text in texts)
-        name, student = next(filter(None, said), (parts[0][0].name, student))
-        found.append(DownloadSource(name, at, topics, download, of, problems, arrival=_arrival_of(student, of)))
+        name, student = next(filter(None, said), ((of or theirs)[0].name, student))
+        found.append(DownloadSource(name, at, topics, download, of, problems, arrival=arrival_of(student, of)))
     return found
 
 
-def _arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
-    """When a student's files came, as far as their names say so."""
-    lms = pieces[0].lms if pieces else ""
-    submitted = max((piece.submitted for piece in pieces), default="")
-    by = f"{lms.capitalize()} time" if submitted else ""
-    return Arrival(student=student, submitted=submitted, by=by, late=any(piece.late for piece in pieces), lms=lms)
-
-
-# ---------------------------------------------------------------- whose it is
-
-
-def _with_names(found: Sequence[Source], people: Roster, graded: Roster, note: Say) -> list[Source]:
-    """The submissions under the names of the class list, with its times, or under those of the gradebook.
-
-    Args:
-        people: the class list; the students in the gradebook if there is no class list.
-        graded: the students in the gradebook.
-    """
-    for line in people.notes:
-        note(line)
-    times_of = Counter(source.name for source in found)
-    named: list[Source] = []
-    seen: set[Student] = set()
-    for source in found:
-        key, name = source.arrival.student, source.name
-        student = people.find(key)
-        if people is graded:  # a name that a person typed may be another one's id: only the whole name counts
-            alike = [] if student or key else people.of_name(name)
-        else:
-            student = student or people.find(name) or people.of_repository(name)
-            alike = [] if student or (key and times_of[name] > 1) else _alike(people, source)
-            if student is None and not key and not alike:
-                student = people.of_group(name)
-        if student is None and len(alike) == 1:
-            student = alike[0]
-        if student is not None:
-            seen.add(student)
-            arrival = replace_arrival(source.arrival, student=key or next(iter(student.ids), ""))
-            if student.submitted:
-                arrival = replace_arrival(arrival, submitted=student.submitted, by=student.by)
-            if student.extension:
-                arrival = replace_arrival(arrival, due=student.extension)
-            source = replace(source, name=student.name, arrival=arrival)
-        elif alike:
-            ids = ", ".join(one.ids[0] for one in alike[:_NAMED] if one.ids)
-            seen.update(alike)
-            note(f"{name}: could be any of {len(alike)} of that name in the roster ({ids}): name it by the id")
-        else:
-            note(f"{name}: not in the roster")
-        named.append(source)
-    _note_no_shows(people, seen, graded, note)
-    return named
-
-
-def _of_lms_file(source: Source, people: Roster, graded: Roster) -> Source:
-    """The same; of one file out of an LMS's download with the student whose id is in its name, if that id is known."""
-    if isinstance(source, DownloadSource) or source.path.is_dir():
-        return source
-    pieces, _ = pieces_of([kinds.as_text(source.path.name)])
-    if not pieces or not (people.find(pieces[0].student) or graded.find(pieces[0].student)):
-        return source
-    return replace(source, name=pieces[0].name, arrival=_arrival_of(pieces[0].student, pieces))
-
-
-def _alike(people: Roster, source: Source) -> list[Student]:
-    """The students of that name; a Moodle download of groups has the group's name and a hyphen before it."""
-    parts = source.name.split("-") if source.arrival.lms == "moodle" else [source.name]
-    names = ("-".join(parts[at:]) for at in range(len(parts)))
-    return next((alike for name in names if (alike := people.named(name))), [])
-
-
-def _note_no_shows(people: Roster, seen: set[Student], graded: Roster, note: Say) -> None:
-    """Notes who of the class list has handed in nothing, now or before, nor has anybody of the group."""
-    keys = {one: one.ids or (one.name,) for one in graded.students}
-    ids = {key.lower() for of_one in keys.values() for key in of_one}
-    names = {name_key(one.name) for one, of_one in keys.items() if not any(map(people.find, of_one))}
-    there = {one for one in people.students if not ids.isdisjoint(one.ids) or name_key(one.name) in names} | seen
-    groups = {student.group for student in there} - {""}
-    nothing = [one.name for one in people.students if one not in there and one.group not in groups]
-    if len(nothing) > _NAMED:
-        first = ", ".join(nothing[:_NAMED])
-        note(f"{len(nothing)} students of the roster have handed in nothing: {first}, …")
-    else:
-        for name in nothing:
-            note(f"{name}: in the roster, but has handed in nothing")
+# ---------------------------------------------------------------- their names
 
 
 def _unique(found: Sequence[Source]) -> Iterator[Source]:

@@ -1,6 +1,7 @@
 """What a file's name says: code, an archive, clutter, and how many bytes are read of it. Opens no file."""
 
 import os
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 FILE_BYTES = 1024 * 1024
@@ -53,6 +54,12 @@ def is_hidden_code(path: str) -> bool:
     folder = PurePosixPath(path).parent
     is_listed = is_code(path) and not PurePosixPath(path).name.startswith("._")
     return is_listed and is_clutter(path) and not is_clutter(str(folder.parent))
+
+
+def one_folder(paths: Iterable[str]) -> str:
+    """The folder at the top that all files are in, with its slash; empty if there is none."""
+    tops = {path[: path.find("/") + 1] for path in paths}
+    return tops.pop() if len(tops) == 1 else ""
 
 
 def as_text(name: str) -> str:

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from grader.errors import UserError
 from grader.intake.dates import read_time
-from grader.intake.kinds import is_work
-from grader.intake.roster import name_key
+from grader.intake.kinds import is_work, one_folder
+from grader.intake.names import name_key
+from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
+from grader.text import one_line
 
 _MOODLE = re.compile(
     r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL
@@ -33,10 +36,7 @@ _BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P
 GRADESCOPE_FILE = "submission_metadata.yml"
 _GRADESCOPE_FOLDER = re.compile(r"assignment_\d+_export\b")
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
-_SUBMISSION = re.compile(r"^(submission_\d+):[ \t]*$", re.MULTILINE)
-_CREATED = re.compile(r"^  :created_at:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_SUBMITTERS = re.compile(r"^  :submitters:[ \t]*\n((?:(?:  - |    ).*\n)*)", re.MULTILINE)
-_FACT = re.compile(r"^ *:(\w+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_DEEPEST = 100
 _UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
 
@@ -55,7 +55,7 @@ class Piece:
         student: the LMS's id; in a download without ids the name again.
         order: greater for files that were handed in later.
         lms: ``canvas``, ``moodle``, ``blackboard``, ``brightspace``, ``gradescope``, or empty.
-        late: whether the LMS marks it late.
+        late: whether the LMS says that it is late.
         text: whether it was typed into a form, not uploaded as a file.
         submitted: the ISO time that the platform says, or empty.
         about: whether it is a file of the platform's own, with the student's name.
@@ -82,7 +82,7 @@ class Download:
     Attributes:
         lms: see `Piece`.
         form: matches a path inside `folder`.
-        make: a path and its match become a piece.
+        make: a path and its match become a piece; Gradescope's pieces are those of its list (`gradescope_pieces`).
         folder: the one folder that all files are in, with its slash, or empty.
     """
 
@@ -113,7 +113,9 @@ def download_of(paths: Iterable[str]) -> Download | None:
     folder = _wrapping(all_paths)
     entries = _at_top(path.removeprefix(folder) for path in all_paths)
     best: tuple[tuple[int, bool, int], Download] | None = None
-    for download in _DOWNLOADS:
+    # Students can hand in a file of this name, but not at the top, nor in a folder that is named as the export is.
+    is_export = f"{folder}{GRADESCOPE_FILE}" in all_paths and (not folder or _GRADESCOPE_FOLDER.match(folder))
+    for download in (*_DOWNLOADS, *([_EXPORT] if is_export else [])):
         found = list(filter(None, map(download.form.match, entries)))
         # Canvas numbers each file. Names with the same numbers are Blackboard's, whose title may have numbers in it.
         is_numbered = download.form is not _CANVAS or len({one[0][: one.start("rest")] for one in found}) == len(found)
@@ -141,6 +143,14 @@ def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     all_paths = list(paths)
     download = download_of(all_paths)
     return download.pieces(all_paths) if download else ([], [])
+
+
+def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
+    """When a student's files came, as far as their names say so."""
+    lms = pieces[0].lms if pieces else ""
+    submitted = max((piece.submitted for piece in pieces), default="")
+    by = f"{lms.capitalize()} time" if submitted else ""
+    return Arrival(student=student, submitted=submitted, by=by, late=any(piece.late for piece in pieces), lms=lms)
 
 
 def latest_files(
@@ -221,6 +231,7 @@ _DOWNLOADS = (
     Download("brightspace", _BRIGHTSPACE, _brightspace),
     Download("canvas", _CANVAS, _canvas),
 )
+_EXPORT = Download("gradescope", _GRADESCOPE, lambda path, found: Piece(path, found["rest"], found[1], found[1]))
 
 
 def _told_apart(pieces: list[Piece]) -> list[Piece]:
@@ -247,48 +258,70 @@ def blackboard_student(path: str, text: str) -> tuple[str, str] | None:
     return (found["name"].strip(), found["id"]) if found and of and of["who"].endswith(f"_{found['id']}") else None
 
 
-def gradescope_folder(paths: Sequence[str]) -> str | None:
-    """The folder of a Gradescope export with its slash, or empty; None if none of the paths is its list of submissions.
-
-    Students can hand in a file of the list's name, but not at the top, nor in a folder that is named as the export is.
-    """
-    if GRADESCOPE_FILE in paths:
-        return ""
-    folder = _wrapping(list(paths))
-    return folder if _GRADESCOPE_FOLDER.match(folder) and f"{folder}{GRADESCOPE_FILE}" in paths else None
-
-
-def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
+def gradescope_pieces(paths: Iterable[str], metadata: bytes, folder: str = "") -> list[Piece]:
     """The files of a Gradescope export, for each of those who handed in a submission together.
 
     Args:
-        paths: below the export's folder.
-        metadata: the text of its `GRADESCOPE_FILE`.
+        metadata: its `GRADESCOPE_FILE`.
+        folder: the one folder that all files are in, with its slash, or empty.
+
+    Raises:
+        UserError: that is not YAML.
     """
-    _, *parts = _SUBMISSION.split(f"{metadata}\n".replace("\r\n", "\n"))
-    about = dict(zip(parts[::2], parts[1::2], strict=True))
+    import yaml  # here, because it takes a moment
+
+    times: dict[str, str] = {}
+    people: dict[str, dict[str, dict[str, str]]] = {}
+    try:
+        for above, text in _yaml_texts(metadata.decode("utf-8", "replace")):
+            match above:
+                case submission, ":created_at":
+                    times[submission] = read_time(_UTC.sub("+00:00", text))
+                case submission, ":submitters", place, fact:
+                    people.setdefault(submission, {}).setdefault(place, {})[fact] = text
+    except yaml.YAMLError as problem:
+        reason = one_line(" ".join(str(problem).split()), 200)
+        raise UserError(f"{GRADESCOPE_FILE} cannot be read: {reason}", fix="download the export again") from None
     pieces = []
-    for found in filter(None, map(_GRADESCOPE.match, paths)):
-        facts = about.get(found["submission"], "")
-        created, submitters = _CREATED.search(facts), _SUBMITTERS.search(facts)
-        when = read_time(_UTC.sub("+00:00", created[1])) if created else ""
-        for one in re.split(r"^  - ", submitters[1], flags=re.MULTILINE)[1:] if submitters else ():
-            person = {name: _plain(value) for name, value in _FACT.findall(one)}
-            key = person.get("sid") or person.get("email") or ""
-            name = person.get("name") or key
-            pieces.append(Piece(found.string, found["rest"], name, key, 0, "gradescope", submitted=when))
+    for found in filter(None, (_GRADESCOPE.match(path.removeprefix(folder)) for path in paths)):
+        for person in people.get(found["submission"], {}).values():
+            key = person.get(":sid") or person.get(":email") or ""
+            name, when = person.get(":name") or key, times.get(found["submission"], "")
+            pieces.append(Piece(f"{folder}{found.string}", found["rest"], name, key, 0, "gradescope", submitted=when))
     return _told_apart(pieces)
 
 
-def _plain(value: str) -> str:
-    """A scalar of YAML without its quotes."""
-    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+def _yaml_texts(document: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts of a YAML document that lie at most four deep, each after the keys and the places in lists above it.
+
+    By the parser's events: nothing is built, so no alias costs memory, and a number stays as it is written. PyYAML's
+    loaders recurse, and the one in C ends the process when it is too deep.
+
+    Raises:
+        yaml.YAMLError: it cannot be read, or nests too deeply.
+    """
+    import yaml
+
+    above: list[str | int | None] = []  # None: in a mapping, a key comes next
+    for event in yaml.parse(document, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+        if isinstance(event, yaml.CollectionEndEvent):
+            above.pop()
+        elif isinstance(event, yaml.ScalarEvent) and above and above[-1] is None:
+            above[-1] = event.value
+            continue
+        elif isinstance(event, yaml.ScalarEvent) and len(above) <= 4:
+            yield tuple(map(str, above)), event.value
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(above) > _DEEPEST:
+                raise yaml.YAMLError(f"nested more than {_DEEPEST} deep")  # the parser takes minutes for it
+            above.append(0 if isinstance(event, yaml.SequenceStartEvent) else None)
+            continue
+        if above and isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):  # the end of a value, or an odd key
+            last = above[-1]
+            above[-1] = last + 1 if isinstance(last, int) else "" if last is None else None
 
 
 def _wrapping(paths: list[str]) -> str:
     """The one folder that all files are in, with its slash; empty if there is none or it is a student's."""
-    first = {path.partition("/")[0] for path in paths}
-    is_wrapped = len(first) == 1 and all("/" in path for path in paths)
-    if not is_wrapped or _MOODLE.match(min(first)) or _BRIGHTSPACE.match(paths[0]):
-        return ""
-    return f"{first.pop()}/"
+    folder = one_folder(paths)
+    return "" if not folder or _MOODLE.match(folder[:-1]) or _BRIGHTSPACE.match(paths[0]) else folder

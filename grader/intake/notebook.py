@@ -42,19 +42,19 @@ _MAX_CELLS = 5_000
 _MAX_FIXES = 20
 
 
-class _Cell(msgspec.Struct):
+class _NotebookCell(msgspec.Struct):
     cell_type: str | None = ""
     source: str | list[str] | None = ""
     input: str | list[str] | None = ""  # as version 3 called it
 
 
-class _Sheet(msgspec.Struct):
-    cells: list[_Cell] = []
+class _Worksheet(msgspec.Struct):
+    cells: list[_NotebookCell] = []
 
 
 class _Notebook(msgspec.Struct):
-    cells: list[_Cell] | None = []
-    worksheets: list[_Sheet] | None = []
+    cells: list[_NotebookCell] | None = []
+    worksheets: list[_Worksheet] | None = []
 
 
 class NotebookCode(NamedTuple):
@@ -142,14 +142,14 @@ def text_of(content: bytes) -> str:
     return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
 
-def _cells(content: bytes) -> list[_Cell]:
+def _cells(content: bytes) -> list[_NotebookCell]:
     # Not by msgspec's decoder: Python writes and reads NaN, and half of a character. And outputs may hold anything.
     text = content.decode(json.detect_encoding(content), "replace")
     notebook = msgspec.convert(json.loads(text, parse_constant=str, parse_int=float), _Notebook)
     return notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
 
 
-def _text(cell: _Cell) -> str:
+def _text(cell: _NotebookCell) -> str:
     source = cell.source or cell.input or ""
     text = source if isinstance(source, str) else "".join(source)
     return text.replace("\r\n", "\n").encode("utf-8", "replace").decode()  # without halves of characters

@@ -20,11 +20,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import msgspec
 
 from grader import new_python
+from grader.border import frames
 from grader.intake.archive import read_file
 from grader.intake.assemble import assemble
 from grader.intake.bag import Bag
@@ -38,11 +39,12 @@ _BRANCH: Final = re.compile(rb"ref: (refs/heads/(?:[\w-][\w.-]*/)*[\w-][\w.-]*)\
 _ID: Final = re.compile(rb"[0-9a-f]{40}\s*")
 _COMMITTED: Final = re.compile(rb"^committer .*> (\d{1,11}) [+-]\d{4}$", re.MULTILINE)
 _MOST_BYTES: Final = 1 << 20
+_MOST_MESSAGE: Final = 256 << 20
 _GIT_SECONDS: Final = 10.0
 # The exit code of the process if it has used up its memory.
 _OUT_OF_MEMORY: Final = 3
 # The submission, or None and the fault of the grader's own that kept it from being read.
-_Reply = tuple[Submission | None, str]
+_ReadReply = tuple[Submission | None, str]
 
 
 class Reader:
@@ -76,21 +78,21 @@ class Reader:
         """
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
-        if not self._is_ready and _receive(process.stdout) is None:
+        if not self._is_ready and frames.receive(process.stdout.read) is None:
             raise OSError(f"the process that reads submissions has not started: exit code {self._end()}")
         self._is_ready = True
         too_late = threading.Timer(_WAIT_SECONDS, process.kill)
         if os.name == "nt":  # Elsewhere the process ends itself, and a thread for each takes longer than reading.
             too_late.start()
         try:
-            _send(process.stdin, pickle.dumps(source))
-            reply = _receive(process.stdout)
-        except OSError:
+            frames.write(process.stdin, pickle.dumps(source))
+            reply = frames.receive(process.stdout.read, _MOST_MESSAGE)
+        except (OSError, frames.BrokenFrame):
             reply = None
         finally:
             too_late.cancel()
         if reply is not None:
-            submission, fault = msgspec.msgpack.decode(reply, type=_Reply)
+            submission, fault = msgspec.msgpack.decode(reply, type=_ReadReply)
             return submission or Unreadable(source.name, fault)
         code = self._end()
         limit = f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
@@ -125,25 +127,13 @@ class Reader:
         return code
 
 
-def _send(stream: IO[bytes], message: bytes) -> None:
-    stream.write(len(message).to_bytes(8, "big") + message)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> bytes | None:
-    """The next message; None if the other side has ended."""
-    size = stream.read(8)
-    message = stream.read(int.from_bytes(size, "big"))
-    return message if len(size) == 8 and len(message) == int.from_bytes(size, "big") else None
-
-
 def main() -> None:
     """Answers each source on standard input with its submission on standard output."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but replies is written there
     seconds, memory = map(int, sys.argv[1:3])
-    _send(replies, b"ready")
-    while (request := _receive(sys.stdin.buffer)) is not None:
+    frames.write(replies, b"ready")
+    while (request := frames.receive(sys.stdin.buffer.read, _MOST_MESSAGE)) is not None:
         _set_limits(seconds, memory)
         try:
             # Safe: it comes from the main process. The content of a submission only goes the other way, as msgpack.
@@ -151,10 +141,10 @@ def main() -> None:
             reply = msgspec.msgpack.encode(_read(source))
         except MemoryError:
             os._exit(_OUT_OF_MEMORY)
-        _send(replies, reply)
+        frames.write(replies, reply)
 
 
-def _read(source: Source) -> _Reply:
+def _read(source: Source) -> _ReadReply:
     try:
         submission = source.read()
         if isinstance(source, PathSource):

@@ -5,10 +5,10 @@ Never writes the file, and never takes two students for one.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import functools
 import io
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ from grader.course.due import read_due
 from grader.errors import UserError
 from grader.intake import worksheet
 from grader.intake.dates import read_time
-from grader.text import counted, folded, one_line
+from grader.intake.names import id_key, joined_from_any_word, name_key
+from grader.text import counted, one_line
 
 _GITHUB = "githubusername"
 _IDENTIFIER = "identifier"
-# The columns of ids: here, and below, in lower case and without spaces and marks.
+# The columns of ids: here, and below, in lower case and without spaces and signs.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
     *("loginid", "username", "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
@@ -83,17 +84,22 @@ class Roster:
         self._by_github = {one.github: one for one in self.students if one.github}
         self._by_group = {name_key(one.group): one for one in reversed(self.students) if one.group}  # the first counts
         self._by_name: dict[tuple[str, ...], list[Student]] = {}
-        self._by_joined: dict[str, list[Student]] = {}
         for student in self.students:
             self._by_name.setdefault(name_key(student.name), []).append(student)
-            for joined in _without_spaces(student.name):
-                self._by_joined.setdefault(joined, []).append(student)
             for key in student.ids:
                 other = self._by_id.setdefault(key.lower(), student)
                 if other is not student:
                     raise UserError(
                         f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix="leave one line of them"
                     )
+
+    @functools.cached_property
+    def _by_joined(self) -> dict[str, list[Student]]:
+        found: dict[str, list[Student]] = {}
+        for student in self.students:
+            for joined in joined_from_any_word(student.name):
+                found.setdefault(joined, []).append(student)
+        return found
 
     @classmethod
     def read(cls, file: Path) -> Roster:
@@ -103,7 +109,7 @@ class Roster:
             UserError: it cannot be read, has no column for ids or names, or gives an id to two students.
         """
         try:
-            text = _text(file.read_bytes())
+            text = decoded(file.read_bytes())[0].lstrip("\ufeff")
         except (OSError, UnicodeDecodeError) as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
         missing = ""
@@ -113,7 +119,7 @@ class Roster:
             except csv.Error as problem:
                 raise UserError(f"{file} is not a CSV file: {problem}") from None
             for start in range(min(_HEADER_ROWS, len(rows))):
-                table = _Table(rows[start:])
+                table = _ClassList(rows[start:])
                 if table.has_ids and table.names:
                     return cls(table.students(), file, table.notes(file.name))
                 missing = missing or ("names" if table.has_ids else "ids" if table.names else "")
@@ -129,7 +135,7 @@ class Roster:
 
     def find(self, key: str) -> Student | None:
         """The student with that id."""
-        return self._by_id.get(_key(key)) if key else None
+        return self._by_id.get(id_key(key)) if key else None
 
     def of_repository(self, name: str) -> Student | None:
         """The student whose GitHub name stands at the end of a repository's, behind the assignment's."""
@@ -151,8 +157,12 @@ class Roster:
         """The students of that name, whatever its accents, its case and the order of its words."""
         return self._by_name.get(name_key(name), [])
 
+    def meant(self, ids: Iterable[str], name: str) -> list[Student]:
+        """The students with one of these ids, else those of that name."""
+        return [student for key in ids if (student := self.find(key))] or self.of_name(name)
 
-class _Table:
+
+class _ClassList:
     """The lines of a class list from the one on that names the columns."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
@@ -177,7 +187,7 @@ class _Table:
             ids = [cells[name] for name in _IDS if cells.get(name)]
             name = " ".join(filter(None, (cells.get(one) for one in self.names)))
             if ids and name != "Points Possible":
-                yield self._student(name or ids[0], tuple(dict.fromkeys(map(_key, ids))), cells)
+                yield self._student(name or ids[0], tuple(dict.fromkeys(map(id_key, ids))), cells)
 
     def _student(self, name: str, ids: tuple[str, ...], cells: Mapping[str, str]) -> Student:
         column, written = self._first(cells, _TIMES, _NO_TIME)
@@ -211,30 +221,18 @@ class _Table:
                 yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
 
 
-@functools.lru_cache(maxsize=10_000)
-def name_key(name: str) -> tuple[str, ...]:
-    """The words of a name in alphabetical order, without accents and in lower case."""
-    return tuple(sorted(re.findall(r"[^\W_]+", folded(name))))
+def decoded(content: bytes) -> tuple[str, str]:
+    """The text of a CSV file with its byte order mark, and the encoding: of Unicode, else that of Excel on Windows.
 
-
-@functools.lru_cache(maxsize=10_000)
-def _without_spaces(name: str) -> set[str]:
-    """A name of several words as one, beginning with any of them."""
-    words = re.findall(r"[^\W_]+", folded(name))
-    return {"".join(words[at:] + words[:at]) for at in range(len(words)) if words[1:]}
-
-
-def _text(content: bytes) -> str:
-    """The text of a file in UTF-8 or UTF-16, else in the encoding that Excel uses on Windows."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-32" if content.startswith(codecs.BOM_UTF32_LE) else "utf-16")
-    if b"\0" in content[:2]:
-        return content.decode("utf-16-le" if content[1:2] == b"\0" else "utf-16-be")
+    Raises:
+        UnicodeDecodeError: it is not text.
+    """
+    encoding = json.detect_encoding(content).removesuffix("-sig")  # by the zeros among the first bytes
+    if encoding in ("utf-16", "utf-32"):
+        encoding += "-le" if content[:1] == b"\xff" else "-be"
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding), encoding
     except UnicodeDecodeError:
-        return content.decode("cp1252")
-
-
-def _key(text: str) -> str:
-    return text.strip().removeprefix("Participant ").removeprefix("Participant_").lower()
+        if encoding != "utf-8":
+            raise
+        return content.decode("cp1252"), "cp1252"

@@ -21,7 +21,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
         by: the source of that time, such as ``roster``, ``Moodle worksheet``, ``Gradescope time`` or `FILE_TIME`.
-        late: whether the LMS marks it late.
+        late: whether the LMS says that it is late.
         lms: the platform whose download it came from, such as ``canvas`` or ``moodle``.
         due: ISO time until when the class list says that this student may hand in; empty: as for everybody.
     """

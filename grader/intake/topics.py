@@ -21,7 +21,7 @@ AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
 _ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
-# The space before a line, with the marks of a comment, a quotation or a patch.
+# The space before a line, with the signs of a comment, a quotation or a patch.
 _MARGIN = re.compile(r"[ \t]*(?:[#>+][#> \t]*)?")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>")
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
@@ -157,8 +157,8 @@ class Topics:
         return "", False
 
 
-class _Definition(NamedTuple):
-    """What may be a definition, with the space and the marks before it, and its lines without those."""
+class _FoundDefinition(NamedTuple):
+    """What may be a definition, with the space and the signs before it, and its lines without those."""
 
     name: str
     margin: str
@@ -166,7 +166,7 @@ class _Definition(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _definitions(text: str) -> list[_Definition]:
+def _definitions(text: str) -> list[_FoundDefinition]:
     """All that may be a definition in any place of a text: in comments, quotations, patches, pages."""
     lines = _TAG.sub("", text).splitlines()
     found = []
@@ -178,7 +178,7 @@ def _definitions(text: str) -> list[_Definition]:
                 if _bare(below) and len(_margin(below)) <= len(margin):
                     break
                 inside.add(_bare(below))
-            found.append(_Definition(match[1] or match[2], margin, inside - {""}))
+            found.append(_FoundDefinition(match[1] or match[2], margin, inside - {""}))
     return found
 
 

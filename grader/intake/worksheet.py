@@ -67,7 +67,7 @@ def participant(cell: str) -> str:
 
 
 def _by_places(found: dict[str, int], columns: Sequence[set[str]]) -> None:
-    """Finds the columns of marks, times and feedback that have no name which is known."""
+    """Finds the columns of grades, times and feedback that have no name which is known."""
     for place in range(2, len(columns)):
         is_same_number = len(columns[place]) == 1 and _NUMBER.fullmatch(min(columns[place]))
         before = columns[place - 1] - _EMPTY

@@ -54,7 +54,7 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
             made=_now(),
             automatic=next((one.score for one in row.result.exercises if one.name == name), 0.0),
         )
-        book.override(_course_of(book), given, row.digest, row.arrival.student)
+        book.give(_course_of(book), given, LookedAt(row.arrival.student, row.digest))
         after = next(again for again in book.results() if again.result.submission == given.student)
     yield override_line(given, row)
     yield f"{given.student}: {marks(after)} (automatic: {points(row.result.score, row.result.max)})"
@@ -81,7 +81,7 @@ def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> 
         name = student if row is None else row.result.submission
         given = Extension(student=name, due=due, why=_reason(why), who=who or _user(), made=_now())
         before = {one.student: one for one in book.extensions(_course_of(book))}.get(name)
-        book.extend(_course_of(book), given, "" if row is None else row.arrival.student)
+        book.give(_course_of(book), given, LookedAt("" if row is None else row.arrival.student))
         after = next((again for again in book.results() if row and again.digest == row.digest), None)
     yield extension_line(given)
     if before is not None:
@@ -260,7 +260,7 @@ class Marking:
             made=_now(),
             done=done,
         )
-        self._book.mark(self._course.name, mark, _looked_at(self._book, task.row, exercise.work_file))
+        self._book.give(self._course.name, mark, _looked_at(self._book, task.row, exercise.work_file))
         return mark
 
     def mark_one(self, exercise: str | None, student: str | None, items: str, comment: str | None) -> Iterator[str]:
@@ -342,7 +342,7 @@ def text_of_comment(text: str) -> str:
 
 def _keep_comment(book: Gradebook, row: Row, exercise: str, file: str, text: str, who: str) -> Comment:
     made = Comment(student=row.result.submission, exercise=exercise, text=text, who=who, made=_now())
-    book.comment(_course_of(book), made, _looked_at(book, row, file))
+    book.give(_course_of(book), made, _looked_at(book, row, file))
     return made
 
 
@@ -350,8 +350,7 @@ def _keep_comment(book: Gradebook, row: Row, exercise: str, file: str, text: str
 
 
 def _looked_at(book: Gradebook, row: Row, file: str) -> LookedAt:
-    work = work_hash(book.files(row.digest), file)
-    return LookedAt(person=row.arrival.student, digest=row.digest, file=file, work=work)
+    return LookedAt(row.arrival.student, row.digest, file, work_hash(book.files(row.digest), file))
 
 
 def _course_of(book: Gradebook) -> str:
@@ -360,10 +359,9 @@ def _course_of(book: Gradebook) -> str:
     Raises:
         UserError: there is no run.
     """
-    runs = [run for run in book.runs() if not run.trial]
-    if not runs:
+    if not book.course:
         raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
-    return runs[-1].course
+    return book.course
 
 
 def _exercise_called(known: list[str], name: str) -> str:

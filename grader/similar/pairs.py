@@ -118,7 +118,7 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float) -> Findin
     notes: list[str] = []
     compared: set[str] = set()
     for topic in course.modules:  # one after the other: the passages of a class take much memory
-        found = _Topic(topic.name, entries, course)
+        found = _ComparedTopic(topic.name, entries, course)
         pairs += found.pairs(least)
         notes += found.notes
         compared.update(file.name for file in found.files)
@@ -150,7 +150,7 @@ def _library() -> Any:
     return copydetect
 
 
-class _Topic:
+class _ComparedTopic:
     """One topic's file of every submission that has enough of its own."""
 
     def __init__(self, topic: str, entries: Sequence[Entry], course: Course) -> None:
@@ -159,7 +159,7 @@ class _Topic:
         given = [form for content in self._given(course) for form in _forms(content) if not _why_not(form)]
         self._lines = {line.strip() for content in given for line in lines_in(content)}
         files = list(self._read(entries))
-        handed_out = frozenset[int]().union(*(_File("", content).passages for content in given))
+        handed_out = frozenset[int]().union(*(_ComparedFile("", content).passages for content in given))
         for file in files:
             file.leave_out(handed_out)
         count = Counter(passage for file in files for passage in file.passages)
@@ -211,20 +211,20 @@ class _Topic:
             if file.is_file():
                 yield file.read_bytes()
 
-    def _read(self, entries: Sequence[Entry]) -> Iterator[_File]:
+    def _read(self, entries: Sequence[Entry]) -> Iterator[_ComparedFile]:
         """The file of each submission with this topic that can be compared."""
         for entry in entries:
             content = entry.files().get(f"{self._topic}.py")
             if content is not None and (reason := _why_not(content)):
                 self.notes.append(f"{one_line(entry.result.submission)}: {self._topic}.py is {reason}; not compared")
             elif content is not None:
-                file = _File(entry.result.submission, content)
+                file = _ComparedFile(entry.result.submission, content)
                 if max(map(len, file.lines)) > _MOST_COLUMNS:
                     longer = f"of lines of {self._topic}.py, the first {_MOST_COLUMNS} characters are compared"
                     self.notes.append(f"{one_line(entry.result.submission)}: {longer}")
                 yield file
 
-    def _own(self, file: _File, lines: Iterable[int]) -> frozenset[int]:
+    def _own(self, file: _ComparedFile, lines: Iterable[int]) -> frozenset[int]:
         """The lines that stub and solution do not have, if there are several one after the other."""
         text = file.lines
         mine = {line for line in lines if text[line - 1].strip() not in self._lines}
@@ -251,7 +251,7 @@ def _why_not(content: bytes) -> str:
     return "not Python text"
 
 
-class _File:
+class _ComparedFile:
     """One submission's file, and the passages of it that count.
 
     Attributes:
@@ -381,8 +381,8 @@ def _with_codes(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, list[tuple[Side, 
         file = f"{pair.topic}.py"
         codes = []
         for side in (pair.first, pair.second):
-            marks = {(file, line) for line in side.lines}
-            codes += [(side, code) for code in excerpt({file: side.text}, f"{pair.topic}.", marks, _MOST_LINES)]
+            alike = {(file, line) for line in side.lines}
+            codes += [(side, code) for code in excerpt({file: side.text}, f"{pair.topic}.", alike, _MOST_LINES)]
         size = sum(code.size for _, code in codes)
         if size > room:
             codes, size = [], 0

@@ -10,7 +10,8 @@ from classrooms import OWN, check, entry, exercise, result
 from grader.course import Course, misconceptions_of
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
-from grader.exports.lms import Sheet, fill_canvas, fill_moodle
+from grader.exports.lms import fill_canvas, fill_moodle
+from grader.exports.spreadsheet import Spreadsheet
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late
 from grader.intake.submission import Arrival
@@ -118,17 +119,17 @@ def test_moodle_feedback_explains_the_misconception(tmp_path: Path) -> None:
     assert b"vectors.normalize: " not in content and b"vectors.normalize: " in again and len(notes) == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
 @pytest.mark.parametrize(
     "text",
     ["", "a,b", "a,b\n", 'a;"b;\r\n""c";\r\n\r\n;;\r\nx', '"open, never closed\n1,2', "é\tü\r1\t2\r", '"a"b,c\n'],
 )
 def test_sheet_that_is_not_changed_is_the_same_bytes(text: str, encoding: str) -> None:
-    assert Sheet.parse(text.encode(encoding)).content() == text.encode(encoding)
+    assert Spreadsheet.parse(text.encode(encoding)).content() == text.encode(encoding)
 
 
 def test_replaced_cells_are_quoted_where_they_must_be() -> None:
-    sheet = Sheet.parse(b'h1,h2\n"1",2\n,\n')
+    sheet = Spreadsheet.parse(b'h1,h2\n"1",2\n,\n')
     assert all([sheet.replace(1, 0, 'a"b'), sheet.replace(1, 1, "c,d"), sheet.replace(2, 1, "5")])
     assert not sheet.replace(2, 2, "no such column")
     assert sheet.content() == b'h1,h2\n"a""b","c,d"\n,5\n'

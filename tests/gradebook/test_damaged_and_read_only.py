@@ -21,6 +21,7 @@ from grader.errors import UserError
 from grader.gradebook import Comment, Extension, Gradebook, LookedAt, Mark, MarkedItem, Override, restore
 from grader.gradebook import book as gradebook_file
 from grader.gradebook.backups import backups
+from grader.gradebook.records import Given
 from grader.gradebook.schema import DamagedGradebook
 from grader.marking.given import give_points
 from grader.reports.status import status_lines
@@ -35,44 +36,26 @@ def start(book: Gradebook) -> int:
 
 
 LOOKED_AT = LookedAt(person="", digest="d", file="m.md", work="")
-GIVES: dict[str, Callable[[Gradebook], None]] = {
-    "overrides": lambda book: book.override(
-        "course", Override(student="s1", exercise="t.e", points=0.5, max=1.0, why="kind", who="me", made=MADE), "d"
-    ),
-    "extensions": lambda book: book.extend(
-        "course", Extension(student="s1", due="2026-11-07", why="ill", who="me", made=MADE)
-    ),
-    "marks": lambda book: book.mark(
-        "course",
-        Mark(
-            student="s1",
-            exercise="t.m",
-            items=(MarkedItem("clear", 2.0, True),),
-            points=2.0,
-            max=2.0,
-            who="me",
-            made=MADE,
-        ),
-        LOOKED_AT,
-    ),
-    "comments": lambda book: book.comment(
-        "course", Comment(student="s1", exercise="t.e", text="well done", who="me", made=MADE), LOOKED_AT
-    ),
-}
-"""What people give, by the table that it is in."""
+ITEMS = (MarkedItem("clear", 2.0, True),)
+GIVEN = (
+    Override(student="s1", exercise="t.e", points=0.5, max=1.0, why="kind", who="me", made=MADE),
+    Extension(student="s1", due="2026-11-07", why="ill", who="me", made=MADE),
+    Mark(student="s1", exercise="t.m", items=ITEMS, points=2.0, max=2.0, who="me", made=MADE),
+    Comment(student="s1", exercise="t.e", text="well done", who="me", made=MADE),
+)
 
 
 def give(book: Gradebook) -> None:
     """One of each kind."""
-    for give_one in GIVES.values():
-        give_one(book)
+    for one in GIVEN:
+        book.give("course", one, LOOKED_AT)
 
 
 def given(folder: Path) -> dict[str, Any]:
     """All that people gave."""
     with sqlite3.connect(folder / "gradebook.sqlite") as db:
-        names = ("overrides", "extensions", "marks", "comments", "seeds")
-        found = {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+        found = {"given": db.execute("SELECT * FROM given").fetchall()}
+        found["seed"] = db.execute("SELECT value FROM kept WHERE name = 'seed'").fetchall()
     db.close()
     return found
 
@@ -166,25 +149,25 @@ def test_no_page_can_be_lost_in_silence(graded: Path, tmp_path: Path, content: b
         shutil.rmtree(folder)
 
 
-def count_in(backup: Path, table: str) -> int:
+def count_in(backup: Path) -> int:
     with sqlite3.connect(backup) as db:
-        (count,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
+        (count,) = db.execute("SELECT count(*) FROM given").fetchone()
     db.close()
     return int(count)
 
 
-@pytest.mark.parametrize("kind", GIVES)
+@pytest.mark.parametrize("one", GIVEN)
 def test_the_first_thing_that_is_given_is_in_a_backup_at_once_and_all_when_the_gradebook_is_closed(
-    tmp_path: Path, kind: str
+    tmp_path: Path, one: Given
 ) -> None:
     path = tmp_path / "gradebook.sqlite"
     with Gradebook.open(path) as book:
         for _ in range(3):
-            GIVES[kind](book)
+            book.give("course", one, LOOKED_AT)
             (backup,) = backups(path)
-            assert count_in(backup, kind) == 1
+            assert count_in(backup) == 1
     (backup,) = backups(path)
-    assert count_in(backup, kind) == 3
+    assert count_in(backup) == 3
 
 
 def test_a_session_of_marking_copies_the_gradebook_twice_however_many_keys_it_has(
@@ -196,7 +179,7 @@ def test_a_session_of_marking_copies_the_gradebook_twice_however_many_keys_it_ha
     monkeypatch.setattr(gradebook_file, "write_backup", lambda *given: (copies.append(1), write(*given))[1])
     with Gradebook.open(path) as book:
         for _ in range(30):
-            GIVES["marks"](book)
+            book.give("course", GIVEN[2], LOOKED_AT)
         assert len(copies) == 1
     assert len(copies) == 2
     with Gradebook.open(path):
@@ -207,11 +190,11 @@ def test_a_session_of_marking_copies_the_gradebook_twice_however_many_keys_it_ha
 def test_every_table_is_given_by_people_or_made_again_by_grading(graded: Path) -> None:
     """A new table must be one of the two: what people give is backed up at once."""
     made_again = {"courses", "submissions", "runs", "results", "reused", "works", "arrivals"}
-    with_a_run = {"seeds", "late_given", "backups", "class_lists"}
+    with_a_run = {"kept", "class_lists"}
     with sqlite3.connect(graded / "gradebook.sqlite") as db:
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     db.close()
-    assert tables == made_again | with_a_run | set(GIVES)
+    assert tables == made_again | with_a_run | {"given"}
 
 
 def test_the_last_three_backups_are_kept_and_nothing_else(tmp_path: Path) -> None:
@@ -260,7 +243,7 @@ def test_a_gradebook_whose_journal_is_lost_is_found_out(folder: Path) -> None:
     with pytest.raises(DamagedGradebook, match="changes are missing"):
         Gradebook.open_existing(folder)
     restore(path)
-    assert [len(rows) for rows in given(folder).values()] == [2, 1, 1, 1, 1], "the first that was given is in it"
+    assert [len(rows) for rows in given(folder).values()] == [5, 1], "the first that was given is in it"
 
 
 def test_an_older_backup_can_be_taken_and_the_next_run_goes_on_from_it(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Override
+from grader.gradebook import Gradebook, LookedAt, Override
 from grader.gradebook.records import lateness
 from grader.gradebook.schema import VERSION
 from grader.intake.submission import Arrival, Note, Submission
@@ -95,21 +95,21 @@ def test_override_leaves_the_automatic_score_and_the_newest_counts(tmp_path: Pat
     with Gradebook.open(tmp_path / "g") as book:
         book.record(start(book), result("ann", 0.0, "failed"), "d", 0.1)
         for points in (1.0, 0.5):
-            book.override("course", override(points), "d")
+            book.give("course", override(points), LookedAt(digest="d"))
         (row,) = book.results()
         assert (row.result.score, row.score, row.max) == (2.0, 2.5, 3.0)
         assert [(given.points, given.why, given.who, given.stale) for given in row.overrides] == [
             (0.5, "kind", "me", False)
         ]
-        book.override("course", override(None), "d")
+        book.give("course", override(None), LookedAt(digest="d"))
         (row,) = book.results()
         assert row.overrides == () and row.score == 2.0
 
 
 def test_override_of_earlier_work_says_so_and_other_courses_have_none(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
-        book.override("course", override(1.0), "old work")
-        book.override("other course", override(1.0, "t.f"), "d")
+        book.give("course", override(1.0), LookedAt(digest="old work"))
+        book.give("other course", override(1.0, "t.f"), LookedAt(digest="d"))
         book.record(start(book), result("ann", 0.0, "failed"), "d", 0.1)
         (row,) = book.results()
         assert [(given.exercise, given.stale) for given in row.overrides] == [("t.e", True)]
@@ -119,7 +119,7 @@ def test_override_of_what_could_not_be_assessed_brings_its_points_back(tmp_path:
     with Gradebook.open(tmp_path / "g") as book:
         lost = ExerciseResult(name="t.e", score=0.0, max=0.0)
         book.record(start(book), SubmissionResult(submission="ann", score=0.0, max=0.0, exercises=(lost,)), "d", 0.1)
-        book.override("course", override(1.0), "d")
+        book.give("course", override(1.0), LookedAt(digest="d"))
         (row,) = book.results()
         assert (row.score, row.max) == (1.0, 1.0)
 

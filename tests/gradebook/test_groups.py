@@ -98,12 +98,11 @@ def test_points_and_time_of_one_member_are_theirs_alone(tmp_path: Path) -> None:
     graded(tmp_path, upload("Ada", "1", 2.0, at="2026-10-01T12:00:00+00:00"))
     with Gradebook.open_existing(tmp_path) as book:
         assert marks(list(book.results())) == {"Ada": 1.0, "Ben": 1.0}
-        book.extend(
-            "course", Extension(student="Ben", due="2026-10-05T00:00:00+00:00", why="ill", who="x", made=""), "2"
-        )
+        extension = Extension(student="Ben", due="2026-10-05T00:00:00+00:00", why="ill", who="x", made="")
+        book.give("course", extension, LookedAt("2"))
         assert marks(list(book.results())) == {"Ada": 1.0, "Ben": 2.0}
         given = Override(student="Ada", exercise="t.e", points=0.0, max=2.0, why="was absent", who="x", made="")
-        book.override("course", given, "Ada", "1")
+        book.give("course", given, LookedAt("1", "Ada"))
         assert marks(list(book.results())) == {"Ada": 0.0, "Ben": 2.0}
 
 
@@ -112,7 +111,7 @@ def test_a_mark_by_the_rubric_and_a_comment_are_about_the_work_of_all(tmp_path: 
     with Gradebook.open_existing(tmp_path) as book:
         items = (MarkedItem("text", 4.0, True),)
         mark = Mark(student="Ben", exercise="t.report", items=items, points=4.0, max=4.0, who="x", made="")
-        book.mark("course", mark, LookedAt(person="2", digest=rows[0].digest, file="report.txt", work=""))
+        book.give("course", mark, LookedAt(person="2", digest=rows[0].digest, file="report.txt", work=""))
         assert marks(list(book.results())) == {"Ada": 6.0, "Ben": 6.0}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.gradebook import Gradebook, Override
+from grader.gradebook import Gradebook, LookedAt, Override
 from grader.intake.submission import Arrival, Submission
 from grader.reports.entries import entries_of
 from grader.reports.status import status_lines
@@ -81,7 +81,7 @@ def test_two_students_of_one_name_in_two_runs_stay_two(tmp_path: Path) -> None:
     assert shown(tmp_path) == [("Max Schmidt (1011)", 0.0), ("Max Schmidt (1012)", 2.0)]
     given = Override(student="Max Schmidt", exercise="t.e", points=1.0, max=2.0, why="w", who="me", made="2026-01-01")
     with Gradebook.open_existing(tmp_path) as book:
-        book.override("course", given, "d", "1011")
+        book.give("course", given, LookedAt("1011", "d"))
     assert shown(tmp_path) == [("Max Schmidt (1011)", 1.0), ("Max Schmidt (1012)", 2.0)]
 
 
@@ -89,7 +89,7 @@ def test_an_override_stays_with_its_student_when_the_name_changes(tmp_path: Path
     graded(tmp_path, ("doejane", "7", 0.0))
     given = Override(student="doejane", exercise="t.e", points=1.5, max=2.0, why="w", who="me", made="2026-01-01")
     with Gradebook.open_existing(tmp_path) as book:
-        book.override("course", given, "d", "7")
+        book.give("course", given, LookedAt("7", "d"))
     graded(tmp_path, ("Jane Doe", "7", 0.0))
     assert shown(tmp_path) == [("Jane Doe", 1.5)]
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from grader.errors import UserError
 from grader.exports.write import ExportSettings, export
-from grader.gradebook import Gradebook, Override
+from grader.gradebook import Gradebook, LookedAt, Override
 from grader.intake.submission import Submission, digest
 from grader.reports.entries import about, entries_of
 from grader.reports.status import status_lines
@@ -149,7 +149,7 @@ def test_marks_of_a_part_are_exported_only_if_they_are_asked_for(tmp_path: Path)
     with Gradebook.open(out / "gradebook.sqlite") as book:
         (row,) = book.results()
         given = Override(student="ann", exercise="u.c", points=3.0, max=4.0, why="by hand", who="me", made="")
-        book.override("course", given, row.digest)
+        book.give("course", given, LookedAt(digest=row.digest))
     export("csv", settings)
     assert table(tmp_path)["ann"] == ("8", "9")
     export("csv", replace(settings, only=("t",)))

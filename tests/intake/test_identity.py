@@ -10,7 +10,8 @@ from make_class_zips import zipped
 
 from grader.gradebook import Gradebook
 from grader.intake.find import find_submissions
-from grader.intake.roster import Roster, name_key
+from grader.intake.names import name_key
+from grader.intake.roster import Roster
 from grader.intake.sources import Source
 from grader.intake.submission import Arrival, Submission
 from grader.results import SubmissionResult

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.errors import UserError
+from grader.intake import kinds
 from grader.intake.find import find_submissions
 from grader.intake.lms import gradescope_pieces
 from grader.intake.roster import Roster
@@ -160,6 +162,44 @@ def test_a_file_of_that_name_in_a_students_folder_gives_nobody_the_work_of_other
 
 
 def test_a_list_of_gradescope_may_end_without_a_line_end() -> None:
-    about = "submission_1:\n  :submitters:\n  - :name: Ann\n    :email: ann@example.org\n    :sid: '9'"
+    about = b"submission_1:\n  :submitters:\n  - :name: Ann\n    :email: ann@example.org\n    :sid: '9'"
     (piece,) = gradescope_pieces(["submission_1/vectors.py"], about)
     assert (piece.name, piece.student) == ("Ann", "9")
+
+
+@pytest.mark.parametrize(
+    ("person", "wanted"),
+    [
+        ("{':name': Ann, ':sid': '9', ':email': a@x}", ("Ann", "9")),
+        ('":name": "Ann \\u2713"\n    :sid: 0123', ("Ann \u2713", "0123")),
+        ("!ruby/hash:Person\n    :name: >-\n      Ann\n      Lee\n    :sid: !ruby/object:Id '9'", ("Ann Lee", "9")),
+    ],
+)
+def test_a_list_of_gradescope_may_be_written_in_any_form_of_yaml(person: str, wanted: tuple[str, str]) -> None:
+    about = f"submission_1:\n  :submitters:\n  - {person}\n  :created_at: 2026-10-01 20:15:00 Z\n".encode()
+    (piece,) = gradescope_pieces(["submission_1/vectors.py"], about)
+    assert (piece.name, piece.student, piece.submitted[:16]) == (*wanted, "2026-10-01T20:15")
+
+
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(99))
+
+
+HOSTILE = ("[" * 1_000_000, "? " * 30_000, "- " * 30_000, "a: *nothing", "\t- x", "a: &a [*a]", LAUGHS)
+
+
+@pytest.mark.parametrize("nested", HOSTILE)
+def test_a_hostile_list_of_gradescope_names_what_it_can_or_is_one_line(nested: str) -> None:
+    about = f"submission_1:\n  :submitters:\n  - :name: Ann\n    :sid: '9'\nsubmission_2:\n  {nested}\n"
+    try:
+        assert {piece.student for piece in gradescope_pieces(["submission_1/vectors.py"], about.encode())} == {"9"}
+    except UserError as problem:
+        assert problem.message.startswith("submission_metadata.yml cannot be read: ") and "\n" not in problem.message
+
+
+def test_an_endless_list_of_gradescope_is_refused(tmp_path: Path) -> None:
+    files = {**GRADESCOPE, "assignment_9_export/submission_metadata.yml": "#" * (kinds.ARCHIVE_BYTES + 1)}
+    with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in files.items():
+            written.writestr(name, content)
+    with pytest.raises(UserError, match=r"submission_metadata\.yml is larger than 64 MiB"):
+        find_submissions([tmp_path / "export.zip"], TOPICS)

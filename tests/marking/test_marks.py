@@ -100,7 +100,7 @@ def test_a_mark_of_another_rubric_is_left_to_mark_again(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     mark(out)
     with sqlite3.connect(out / "gradebook.sqlite") as db:
-        db.execute("UPDATE marks SET items = replace(items, 'says why', 'said why')")
+        db.execute("UPDATE given SET record = replace(record, 'says why', 'said why')")
     db.close()
     with Gradebook.open_existing(out) as book:
         (task,) = Marking(book, COURSE).tasks("report")
@@ -188,7 +188,7 @@ def test_a_mark_that_cannot_be_read_any_more_is_damage(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     mark(out)
     with sqlite3.connect(out / "gradebook.sqlite") as db:
-        db.execute("UPDATE marks SET items = '[damaged'")
+        db.execute("UPDATE given SET record = '[damaged'")
     db.close()
     with pytest.raises(DamagedGradebook):
         row(out, "ada")

@@ -210,7 +210,7 @@ LONG_LINES = {
 def test_of_a_long_line_the_start_is_compared_and_a_note_says_so(start: str) -> None:
     """A tokenizer needs a minute for one line of 99,000 blanks after a word such as ``match``."""
     text = f"{LONG_LINES[start]}\n{LONG_WAY}"
-    assert max(map(len, comparison._File("ann", text.encode()).code.raw_code.split("\n"))) <= 500
+    assert max(map(len, comparison._ComparedFile("ann", text.encode()).code.raw_code.split("\n"))) <= 500
     found = pairs(work("ann", text), work("bob", LONG_WAY))
     assert names(found) == {("ann", "bob")}
     cut = "ann: of lines of vectors.py, the first 500 characters are compared"
