@@ -398,21 +398,34 @@ class Assessment:
         self._layers = layers
         self._reasons: dict[str, str] = {}
 
-    def reason(self, check: Check, *, is_run: bool = True) -> str:
+    def reason(self, check: Check, *, is_run: bool = False) -> str:
         """Why a check is not assessed here; empty if it is.
 
         It needs something that this machine lacks, or it skips itself before it has asked the submission anything, or
         its exercise needs one that is not assessed.
 
         Args:
-            is_run: whether the check will be run if it is assessed: all its examples are needed then.
+            is_run: whether the check is run next if this is empty: `reason_after` tells then if it has skipped itself.
         """
         found = self._reasons.get(check.item.nodeid)
+        if found is None and is_run and not check.unmet(self._layers()) and not self._lacking_need(check.exercise):
+            return ""
         if found is None:
-            asked = check if is_run else check.with_first_example()
+            asked = check.with_first_example()
             found = check.unmet(self._layers()) or self._own_skip(asked) or self._lacking_need(check.exercise)
             self._reasons[check.item.nodeid] = found
         return found
+
+    def reason_after(self, check: Check, result: CheckResult) -> str:
+        """As `reason`, of a check that was run on a submission: up to its first request it always does the same.
+
+        Without it every check would get as far as that twice, and some train a model before.
+        """
+        if result.verdict in ("passed", "failed"):
+            self._reasons.setdefault(check.item.nodeid, "")
+        elif result.cause is not None and result.cause.kind == "not_assessed":
+            self._reasons.setdefault(check.item.nodeid, result.message)
+        return self.reason(check)  # else, as after the end of its process, that of a run without a submission
 
     def _own_skip(self, check: Check) -> str:
         """Why a check skips itself: it is run with a submission that answers nothing."""
