@@ -93,7 +93,7 @@ def own_news(
 def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The exercises in two parts that end at about the same time and need nothing of each other.
 
-    They are in one part if a second worker, which begins later, is no gain.
+    They are in one part if a second worker, which has to get ready too, is no gain.
     """
     wanted = course.with_needs(exercises)
     load = Counter(name.partition(".")[0] for name in wanted)
@@ -105,14 +105,15 @@ def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], .
         apart = [group for group in groups if not group & joined]
         groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     parts: tuple[set[str], set[str]] = (set(), set())
-    ends = [0, _START]
-    for group in sorted(groups, key=lambda group: (first not in group, -sum(load[topic] for topic in group))):
+    ends = [0, 0]
+    for group in sorted(groups, key=lambda group: -sum(load[topic] for topic in group)):
         sooner = ends.index(min(ends))
         parts[sooner].update(group)
         ends[sooner] += sum(load[topic] for topic in group)
     if max(ends) + _START >= len(wanted):
         return (wanted,)
-    return tuple(tuple(name for name in wanted if name.partition(".")[0] in part) for part in parts)
+    ordered = sorted(parts, key=lambda part: first not in part)
+    return tuple(tuple(name for name in wanted if name.partition(".")[0] in part) for part in ordered)
 
 
 def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:

@@ -3,9 +3,9 @@
 Hypothesis takes most of the time of a property check. Its examples are deterministic, so the judge draws them once per
 seed and replays the same ones for every submission. Must never time anything: all limits are counts.
 
-No other file uses undocumented parts of Hypothesis, seen on 6.170.15: how to give a test other settings once it is
-decorated, and how to keep constants of loaded modules out of its examples. Documented are ``hypothesis.seed`` and the
-reassignable ``test.hypothesis.inner_test``.
+No other file uses undocumented parts of Hypothesis, seen on 6.170.15: how to give a test other settings, or a key for
+its database, once it is decorated, and how to keep constants of loaded modules out of its examples. Documented are
+``hypothesis.seed`` and the reassignable ``test.hypothesis.inner_test``.
 """
 
 import contextlib
@@ -26,6 +26,7 @@ from grader.testkit.strategies import varied_by
 SEEN_ON: Final = "6.170.15"
 SETTINGS: Final = "_hypothesis_internal_use_settings"
 """The attribute of a decorated test that holds its settings."""
+_DATABASE_KEY: Final = "_hypothesis_internal_database_key"
 _CONSTANTS: Final = ("Constants", "CONSTANTS_CACHE", "_get_local_constants")
 """Names in ``providers``: the store of a module's constants, the cache of those allowed, and their source."""
 MOST_SHRINKS: Final = 150
@@ -135,6 +136,7 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
     )
     with pytest.MonkeyPatch.context() as patch, varied_by(seed):
         patch.setattr(test, SETTINGS, own)
+        patch.setattr(test, _DATABASE_KEY, b"", raising=False)  # else it is made of the source of `replacement`
         patch.setattr(test.hypothesis, "inner_test", replacement)
         if not missing_names():
             patch.setattr(providers, "_get_local_constants", vars(providers)["Constants"])

@@ -172,15 +172,19 @@ class Judge:
         traces: dict[str, Trace] = {}
         same_for_all: Cause | None = None
         for check in self.checks.of(exercise):
-            if reason := self._assessment.reason(check, is_run=same_for_all is None):
-                results.append(explain.result(check.name, causes.not_assessed(reason)))
-                continue
             if same_for_all is None and desk.time.left() <= 0:
                 same_for_all = causes.topic_timeout(desk.time.used_up())
-            if same_for_all is not None:
+            reason = self._assessment.reason(check, is_run=same_for_all is None)
+            if not reason and same_for_all is not None:
                 results.append(explain.result(check.name, same_for_all))
                 continue
-            result, traces[check.name] = self.checks.run(check, desk)
+            if not reason:
+                result, trace = self.checks.run(check, desk)
+                reason = self._assessment.reason_after(check, result)
+            if reason:
+                results.append(explain.result(check.name, causes.not_assessed(reason)))
+                continue
+            traces[check.name] = trace
             did_run(check, result)
             results.append(result)
             if result.verdict not in _RIGHT:
@@ -207,7 +211,7 @@ class Judge:
     def not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
         checks = self.checks.of(exercise.full_name)
-        reasons = [self._assessment.reason(check, is_run=False) for check in checks]
+        reasons = [self._assessment.reason(check) for check in checks]
         found = [causes.not_assessed(reason) if reason else cause for reason in reasons]
         results = [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
         return with_points(exercise, checks, results, as_handed_out=cause.kind == "unwritten")

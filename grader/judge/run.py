@@ -12,10 +12,13 @@ pictures beside the checks are made here, too: they decide no verdict, and a fai
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from grader.course import Course
 
 Failure: TypeAlias = AssertionError | SubmissionRaised
+_SAYS_SKIP: Final = re.compile(rb"(?<!fmt: )\bskip(if)?\b|importorskip|SkipTest|Skipped")
+"""Is in each Python file whose functions skip a check."""
 
 
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
@@ -394,30 +399,54 @@ class Assessment:
 
     def __init__(self, course: Course, checks: CollectedChecks, layers: Callable[[], Collection[str]]) -> None:
         self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
+        self._course = course
+        self._check_files = {course.check_file(topic.name) for topic in course.topics}
         self._checks = checks
         self._layers = layers
         self._reasons: dict[str, str] = {}
 
-    def reason(self, check: Check, *, is_run: bool = True) -> str:
+    def reason(self, check: Check, *, is_run: bool = False) -> str:
         """Why a check is not assessed here; empty if it is.
 
         It needs something that this machine lacks, or it skips itself before it has asked the submission anything, or
         its exercise needs one that is not assessed.
 
         Args:
-            is_run: whether the check will be run if it is assessed: all its examples are needed then.
+            is_run: whether the check is run next if this is empty: `reason_after` tells then if it has skipped itself.
         """
         found = self._reasons.get(check.item.nodeid)
+        if found is None and is_run and not check.unmet(self._layers()) and not self._lacking_need(check.exercise):
+            return ""
         if found is None:
-            asked = check if is_run else check.with_first_example()
-            found = check.unmet(self._layers()) or self._own_skip(asked) or self._lacking_need(check.exercise)
+            found = check.unmet(self._layers()) or self._own_skip(check) or self._lacking_need(check.exercise)
             self._reasons[check.item.nodeid] = found
         return found
 
+    def reason_after(self, check: Check, result: CheckResult) -> str:
+        """As `reason`, of a check that was run on a submission: up to its first request it always does the same.
+
+        Without it every check would get as far as that twice, and some train a model before.
+        """
+        if result.verdict in ("passed", "failed"):
+            self._reasons.setdefault(check.item.nodeid, "")
+        elif result.cause is not None and result.cause.kind == "not_assessed":
+            self._reasons.setdefault(check.item.nodeid, result.message)
+        return self.reason(check)  # else, as after the end of its process, that of a run without a submission
+
     def _own_skip(self, check: Check) -> str:
-        """Why a check skips itself: it is run with a submission that answers nothing."""
-        result, _ = self._checks.run(check, _NobodysDesk())
+        """Why a check skips itself: it is run with a submission that answers nothing.
+
+        Not if its file says nothing of skipping, nor does one that all checks share: a helper, a conftest, the kit.
+        """
+        if not any(file == check.item.path or file not in self._check_files for file in self._files_that_skip):
+            return ""
+        result, _ = self._checks.run(check.with_first_example(), _NobodysDesk())
         return result.message if result.verdict == "skipped" else ""
+
+    @functools.cached_property
+    def _files_that_skip(self) -> list[Path]:
+        files = {*self._course.checks_dir.rglob("*.py"), *(self._course.kit.files if self._course.kit else ())}
+        return [file for file in files if _SAYS_SKIP.search(file.read_bytes())]
 
     def _lacking_need(self, exercise: str) -> str:
         for need in self._needs.get(exercise, ()):

@@ -6,12 +6,15 @@ import ast
 from pathlib import Path
 
 import pytest
-from judge_here import grade_here
+from judge_here import HostHere, grade_here
 from sessions import plain_pytest
 from shared import REPO, Warm, WarmUp, check_of, exercise_of
 
+from grader.course import Course
 from grader.intake.submission import Submission
-from grader.results import SubmissionResult
+from grader.judge import explain
+from grader.judge.judge import open_judge
+from grader.results import Cause, SubmissionResult
 from grader.testkit import needs
 
 COURSE = Path(__file__).resolve().parent.parent / "courses" / "needs"
@@ -126,6 +129,14 @@ def test_an_exception_is_never_a_skip(lab: Warm, body: str) -> None:
     (check,) = exercise_of(result, "text").checks
     assert check.cause is not None and check.cause.kind != "not_simulated"
     assert result.max == MAX
+
+
+def test_memory_that_was_short_for_one_submission_says_nothing_of_the_machine() -> None:
+    course = Course.load(COURSE)
+    with open_judge(course, HostHere(course)) as judge:
+        (check,) = judge.checks.of("lab.plain")
+        result = explain.result(check.name, Cause(kind="memory_short", reason="the system ended it"))
+        assert result.verdict == "skipped" and judge._assessment.reason_after(check, result) == ""
 
 
 def test_plain_pytest_skips_the_same_checks(tmp_path: Path) -> None:

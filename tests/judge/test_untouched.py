@@ -55,6 +55,24 @@ def test_a_file_that_is_the_stub_needs_no_process(course: Path) -> None:
     assert set(causes) == {"unwritten", "blocked"} and len(causes) > 3
 
 
+@pytest.mark.parametrize("where", ["nowhere", "in the file", "in a conftest"])
+def test_only_a_check_that_may_skip_itself_is_run_for_a_stub(course: Path, tmp_path: Path, where: str) -> None:
+    folder = Path(shutil.copytree(course, tmp_path / "course"))
+    head, body, parameter = "", f"open({str(tmp_path / 'ran')!r}, 'x').close()", ""
+    if where == "in the file":
+        head, body = "import pytest as p", f"{body}; p.skip('no such machine')"
+    elif where == "in a conftest":
+        fixture = "import pytest\n\n@pytest.fixture\ndef disk():\n    pytest.skip('no such machine')\n"
+        (folder / "checks" / "conftest.py").write_text(fixture)
+        parameter = ", disk"
+    check = ASKS_NOTHING.replace("nothing(submission: Submission", f"nobody(submission{parameter}")
+    with (folder / "checks" / "test_vectors.py").open("a") as file:
+        file.write(f"{head}\n{check}    {body}\n")
+    (result,) = grade_here(folder, {"vectors": STUB})
+    assert check_of(result, "nobody").verdict == ("blocked" if where == "nowhere" else "skipped")
+    assert (tmp_path / "ran").exists() == (where == "in the file")
+
+
 @pytest.mark.parametrize(
     "written",
     [
