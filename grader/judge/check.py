@@ -168,8 +168,8 @@ class Desk:
     def end_process(self) -> None:
         """Ends the process; the next `channel` starts a new one."""
 
-    def begin_again(self) -> None:
-        """Begins the exercise again, in a fresh process."""
+    def use_fresh_process(self) -> None:
+        """Ends the process: what is asked next is asked in a fresh one, and its failures count."""
         self.end_process()
 
     def end_worlds(self) -> None:

@@ -6,7 +6,7 @@ The trusted side: it never imports submitted code. The replies of a student proc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,7 +19,8 @@ from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.check import Check, Trace
+from grader.judge.attempt import RIGHT, Attempt
+from grader.judge.check import Trace
 from grader.judge.hints import Hints
 from grader.judge.marks import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
@@ -29,15 +30,13 @@ from grader.judge.scan import scan
 from grader.judge.session import collected_checks
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
-from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult, total_points
+from grader.results import MOST_FLAGS, Cause, ExerciseResult, Flag, Frame, SubmissionResult, total_points
 from grader.student import late_dynamo
 from grader.student.student_process import Host
 from grader.text import without_addresses
 
 MOST_NOTES: Final = 5
 """How many files that could not be written are named for each topic."""
-_RIGHT: Final = ("passed", "skipped")
-"""Verdicts after which the process goes on to the next exercise."""
 
 
 @contextlib.contextmanager
@@ -99,7 +98,7 @@ class Judge:
         self.names_misconceptions = names_misconceptions
         self.pictured = frozenset(pictured)
         self._topics = topics
-        self._assessment = Assessment(course, checks, lambda: host.layers)
+        self.assessment = Assessment(course, checks, lambda: host.layers)
         self.misconceptions = MisconceptionRecords(course, checks, self.misconceptions_desk)
 
     def grade(
@@ -134,62 +133,6 @@ class Judge:
             unread=tuple(one for one in submission.unread if one.topic in names),
         )
 
-    def run_checks(
-        self,
-        exercise: str,
-        desk: TopicDesk,
-        *,
-        is_untouched: bool = False,
-        did_run: Callable[[Check, CheckResult], None] = lambda check, result: None,
-    ) -> tuple[list[CheckResult], dict[str, Trace]]:
-        """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
-
-        If one does not pass in a process that earlier exercises have used, all are run again in a fresh one.
-
-        Args:
-            is_untouched: whether the file has the stub as it was handed out. Then one check tells for all. If it is
-                unwritten, that may be in a process that others have used, and the next exercise may use it, too.
-            did_run: is called when a check has run, while the desk has the exchanges of its run.
-        """
-        desk.begin(exercise)
-        found = self._run_in_order(exercise, desk, is_untouched, did_run)
-        if found is None:
-            desk.begin_again()
-            found = self._run_in_order(exercise, desk, is_untouched, did_run)
-            assert found is not None
-        results, _ = found
-        desk.finish(is_right=all(one.verdict in _RIGHT or (is_untouched and _is_unwritten(one)) for one in results))
-        return found
-
-    def _run_in_order(
-        self, exercise: str, desk: TopicDesk, is_untouched: bool, did_run: Callable[[Check, CheckResult], None]
-    ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
-        """The results and traces; None once a check does not pass in a used process.
-
-        After a timeout no further check is run, nor of what is as it was handed out: the others get the same cause.
-        """
-        results: list[CheckResult] = []
-        traces: dict[str, Trace] = {}
-        same_for_all: Cause | None = None
-        for check in self.checks.of(exercise):
-            if reason := self._assessment.reason(check, is_run=same_for_all is None):
-                results.append(explain.result(check.name, causes.not_assessed(reason)))
-                continue
-            if same_for_all is None and desk.time.left() <= 0:
-                same_for_all = causes.topic_timeout(desk.time.used_up())
-            if same_for_all is not None:
-                results.append(explain.result(check.name, same_for_all))
-                continue
-            result, traces[check.name] = self.checks.run(check, desk)
-            did_run(check, result)
-            results.append(result)
-            if result.verdict not in _RIGHT:
-                is_handed_out = is_untouched and (_is_unwritten(result) or self.is_program(exercise))
-                if not desk.is_final and not (is_untouched and _is_unwritten(result)):
-                    return None
-                same_for_all = result.cause if is_handed_out or result.verdict == "timeout" else None
-        return results, traces
-
     def is_program(self, exercise: str) -> bool:
         """Whether the stub of an exercise (full name) is a program with a bug to find: it does not raise."""
         topic, _, name = exercise.partition(".")
@@ -197,24 +140,18 @@ class Judge:
         return not any("NotImplementedError" in line for line in stub)
 
     def passes(self, exercise: str, desk: TopicDesk) -> bool:
-        """Whether no check of an exercise fails; as soon as one does, no further one is run."""
-        desk.begin_again()
-        assessed = (check for check in self.checks.of(exercise) if not self._assessment.reason(check))
-        is_right = all(self.checks.run(check, desk)[0].verdict in _RIGHT for check in assessed)
-        desk.finish(is_right=is_right)
-        return is_right
+        """Whether no check of an exercise fails in a fresh process; as soon as one does, no further one is run."""
+        desk.use_fresh_process()
+        assessed = (check for check in self.checks.of(exercise) if not self.assessment.reason(check))
+        return all(self.checks.run(check, desk)[0].verdict in RIGHT for check in assessed)
 
     def not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
         checks = self.checks.of(exercise.full_name)
-        reasons = [self._assessment.reason(check, is_run=False) for check in checks]
+        reasons = [self.assessment.reason(check, is_run=False) for check in checks]
         found = [causes.not_assessed(reason) if reason else cause for reason in reasons]
         results = [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
         return with_points(exercise, checks, results, as_handed_out=cause.kind == "unwritten")
-
-    def may_be_named(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
-        """Whether a misconception of the exercise may have the same record; no process is asked for that."""
-        return self.names_misconceptions and self.misconceptions.may_name(exercise, traces)
 
     def desk(
         self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
@@ -269,18 +206,16 @@ class _Grading:
 
     def grade_topic(self, topic: Topic) -> None:
         """Grades the exercises of a topic; those that a person marks come last."""
-        if topic.exercises:
-            file, cause = f"{topic.name}.py", None
-            if file in self.modules:
-                self._judge.checks.listener.began(Place(topic.name))
-            else:
-                cause = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
-            if cause is not None:
-                self._not_passed(topic.exercises, cause)
-            elif self._is_stub(topic):
+        file = f"{topic.name}.py"
+        if topic.exercises and file not in self.modules:
+            missing = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
+            for exercise in topic.exercises:
+                self._not_passed(exercise, missing)
+        elif topic.exercises:
+            self._judge.checks.listener.began(Place(topic.name))
+            if self._is_stub(topic):
                 for exercise in topic.exercises:
-                    unmet = self._unmet(exercise)
-                    self._not_passed([exercise], causes.blocked(unmet) if unmet else causes.not_written(exercise.name))
+                    self._not_passed(exercise, self._blocked(exercise) or causes.not_written(exercise.name))
             else:
                 self._grade_module(topic)
         for exercise in topic.manual:
@@ -298,8 +233,9 @@ class _Grading:
             return False
         return not any(self._judge.is_program(one.full_name) for one in topic.exercises)
 
-    def _unmet(self, exercise: Exercise) -> list[str]:
-        return [need for need in exercise.needs if need not in self._met]
+    def _blocked(self, exercise: Exercise) -> Cause | None:
+        unmet = [need for need in exercise.needs if need not in self._met]
+        return causes.blocked(unmet) if unmet else None
 
     def _add(self, result: ExerciseResult) -> None:
         self._keep(result)
@@ -310,9 +246,8 @@ class _Grading:
         if result.meets_needs:
             self._met.add(result.name)
 
-    def _not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> None:
-        for exercise in exercises:
-            self._add(self._judge.not_passed(exercise, cause))
+    def _not_passed(self, exercise: Exercise, cause: Cause) -> None:
+        self._add(self._judge.not_passed(exercise, cause))
 
     def _grade_module(self, topic: Topic) -> None:
         """Grades the exercises of a topic whose file is there, in processes of its own.
@@ -329,18 +264,28 @@ class _Grading:
             modules = [one.name for one in judge.course.modules]
             hints = Hints(source, self._cells.line_in(file), names, modules, left_out)
             if desk.import_failure and left_out is None:
-                self._not_passed(topic.exercises, hints.explain_import(self._cells.cause(desk.import_failure)))
+                failure = hints.explain_import(self._cells.cause(desk.import_failure))
+                for exercise in topic.exercises:
+                    self._not_passed(exercise, failure)
             else:
                 stub = judge.course.stub_file(topic.name)
                 untouched = untouched_names(source, stub.read_bytes()) if stub.is_file() else ()
                 for exercise in topic.exercises:
-                    if unmet := self._unmet(exercise):
-                        self._not_passed([exercise], causes.blocked(unmet))
+                    if blocked := self._blocked(exercise):
+                        self._not_passed(exercise, blocked)
                         continue
                     is_untouched = exercise.name in untouched
-                    result, traces = self._grade_exercise(exercise, desk, is_untouched=is_untouched)
-                    if not is_untouched and judge.may_be_named(exercise, traces):  # what was handed out is not theirs
-                        to_name[exercise.full_name] = traces
+                    is_program = is_untouched and judge.is_program(exercise.full_name)
+                    attempt = Attempt(
+                        exercise.full_name, desk, judge.assessment, is_untouched=is_untouched, is_program=is_program
+                    )
+                    found = map(self._cells.in_result, attempt.results)
+                    checks = judge.checks.of(exercise.full_name)
+                    result = with_points(exercise, checks, found, as_handed_out=is_untouched)
+                    # What was handed out is not theirs.
+                    may_be_named = judge.names_misconceptions and not is_untouched
+                    if may_be_named and judge.misconceptions.may_name(exercise, attempt.traces):
+                        to_name[exercise.full_name] = attempt.traces
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
@@ -355,15 +300,6 @@ class _Grading:
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
-
-    def _grade_exercise(
-        self, exercise: Exercise, desk: TopicDesk, *, is_untouched: bool
-    ) -> tuple[ExerciseResult, dict[str, Trace]]:
-        judge = self._judge
-        ran, traces = judge.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
-        found = [self._cells.in_result(check) for check in ran]
-        checks = judge.checks.of(exercise.full_name)
-        return with_points(exercise, checks, found, as_handed_out=is_untouched), traces
 
     def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
         is_wanted = result.name in self._judge.pictured and (not self._only or result.name in self._only)
@@ -380,10 +316,6 @@ def _chosen(topics: Iterable[Topic], wanted: Collection[str]) -> list[Topic]:
 
     found = [replace(one, exercises=among(one.exercises), manual=among(one.manual)) for one in topics]
     return [topic for topic in found if topic.exercises or topic.manual]
-
-
-def _is_unwritten(result: CheckResult) -> bool:
-    return result.cause is not None and result.cause.kind == "unwritten"
 
 
 def _flags(results: Iterable[ExerciseResult], read: Sequence[Flag], seen: Iterable[Flag]) -> tuple[Flag, ...]:

@@ -113,7 +113,7 @@ class MisconceptionRecords:
             assert self._stack is not None
             self._desk = self._stack.enter_context(self._open_desk(misconception.exercise.partition(".")[0]))
         self._desk.replace_functions(((misconception.part, misconception.function),))
-        self._desk.begin_again()
+        self._desk.use_fresh_process()
         for check in self._checks.of(misconception.exercise):
             if only in ("", check.name):
                 yield check.name, self._checks.run(check, self._desk)[1]

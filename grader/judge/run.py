@@ -349,7 +349,7 @@ class CollectedChecks:
                 yield Picture(title, problem="it cannot be made of this answer")
                 continue
             self.listener.began(place)
-            desk.begin_again()
+            desk.use_fresh_process()
             made = Picture(title, problem="it takes too long to make of this answer")
             with contextlib.suppress(Overrun), self._time_limit.counting(path):
                 made = _picture(title, function, desk)
@@ -394,7 +394,7 @@ class Assessment:
 
     def __init__(self, course: Course, checks: CollectedChecks, layers: Callable[[], Collection[str]]) -> None:
         self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
-        self._checks = checks
+        self.checks = checks
         self._layers = layers
         self._reasons: dict[str, str] = {}
 
@@ -416,12 +416,12 @@ class Assessment:
 
     def _own_skip(self, check: Check) -> str:
         """Why a check skips itself: it is run with a submission that answers nothing."""
-        result, _ = self._checks.run(check, _NobodysDesk())
+        result, _ = self.checks.run(check, _NobodysDesk())
         return result.message if result.verdict == "skipped" else ""
 
     def _lacking_need(self, exercise: str) -> str:
         for need in self._needs.get(exercise, ()):
-            checks = self._checks.of(need)
+            checks = self.checks.of(need)
             if checks and all(map(self.reason, checks)):
                 return f"needs {need}, which is not assessed here: {self.reason(checks[0])}"
         return ""

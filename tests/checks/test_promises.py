@@ -168,7 +168,7 @@ def ask_checks(
         name: of the check whose cases are run; empty means all checks of the exercise.
         shows_call: whether a failure has its call; if not, it ends at the first example that fails.
     """
-    desk.begin_again()
+    desk.use_fresh_process()
     desk.is_final = shows_call
     verdict = call = ""
     for check in judge.checks.of(exercise):

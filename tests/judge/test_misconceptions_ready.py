@@ -40,7 +40,7 @@ class Topics:
     def desk(self, topic: str) -> Iterator[Any]:
         self.opened.append(topic)
         self.open_now.append(topic)
-        yield SimpleNamespace(replace_functions=lambda replacements: None, begin_again=lambda: None)
+        yield SimpleNamespace(replace_functions=lambda replacements: None, use_fresh_process=lambda: None)
         self.open_now.remove(topic)
 
     def of(self, exercise: str) -> list[Any]:
