@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from hypothesis.errors import StopTest, UnsatisfiedAssumption
+from hypothesis.errors import UnsatisfiedAssumption
 
 from grader.border.channel import Channel
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
@@ -55,7 +55,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         except Exception as error:
             raise CheckFault from error
         channel = desk.channel()
-        return _Run(check, desk, fixtures, channel).result(examples)
+        return _CheckRun(check, desk, fixtures, channel).result(examples)
     except SubmissionTimeout as error:
         if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
             # Raises an `Overrun` if the check's own loop does not end.
@@ -72,7 +72,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     return explain.result(check.name, cause), trace
 
 
-class _Run:
+class _CheckRun:
     """One run of a check through a channel of a desk, with the values of its fixtures and parameters."""
 
     def __init__(self, check: Check, desk: Desk, fixtures: dict[str, Any], channel: Channel) -> None:
@@ -138,8 +138,7 @@ class _Run:
             found.extend([failure] if failure is not None else [])
             return failure is not None
 
-        if (stop := self._search(attempt, shrinks=False)) is not None:
-            raise stop
+        self._search(attempt, shrinks=False)
         return found[:1]
 
     def _shrink(self, kind: str) -> None:
@@ -153,26 +152,11 @@ class _Run:
             self._cause = self._cause_of(failure)
             return True
 
-        with contextlib.suppress(pytest.skip.Exception):
-            if isinstance(stop := self._search(attempt, shrinks=True), SubmissionTimeout | SubmissionCrashed):
-                raise stop
+        with contextlib.suppress(Exception, Overrun, pytest.skip.Exception):  # only a smaller example is lost
+            self._search(attempt, shrinks=True)
 
-    def _search(self, attempt: generated.Attempt, *, shrinks: bool) -> BaseException | None:
-        """Runs `examples.search`; the exception that an attempt has raised, after which no other one is run."""
-        stop: BaseException | None = None
-
-        def guarded(example: Example) -> bool:
-            nonlocal stop
-            try:
-                return stop is None and attempt(example)
-            except StopTest:
-                raise
-            except BaseException as error:
-                stop = error
-                return False
-
-        generated.search(self._check.item.obj, self._check.seed, self._check.name, guarded, shrinks=shrinks)
-        return stop
+    def _search(self, attempt: generated.Attempt, *, shrinks: bool) -> None:
+        generated.search(self._check.item.obj, self._check.seed, self._check.name, attempt, shrinks=shrinks)
 
     def _cause_of(self, failure: Failure) -> Cause:
         return causes.failed(self._check, self._channel.last, failure, self._desk.take_prints())
