@@ -27,7 +27,7 @@ from grader.grading.graders import Graded, Graders, GradingStopped
 from grader.grading.protocol import Began, Done, Event, ExerciseDone, Work, WorkerOptions
 from grader.grading.worker_process import Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import Listener, NoListener, NotRun, Place, endless
+from grader.judge.listener import Listener, NoListener, NotRun, Place, endless
 from grader.machine import memory_kills
 from grader.results import Cause, ExerciseResult, Flag, Frame
 from grader.sandbox.clock import CAP

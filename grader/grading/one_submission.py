@@ -19,7 +19,7 @@ from grader.grading.warm import StudentWorkers
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
-from grader.judge.marks import Listener, Place
+from grader.judge.listener import Listener, Place
 from grader.reports.check_report import CheckReport
 from grader.reports.states import next_lines, state_of
 from grader.reports.terminal import Spinner, make_console, print_note, spinning

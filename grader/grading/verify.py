@@ -20,7 +20,7 @@ from grader.grading.promises import PROMISES, Defect, Promise
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker import host_for_author
 from grader.judge.judge import Judge, open_judge
-from grader.judge.marks import NotRun, place_of
+from grader.judge.listener import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices

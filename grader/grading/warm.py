@@ -20,7 +20,7 @@ from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.judge.marks import Listener, Place
+from grader.judge.listener import Listener, Place
 from grader.machine import idle_cores, workers_in_memory
 from grader.reports.entries import exercise_for_students, for_students
 from grader.results import MOST_FLAGS, ExerciseResult, total_points

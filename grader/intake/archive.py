@@ -25,11 +25,11 @@ from typing import IO, Any, cast
 
 from grader.intake.kinds import MAX_DEPTH, as_text, is_clutter, is_code, is_hidden_code
 
-Place = Path | bytes
+PathOrBytes = Path | bytes
 """A file or a folder on disk, or the bytes of an archive that lay inside another one."""
 Content = bytes | str
 """The bytes of a file, or the reason why there are none."""
-Read = Callable[[int], Content]
+ReadAtMost = Callable[[int], Content]
 """Reads at most so many bytes of a file."""
 
 TABLE_BYTES = 8 << 20
@@ -64,9 +64,9 @@ class Archive:
         problems: paths that are left out, and why.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathOrBytes) -> None:
         self.place = place
-        self.files: dict[str, tuple[Read, float | None]] = {}
+        self.files: dict[str, tuple[ReadAtMost, float | None]] = {}
         self.problems: list[tuple[str, str]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -96,7 +96,7 @@ class Archive:
             self.files[path] = read, time
 
 
-def open_archive(name: str, place: Place) -> Archive:
+def open_archive(name: str, place: PathOrBytes) -> Archive:
     """The archive, with its table of contents read.
 
     Raises:
@@ -111,7 +111,7 @@ def open_archive(name: str, place: Place) -> Archive:
 
 
 @functools.lru_cache(maxsize=4)
-def _reopened(kind: Callable[[Place], Archive], place: Place) -> Archive:
+def _reopened(kind: Callable[[PathOrBytes], Archive], place: PathOrBytes) -> Archive:
     """An archive that another process has opened before; a download is opened once for all of its students."""
     return kind(place)
 
@@ -132,7 +132,7 @@ def safe_path(name: str) -> tuple[str, str | None]:
 class Zip(Archive):
     """A zip; may be read by several threads at once."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathOrBytes) -> None:
         super().__init__(place)
         if _table_bytes(place) > TABLE_BYTES:
             raise BrokenArchive("its table of contents is too long: nothing was read")
@@ -145,7 +145,7 @@ class Zip(Archive):
 class Tar(Archive):
     """A tar or tar.gz, unpacked in a file without a name, or in memory if it is short."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathOrBytes) -> None:
         super().__init__(place)
         with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as packed:
             is_gzip = packed.read(2) == b"\x1f\x8b"
@@ -221,7 +221,7 @@ class Folder(Archive):
         )
 
 
-def read_file(file: Path) -> Read:
+def read_file(file: Path) -> ReadAtMost:
     """A reader of one regular file."""
 
     def read(size: int) -> Content:
@@ -275,7 +275,7 @@ def _time(member: zipfile.ZipInfo) -> float | None:
         return None
 
 
-def _table_bytes(place: Place) -> int:
+def _table_bytes(place: PathOrBytes) -> int:
     """How long the table of contents is, from the record at the end; 0 when there is none."""
     with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)

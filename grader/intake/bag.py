@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from grader.intake import kinds
-from grader.intake.archive import TWICE, Archive, BrokenArchive, Read, open_archive
+from grader.intake.archive import TWICE, Archive, BrokenArchive, ReadAtMost, open_archive
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
 
@@ -41,7 +41,7 @@ class Bag:
         self._bytes = 0
         self._nested = 0
 
-    def add(self, path: str, read: Read, time: float | None = None) -> None:
+    def add(self, path: str, read: ReadAtMost, time: float | None = None) -> None:
         """Takes a file if there is room."""
         if self._is_full:
             return
@@ -60,7 +60,7 @@ class Bag:
             if time is not None:
                 self.newest = max(time, self.newest or time)
 
-    def _read(self, path: str, read: Read) -> bytes | None:
+    def _read(self, path: str, read: ReadAtMost) -> bytes | None:
         """The file, within the bound of its kind; None if it is left out, which is noted."""
         most = kinds.limit_of(path)
         content = read(most + 1)
@@ -78,7 +78,7 @@ class Bag:
         """
         self.notes.append(Note(path, reason, lost=lost))
 
-    def add_other(self, path: str, read: Read) -> None:
+    def add_other(self, path: str, read: ReadAtMost) -> None:
         """Remembers a file that is neither code that counts nor an archive: an answer may be in it."""
         if len(self.others) < _MAX_OTHERS:
             most = kinds.limit_of(path) if kinds.is_code(path) else _TEXT_BYTES
@@ -86,7 +86,7 @@ class Bag:
             is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
             self.others[path] = content if isinstance(content, bytes) and is_text else b"\0"
 
-    def add_archive(self, name: str, read: Read, prefix: str = "", depth: int = 1) -> None:
+    def add_archive(self, name: str, read: ReadAtMost, prefix: str = "", depth: int = 1) -> None:
         """Takes the files of an archive, with a note on each that is left out.
 
         Args:
@@ -130,7 +130,7 @@ class Bag:
         in_order = sorted(names.items(), key=lambda item: self.reading_order(item[1]))
         if len(in_order) > MAX_ENTRIES:
             self.note(outer or "./", f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
-        archives: dict[str, Read] = {}
+        archives: dict[str, ReadAtMost] = {}
         for path, name in in_order[:MAX_ENTRIES]:
             read, time = archive.files[path]
             target = prefix + name

@@ -20,7 +20,7 @@ from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult, Frame, SpentTime
 from grader.testkit import devices
-from grader.testkit.marking import NEEDS, NEEDS_MARK
+from grader.testkit.decorators import NEEDS, NEEDS_MARK
 
 Example = dict[str, Any]
 
@@ -97,10 +97,16 @@ class Check:
         """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs.
 
         Examples that cannot be copied are drawn for each run anew, because nobody may get what another has changed.
+
+        Raises:
+            CheckFault: from the exception of the check's own code that makes them.
         """
         examples = self._examples
         if not self._is_drawn:
-            examples = generated.draw(self.item.obj, self.seed, self.name)
+            try:
+                examples = generated.draw(self.item.obj, self.seed, self.name)
+            except Exception as error:
+                raise CheckFault from error
             self._is_drawn = examples is None or all(own_copies(example) is not None for example in examples)
             self._examples = examples if self._is_drawn else None
         return examples

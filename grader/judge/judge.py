@@ -22,7 +22,7 @@ from grader.judge import explain
 from grader.judge.attempt import RIGHT, Attempt
 from grader.judge.check import Trace
 from grader.judge.hints import Hints
-from grader.judge.marks import Listener, NotRun, Place
+from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 from grader.judge.points import manual_of, named, with_points
 from grader.judge.run import Assessment, CollectedChecks
@@ -102,20 +102,20 @@ class Judge:
         self.misconceptions = MisconceptionRecords(course, checks, self.misconceptions_desk)
 
     def grade(
-        self, submission: Submission, only: Sequence[str] = (), *, marks: Sequence[NotRun] = ()
+        self, submission: Submission, only: Sequence[str] = (), *, not_run: Sequence[NotRun] = ()
     ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with those that they need; empty means all.
-            marks: checks that are not run, and why.
+            not_run: checks that are not run, and why.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
         grading = _Grading(self, submission, only)
         topics = _chosen(self._topics, self.course.with_needs(only))
-        with self.checks.leaving_out(marks):
+        with self.checks.leaving_out(not_run):
             for topic in topics:
                 grading.grade_topic(topic)
                 self.checks.listener.began(Place(topic.name))  # no check is at fault for what follows

@@ -4,7 +4,7 @@
 misconceptions are compared with the record of all calls, and then a smaller example is looked for. Else the first
 failure is the end.
 
-`CollectedChecks` runs those of a session: not if they are marked, and within the judge's own time limit. Whatever
+`CollectedChecks` runs those of a session: not if they are left out, and within the judge's own time limit. Whatever
 happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends. The
 pictures beside the checks are made here, too: they decide no verdict, and a failure of one ends as a line of text.
 """
@@ -28,12 +28,12 @@ from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Desk, Example, Trace
-from grader.judge.marks import Listener, NotRun, Place, endless, kept_busy, place_of
+from grader.judge.listener import Listener, NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.pictures import Picture, bounded
 from grader.results import VERDICT_OF, Cause, CheckResult
-from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK, PICTURE_MARK
+from grader.testkit.decorators import EXERCISE_MARK, NEEDS_MARK, PICTURE
 from grader.text import one_line, without_addresses
 
 if TYPE_CHECKING:
@@ -50,26 +50,27 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     """
     channel = None
     try:
-        try:
-            examples = check.examples()
-        except Exception as error:
-            raise CheckFault from error
+        examples = check.examples()
         channel = desk.channel()
         return _CheckRun(check, desk, fixtures, channel).result(examples)
     except SubmissionTimeout as error:
         if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
             # Raises an `Overrun` if the check's own loop does not end.
             desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
-        cause = causes.timeout(check, desk, str(error))
-        trace = Trace("timeout", error.examples)
+        outcome = outcome_of(check, causes.timeout(check, desk, str(error)), error.examples)
     except SubmissionCrashed as error:
-        cause = causes.crashed(check, desk, error)
-        trace = Trace("crashed", error.examples, str(error))
+        outcome = outcome_of(check, causes.crashed(check, desk, error), error.examples, str(error))
     except CheckFault as error:
-        cause = causes.fault(check, error.__cause__ or error)
-        trace = Trace("error")
+        outcome = outcome_of(check, causes.fault(check, error.__cause__ or error))
     desk.end_process()
-    return explain.result(check.name, cause), trace
+    return outcome
+
+
+def outcome_of(
+    check: Check, cause: Cause, examples: tuple[tuple[Exchange, ...], ...] = (), ending: str = ""
+) -> tuple[CheckResult, Trace]:
+    """The result and the trace of a check that did not pass, from its cause."""
+    return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind], examples, ending)
 
 
 class _CheckRun:
@@ -91,7 +92,7 @@ class _CheckRun:
         if first is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         if _is_unwritten(first):
-            return explain.result(check.name, causes.unwritten(check, first)), Trace("failed")
+            return outcome_of(check, causes.unwritten(check, first))
         if not self._desk.is_final:
             return CheckResult(name=check.name, verdict="failed"), Trace("failed")
         if not self._desk.wants_trace_only:
@@ -100,16 +101,16 @@ class _CheckRun:
             self._desk.renew_time()
             for failure in itertools.chain([first], running):
                 if isinstance(failure, NotSimulatedHere):
-                    return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
+                    return outcome_of(check, causes.not_simulated(failure))
             if self._cause and self._desk.shrinks_failures and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
         except (SubmissionTimeout, SubmissionCrashed):
             self._desk.end_process()  # the verdict stays *failed*; only a better message is lost
         self._desk.end_worlds()
-        trace = Trace("failed", tuple(self._exchanges))
+        exchanges = tuple(self._exchanges)
         if self._cause is None:
-            return CheckResult(name=check.name, verdict="failed"), trace
-        return explain.result(check.name, self._cause), trace
+            return CheckResult(name=check.name, verdict="failed"), Trace("failed", exchanges)
+        return outcome_of(check, self._cause, exchanges)
 
     def _failures(self, examples: list[Example] | None) -> Iterator[Failure]:
         """Runs all examples, keeps the exchanges of each, and yields the failures as they come.
@@ -227,26 +228,26 @@ class CollectedChecks:
         listener: Listener,
     ) -> None:
         self.listener = listener
-        self._marks: Sequence[NotRun] = ()
+        self._left_out: Sequence[NotRun] = ()
         self._time_limit = limit
-        self._endless: dict[Place, Cause] = {}
+        self._endless: list[NotRun] = []
         self._run_in_session = run_in_session
         self._checks: dict[str, list[Check]] = {}
         for check in checks:
             self._checks.setdefault(check.exercise, []).append(check)
 
     @contextlib.contextmanager
-    def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
-        """Does not run the marked checks on a submission while it lasts."""
-        before, self._marks = self._marks, marks
+    def leaving_out(self, not_run: Sequence[NotRun]) -> Iterator[None]:
+        """Does not run these places on a submission while it lasts."""
+        before, self._left_out = self._left_out, not_run
         try:
             yield
         finally:
-            self._marks = before
+            self._left_out = before
 
-    def mark_on(self, place: Place) -> NotRun | None:
-        """The mark because of which nothing of the place is run, else None."""
-        return next((mark for mark in self._marks if mark.place.covers(place)), None)
+    def _reason_not_to_run(self, place: Place) -> NotRun | None:
+        """The reason why a place is not run; None if it is."""
+        return next((one for one in (*self._endless, *self._left_out) if one.place.covers(place)), None)
 
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""
@@ -254,18 +255,18 @@ class CollectedChecks:
 
     def not_to_run(self) -> tuple[NotRun, ...]:
         """The checks that did not end on the reference solution either, up to now."""
-        return tuple(NotRun(place, cause) for place, cause in self._endless.items())
+        return tuple(self._endless)
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
         if reason := check.unmet():
-            return skipped_result(check, reason)
+            return outcome_of(check, causes.not_assessed(reason))
         place = place_of(check.exercise, check.name)
-        mark = self.mark_on(place)
-        if cause := (mark and mark.cause) or self._endless.get(place):
-            return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
+        not_run = self._reason_not_to_run(place)
+        if not_run is not None and not_run.cause is not None:
+            return outcome_of(check, not_run.cause)
         self.listener.began(place)
-        if mark is not None:  # its answer is not waited for a second time
+        if not_run is not None:  # its answer is not waited for a second time
             return self._ended(check, desk, place, Overrun(self._time_limit.seconds, None))
         result = None
         try:
@@ -275,8 +276,8 @@ class CollectedChecks:
             desk.end_process()
             traceback.clear_frames(error.__traceback__)
             if desk.reference_also_fails(check, lambda reference: self._run_on(check, reference)):
-                return explain.result(check.name, causes.fault(check, error)), Trace("error")
-            return explain.result(check.name, causes.unusable(check, error)), Trace("crashed")
+                return outcome_of(check, causes.fault(check, error))
+            return outcome_of(check, causes.unusable(check, error))
         overrun = self._time_limit.overrun
         verdict = result[0].verdict if result is not None else ""
         if result is not None and (overrun is None or verdict not in ("error", "timeout")):
@@ -296,7 +297,7 @@ class CollectedChecks:
         try:
             return run(check, desk, dict(parameters))
         except pytest.skip.Exception as skipped:
-            return skipped_result(check, str(skipped))
+            return outcome_of(check, causes.not_assessed(str(skipped)))
 
     def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
         """The result of a check that did not end: a failure if it ends on the reference solution, else an error.
@@ -309,11 +310,11 @@ class CollectedChecks:
         if self._time_limit.overrun is not None:  # pytest's own protocol has kept it from getting here
             check.on_reference = "overruns"
         if check.on_reference == "passes":
-            return explain.result(check.name, kept_busy(overrun.seconds, check.sentence)), Trace("failed")
+            return outcome_of(check, kept_busy(overrun.seconds, check.sentence))
         cause = endless(overrun.seconds, overrun.line)
         if check.on_reference in ("overruns", "unclear"):
-            self._endless[place] = cause
-        return explain.result(check.name, cause), Trace("error")
+            self._endless.append(NotRun(place, cause))
+        return outcome_of(check, cause)
 
     def make_pictures(self, exercise: str, desk: Desk) -> Iterator[Picture]:
         """The pictures of an exercise, each made in a fresh process, and within the time of a check.
@@ -324,12 +325,12 @@ class CollectedChecks:
         modules = {check.item.path: check.item.module for check in checks}
         # A picture may add names to its module, as a first warning does: collect before any is made.
         for path, function in [(path, one) for path, module in modules.items() for one in vars(module).values()]:
-            mark = getattr(function, "__dict__", {}).get(PICTURE_MARK)
-            if mark is None or mark[0] != exercise or function.__module__ != modules[path].__name__:
+            of, title = getattr(function, "__dict__", {}).get(PICTURE, ("", ""))
+            if of != exercise or function.__module__ != modules[path].__name__:
                 continue
             place = place_of(exercise, f"picture {function.__name__}")
-            title = one_line(mark[1])
-            if self.mark_on(place):  # it ended a worker, or an exercise without checks is left out
+            title = one_line(title)
+            if self._reason_not_to_run(place):  # it ended a worker, or an exercise without checks is left out
                 yield Picture(title, problem="it cannot be made of this answer")
                 continue
             self.listener.began(place)
@@ -360,10 +361,6 @@ def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
     return Picture(title, problem=one_line(without_addresses(problem.split("\n", 1)[0]), 200))
-
-
-def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:
-    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
 
 
 class Assessment:

@@ -27,7 +27,7 @@ from grader.grading.graders import Graded
 from grader.grading.settings import GradingSettings, topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
-from grader.judge.marks import Place
+from grader.judge.listener import Place
 from grader.machine import resolve_devices
 from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.check_report import CheckReport

@@ -23,7 +23,7 @@ from grader.grading.settings import topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import Place
+from grader.judge.listener import Place
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
 from grader.reports.states import is_unwritten, next_exercise, next_lines, state_of

@@ -21,7 +21,7 @@ from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
+from grader.judge.listener import Place
 from grader.results import CheckResult, ExerciseResult
 from grader.sandbox.limits import Limits
 

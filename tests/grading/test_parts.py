@@ -17,7 +17,7 @@ from grader.grading.settings import GradingSettings
 from grader.grading.warm import StudentWorkers, WarmGrader, halves, join
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
+from grader.judge.listener import Place
 from grader.results import ExerciseResult, Flag, SubmissionResult, Unread
 
 COURSE = Course.load(None)

@@ -13,7 +13,7 @@ from grader.grading.graders import GradingStopped
 from grader.grading.settings import GradingSettings
 from grader.grading.warm import WarmGrader
 from grader.intake.submission import Submission
-from grader.judge.marks import Place
+from grader.judge.listener import Place
 from grader.results import ExerciseResult
 
 pytestmark = pytest.mark.slow

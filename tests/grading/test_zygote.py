@@ -145,7 +145,7 @@ from grader.course import Course
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
-from grader.judge.marks import NoListener
+from grader.judge.listener import NoListener
 
 class Busy(NoListener):
     def began(self, place):

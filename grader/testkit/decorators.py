@@ -14,7 +14,7 @@ T = TypeVar("T")
 EXERCISE_MARK: Final = "grader_exercise"
 NEEDS_MARK: Final = "grader_needs"
 """The names of pytest's marks that the decorators put on a check; other projects have marks with shorter names."""
-PICTURE_MARK: Final = "_grader_picture"
+PICTURE: Final = "_grader_picture"
 """The attribute of a function that makes a picture: its exercise and its title."""
 EXAMPLES: Final = 25
 """Generated examples per property, unless the check says otherwise."""
@@ -46,7 +46,7 @@ def exercise(
         bonus: points that it gives above those of its exercise, of which it is no part then.
     """
 
-    def mark(check: F) -> F:
+    def decorate(check: F) -> F:
         import pytest
 
         if hasattr(check, "hypothesis") and not hasattr(check, "_hypothesis_internal_settings_applied"):
@@ -56,11 +56,11 @@ def exercise(
         options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus}
         return getattr(pytest.mark, EXERCISE_MARK)(name, **options)(check)  # type: ignore[no-any-return]
 
-    return mark
+    return decorate
 
 
 def picture(of: str, *, title: str) -> Callable[[F], F]:
-    """Marks a function that makes a picture of an exercise, beside its checks. It decides no verdict.
+    """Names a function that makes a picture of an exercise, beside its checks. It decides no verdict.
 
     The function gets ``submission`` as a check does, asks it for numbers, and returns `Lines`, `Points` or a `Grid`.
     It runs when all checks of the exercise have passed, in a fresh student process; its failure costs nothing. The
@@ -71,11 +71,11 @@ def picture(of: str, *, title: str) -> Callable[[F], F]:
         title: the picture's title.
     """
 
-    def mark(function: F) -> F:
-        function.__dict__[PICTURE_MARK] = (of, title)
+    def decorate(function: F) -> F:
+        function.__dict__[PICTURE] = (of, title)
         return function
 
-    return mark
+    return decorate
 
 
 def needs(*what: str) -> MarkDecorator:
@@ -101,7 +101,7 @@ def needs(*what: str) -> MarkDecorator:
 
 
 def misconception(of: str, *, tell: str, name: str | None = None, part: str | None = None) -> Callable[[T], T]:
-    """Marks a classic wrong answer. The arguments must be literals: the course reads them without running the file.
+    """Names a classic wrong answer. The arguments must be literals: the course reads them without running the file.
 
     Args:
         of: the exercise that it answers wrongly.
@@ -111,7 +111,7 @@ def misconception(of: str, *, tell: str, name: str | None = None, part: str | No
             named for when left out.
     """
 
-    def mark(answer: T) -> T:
+    def decorate(answer: T) -> T:
         return answer
 
-    return mark
+    return decorate

@@ -1,6 +1,6 @@
-"""The places of a course at which a judge is while it grades, its listener, and the checks that it does not run.
+"""The places of a course that a judge reports while it grades, and those that it is told not to run.
 
-Imports nothing slow: the main process makes marks and listens, and worker processes obey and report.
+Imports nothing slow: the main process listens and says what is not run, and worker processes report and obey.
 """
 
 from __future__ import annotations
