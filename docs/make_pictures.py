@@ -31,7 +31,7 @@ from grader.course import Course
 from grader.grading.settings import GradingSettings
 from grader.grading.warm import WarmGrader
 from grader.notebook.cells import submission_of
-from grader.notebook.desk import Card
+from grader.notebook.commands import Card
 
 REPO = Path(__file__).resolve().parent.parent
 PICTURES = REPO / "docs" / "pictures"

@@ -76,15 +76,15 @@ def check(*names: Named) -> SubmissionResult:
     Raises:
         NotebookError: there is no such name, or nothing to grade, or no notebook.
     """
-    desk = _desk()
-    exercises = desk.exercises(names)
-    graded = desk.grade(exercises)
+    state = _state()
+    exercises = state.exercises(names)
+    graded = state.grade(exercises)
     result = graded.result
-    if desk.home is not None:
-        desk.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
-    card = Card(graded, desk.course, exercises[0] if len(exercises) == 1 else "")
-    desk.cards.append((result, card, desk.cell))
-    desk.output.show(card.html(), card.text())
+    if state.home is not None:
+        state.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
+    card = Card(graded, state.course, exercises[0] if len(exercises) == 1 else "")
+    state.cards.append((result, card, state.cell))
+    state.output.show(card.html(), card.text())
     return result
 
 
@@ -97,18 +97,18 @@ def show(*names: Named) -> None:
     Raises:
         NotebookError: there is no such name, there are no pictures of it, or it has not passed.
     """
-    desk = _desk()
-    known = pictured(desk.course)
-    exercises = [name for name in desk.exercises(names) if name in known]
+    state = _state()
+    known = pictured(state.course)
+    exercises = [name for name in state.exercises(names) if name in known]
     if not exercises:
         raise NotebookError("there are no pictures of that", f"these have some: {', '.join(known)}")
-    results = [one for one in desk.grade(exercises).result.exercises if one.name in exercises]
+    results = [one for one in state.grade(exercises).result.exercises if one.name in exercises]
     shown = [one for one in results if one.pictures]
     if not shown:
-        desk.output.show("", "")
+        state.output.show("", "")
         first = results[0].name
         raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
-    desk.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
+    state.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
 
 
 def hint(name: Named, level: int | None = None) -> None:
@@ -121,28 +121,28 @@ def hint(name: Named, level: int | None = None) -> None:
     Raises:
         NotebookError: there is no such exercise or level.
     """
-    desk = _desk()
-    names = desk.exercises([name])
+    state = _state()
+    names = state.exercises([name])
     if len(names) != 1:
         raise NotebookError(f"`{name}` is a topic", f'name one exercise, for example: hint("{names[0]}")')
-    exercise = desk.course.exercise(names[0])
+    exercise = state.course.exercise(names[0])
     count = len(exercise.hints)
     if not count:
         raise NotebookError(f"{names[0]} has no hints")
-    wanted = level or min(desk.levels.get(names[0], 0) + 1, count)
+    wanted = level or min(state.levels.get(names[0], 0) + 1, count)
     if not 1 <= wanted <= count:
         raise NotebookError(f"{names[0]} has no level {wanted}", f"levels go from 1 to {count}")
-    desk.levels[names[0]] = wanted
+    state.levels[names[0]] = wanted
     text = exercise.hints[wanted - 1]
     _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
 
 @functools.cache
-def _desk() -> NotebookDesk:
-    return NotebookDesk()
+def _state() -> KernelState:
+    return KernelState()
 
 
-class NotebookDesk:
+class KernelState:
     """What the kernel keeps.
 
     Attributes:
