@@ -65,7 +65,7 @@ def _once(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
         with judge.desk(topic.name, files) as desk:
             marks.append(time.perf_counter())
             for exercise in topic.exercises:
-                Attempt(exercise.full_name, desk, judge.assessment)
+                Attempt(exercise.full_name, desk, judge.assessment).run()
                 marks.append(time.perf_counter())
         names = ["(import)", *(exercise.name for exercise in topic.exercises)]
         found[topic.name] = {name: after - before for name, before, after in zip(names, marks, marks[1:], strict=False)}

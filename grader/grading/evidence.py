@@ -169,6 +169,7 @@ class TopicEvidence:
             for exercise in self.topic.exercises:
                 began = time.monotonic()
                 attempt = Attempt(exercise.full_name, desk, self.judge.assessment, did_run=partial(did_run, desk))
+                attempt.run()
                 seconds[exercise.full_name] = time.monotonic() - began
                 results += [(exercise, result) for result in attempt.results]
             untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
@@ -189,7 +190,9 @@ class TopicEvidence:
         with self.judge.misconceptions_desk(self.topic.name) as desk:
             for misconception in found:
                 desk.replace_functions(((misconception.part, misconception.function),))
-                records.append((misconception, Attempt(exercise.full_name, desk, self.judge.assessment).traces))
+                attempt = Attempt(exercise.full_name, desk, self.judge.assessment)
+                attempt.run()
+                records.append((misconception, attempt.traces))
         for misconception, traces in records:
             self.judge.misconceptions.keep(exercise, misconception.name, traces)
             named = self.judge.misconceptions.recognised(exercise, traces)

@@ -229,5 +229,5 @@ def _is_caught(judge: Judge, topic: Topic, exercises: Iterable[Exercise], text: 
     with judge.desk(topic.name, {**files, file.name: text.encode()}) as desk:
         if desk.why_not_imported():
             return True
-        desk.shrinks_failures = False
+        desk.explains_failures = False
         return not all(judge.passes(exercise.full_name, desk) for exercise in exercises)

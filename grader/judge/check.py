@@ -149,14 +149,12 @@ class Desk:
     further processes.
 
     Attributes:
-        shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
-        wants_trace_only: whether a run yields only its trace and no cause.
+        explains_failures: whether a failure gets its cause and a smaller example, which only readers of messages need.
         is_final: whether a failure counts now; if not, only whether the check passes is wanted.
         memory_limit: the memory that a submission may use (bytes); 0 if there is no limit.
     """
 
-    shrinks_failures = True
-    wants_trace_only = False
+    explains_failures = True
     is_final = True
     memory_limit = 0
 

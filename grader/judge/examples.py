@@ -31,7 +31,7 @@ _CONSTANTS: Final = ("Constants", "CONSTANTS_CACHE", "_get_local_constants")
 MOST_SHRINKS: Final = 150
 """Executions while a failure is made smaller."""
 
-Attempt = Callable[[dict[str, Any]], bool]
+RunExample = Callable[[dict[str, Any]], bool]
 """Runs one example; True when it failed, as the failure that is being shrunk if there is one."""
 
 
@@ -94,7 +94,7 @@ def draws_more(value: object) -> bool:
     return isinstance(value, DataObject)
 
 
-def search(test: Any, seed: int, name: str, attempt: Attempt, *, shrinks: bool) -> None:
+def search(test: Any, seed: int, name: str, attempt: RunExample, *, shrinks: bool) -> None:
     """Runs examples until an attempt fails; with `shrinks`, goes on with smaller ones.
 
     ``attempt`` remembers the last one that failed. Hypothesis may run it once more, to test whether it draws the same.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -76,30 +77,26 @@ def open_judge(
         yield Judge(course, host, checks, topics, names_misconceptions, pictured)
 
 
+@dataclass
 class Judge:
     """Grades submissions one after the other against a course's checks; `open_judge` makes one.
 
-    Args:
+    Attributes:
         topics: the topics to grade, with the exercises to grade.
+        assessment: decides which checks are not assessed on this machine.
+        misconceptions: the records of the course's misconceptions.
     """
 
-    def __init__(
-        self,
-        course: Course,
-        host: Host,
-        checks: CollectedChecks,
-        topics: Sequence[Topic],
-        names_misconceptions: bool,
-        pictured: Collection[str],
-    ) -> None:
-        self.course = course
-        self.host = host
-        self.checks = checks
-        self.names_misconceptions = names_misconceptions
-        self.pictured = frozenset(pictured)
-        self._topics = topics
-        self.assessment = Assessment(course, checks, lambda: host.layers)
-        self.misconceptions = MisconceptionRecords(course, checks, self.misconceptions_desk)
+    course: Course
+    host: Host
+    checks: CollectedChecks
+    topics: Sequence[Topic]
+    names_misconceptions: bool
+    pictured: Collection[str]
+
+    def __post_init__(self) -> None:
+        self.assessment = Assessment(self.course, self.checks, lambda: self.host.layers)
+        self.misconceptions = MisconceptionRecords(self.course, self.checks, self.misconceptions_desk)
 
     def grade(
         self, submission: Submission, only: Sequence[str] = (), *, not_run: Sequence[NotRun] = ()
@@ -114,7 +111,7 @@ class Judge:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
         grading = _Grading(self, submission, only)
-        topics = _chosen(self._topics, self.course.with_needs(only))
+        topics = _chosen(self.topics, self.course.with_needs(only))
         with self.checks.leaving_out(not_run):
             for topic in topics:
                 grading.grade_topic(topic)
@@ -275,17 +272,10 @@ class _Grading:
                         self._not_passed(exercise, blocked)
                         continue
                     is_untouched = exercise.name in untouched
-                    is_program = is_untouched and judge.is_program(exercise.full_name)
-                    attempt = Attempt(
-                        exercise.full_name, desk, judge.assessment, is_untouched=is_untouched, is_program=is_program
-                    )
-                    found = map(self._cells.in_result, attempt.results)
-                    checks = judge.checks.of(exercise.full_name)
-                    result = with_points(exercise, checks, found, as_handed_out=is_untouched)
-                    # What was handed out is not theirs.
-                    may_be_named = judge.names_misconceptions and not is_untouched
-                    if may_be_named and judge.misconceptions.may_name(exercise, attempt.traces):
-                        to_name[exercise.full_name] = attempt.traces
+                    result, traces = self._grade_exercise(exercise, desk, is_untouched)
+                    may_be_named = judge.names_misconceptions and not is_untouched  # what was handed out is not theirs
+                    if may_be_named and judge.misconceptions.may_name(exercise, traces):
+                        to_name[exercise.full_name] = traces
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
@@ -300,6 +290,16 @@ class _Grading:
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
+
+    def _grade_exercise(
+        self, exercise: Exercise, desk: TopicDesk, is_untouched: bool
+    ) -> tuple[ExerciseResult, dict[str, Trace]]:
+        name, checks = exercise.full_name, self._judge.checks.of(exercise.full_name)
+        is_program = is_untouched and self._judge.is_program(name)
+        attempt = Attempt(name, desk, self._judge.assessment, is_untouched=is_untouched, is_program=is_program)
+        attempt.run()
+        found = map(self._cells.in_result, attempt.results)
+        return with_points(exercise, checks, found, as_handed_out=is_untouched), attempt.traces
 
     def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
         is_wanted = result.name in self._judge.pictured and (not self._only or result.name in self._only)

@@ -15,6 +15,7 @@ import contextlib
 import itertools
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
@@ -45,7 +46,7 @@ Failure: TypeAlias = AssertionError | SubmissionRaised
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
     """The verdict of one check, its cause, and its trace (empty when passed).
 
-    If a failure does not count, or only the trace is wanted, there is no cause.
+    If a failure does not count, or the desk does not want it explained, there is no cause.
     Exceptions of pytest's own (skip) pass through.
     """
     channel = None
@@ -54,7 +55,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         channel = desk.channel()
         return _CheckRun(check, desk, fixtures, channel).result(examples)
     except SubmissionTimeout as error:
-        if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
+        if channel is not None and channel.asks_on_and_on and desk.is_final and desk.explains_failures:
             # Raises an `Overrun` if the check's own loop does not end.
             desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
         outcome = outcome_of(check, causes.timeout(check, desk, str(error)), error.examples)
@@ -73,44 +74,49 @@ def outcome_of(
     return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind], examples, ending)
 
 
+@dataclass
 class _CheckRun:
-    """One run of a check through a channel of a desk, with the values of its fixtures and parameters."""
+    """One run of a check through a channel of a desk, with the values of its fixtures and parameters.
 
-    def __init__(self, check: Check, desk: Desk, fixtures: dict[str, Any], channel: Channel) -> None:
-        self._check = check
-        self._desk = desk
-        self._fixtures = fixtures
-        self._channel = channel
-        self._exchanges: list[tuple[Exchange, ...]] = []  # of each example that was run
-        self._cause: Cause | None = None
+    Attributes:
+        exchanges: of each example that was run.
+        cause: of the failure that is reported.
+    """
+
+    check: Check
+    desk: Desk
+    fixtures: dict[str, Any]
+    channel: Channel
+    exchanges: list[tuple[Exchange, ...]] = field(default_factory=list)
+    cause: Cause | None = None
 
     def result(self, examples: list[Example] | None) -> tuple[CheckResult, Trace]:
         """The result and the trace that follow from the first failure."""
-        check = self._check
+        check = self.check
         running = self._failures(examples)
         first = next(running, None)
         if first is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         if _is_unwritten(first):
             return outcome_of(check, causes.unwritten(check, first))
-        if not self._desk.is_final:
+        if not self.desk.is_final:
             return CheckResult(name=check.name, verdict="failed"), Trace("failed")
-        if not self._desk.wants_trace_only:
-            self._cause = self._cause_of(first)
+        if self.desk.explains_failures:
+            self.cause = self._cause_of(first)
         try:
-            self._desk.renew_time()
+            self.desk.renew_time()
             for failure in itertools.chain([first], running):
                 if isinstance(failure, NotSimulatedHere):
                     return outcome_of(check, causes.not_simulated(failure))
-            if self._cause and self._desk.shrinks_failures and generated.may_be_shrunk(check.item.obj):
+            if self.cause and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
         except (SubmissionTimeout, SubmissionCrashed):
-            self._desk.end_process()  # the verdict stays *failed*; only a better message is lost
-        self._desk.end_worlds()
-        exchanges = tuple(self._exchanges)
-        if self._cause is None:
+            self.desk.end_process()  # the verdict stays *failed*; only a better message is lost
+        self.desk.end_worlds()
+        exchanges = tuple(self.exchanges)
+        if self.cause is None:
             return CheckResult(name=check.name, verdict="failed"), Trace("failed", exchanges)
-        return outcome_of(check, self._cause, exchanges)
+        return outcome_of(check, self.cause, exchanges)
 
     def _failures(self, examples: list[Example] | None) -> Iterator[Failure]:
         """Runs all examples, keeps the exchanges of each, and yields the failures as they come.
@@ -121,11 +127,11 @@ class _CheckRun:
             yield from self._first_drawn_failure()
             return
         for number, example in enumerate(examples):
-            seen = len(self._channel.record)
-            right = self._check.right_runs[number]
-            failure = self._run_example(example, None if self._desk.is_final else right)
-            exchanges = tuple(self._channel.record[seen:])
-            self._exchanges.append(exchanges)
+            seen = len(self.channel.record)
+            right = self.check.right_runs[number]
+            failure = self._run_example(example, None if self.desk.is_final else right)
+            exchanges = tuple(self.channel.record[seen:])
+            self.exchanges.append(exchanges)
             if failure is None:
                 right.add(exchanges)
             else:
@@ -146,21 +152,21 @@ class _CheckRun:
         """Keeps the cause of the smallest example that fails in the same way."""
 
         def attempt(example: Example) -> bool:
-            self._channel.last = None
+            self.channel.last = None
             failure = self._run_example(example)
             if failure is None or _failure_kind(failure) != kind:
                 return False
-            self._cause = self._cause_of(failure)
+            self.cause = self._cause_of(failure)
             return True
 
         with contextlib.suppress(Exception, Overrun, pytest.skip.Exception):  # only a smaller example is lost
             self._search(attempt, shrinks=True)
 
-    def _search(self, attempt: generated.Attempt, *, shrinks: bool) -> None:
-        generated.search(self._check.item.obj, self._check.seed, self._check.name, attempt, shrinks=shrinks)
+    def _search(self, attempt: generated.RunExample, *, shrinks: bool) -> None:
+        generated.search(self.check.item.obj, self.check.seed, self.check.name, attempt, shrinks=shrinks)
 
     def _cause_of(self, failure: Failure) -> Cause:
-        return causes.failed(self._check, self._channel.last, failure, self._desk.take_prints())
+        return causes.failed(self.check, self.channel.last, failure, self.desk.take_prints())
 
     def _run_example(self, example: Example, right: RightRuns | None = None) -> Failure | None:
         """Runs the check's body on one example, unless its replies are those of a run that passed.
@@ -168,12 +174,12 @@ class _CheckRun:
         Args:
             right: such runs; None if the messages of a failure are wanted.
         """
-        channel, check, desk = self._channel, self._check, self._desk
+        channel, check, desk = self.channel, self.check, self.desk
         try:
             channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
             channel.begin_example(check.may_change)
             if right is None or not right.are_repeated(channel):
-                check.body(**check.arguments(self._fixtures, example) | {"submission": SubmissionProxy(channel)})
+                check.body(**check.arguments(self.fixtures, example) | {"submission": SubmissionProxy(channel)})
             channel.check_arguments()
         except (AssertionError, SubmissionRaised) as failure:
             return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
@@ -187,7 +193,7 @@ class _CheckRun:
             # A skip after that could be the wish of the submission.
             # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
             traceback.clear_frames(error.__traceback__)  # the check's values may fill all the memory of the judge
-            if not channel.record or desk.reference_also_fails(check, lambda other: run(check, other, self._fixtures)):
+            if not channel.record or desk.reference_also_fails(check, lambda other: run(check, other, self.fixtures)):
                 raise CheckFault from error
             unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
             unusable.__cause__ = error
@@ -423,7 +429,7 @@ class _Nobody:
 class _NobodysDesk(Desk):
     """A desk at which nobody answers: a check gets as far as its first request."""
 
-    shrinks_failures = False
+    explains_failures = False
 
     def channel(self) -> Channel:
         return Channel(_Nobody())

@@ -125,7 +125,7 @@ class TopicDesk(Desk):
     def __init__(
         self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
-        self.wants_trace_only = is_own
+        self.explains_failures = not is_own
         self._check_seconds = host.limits.check_seconds
         self.memory_limit = host.limits.memory_bytes
         self._course = course

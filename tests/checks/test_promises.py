@@ -140,7 +140,7 @@ def ask_topic(judge: Judge, topic: str, *, wants_calls: bool) -> Asked:
     calls: dict[str, str] = {}
     misconceptions = {(one.exercise, one.name): one for one in misconceptions_of(judge.course, topic)}
     with judge.misconceptions_desk(topic) as desk:
-        desk.wants_trace_only = not wants_calls
+        desk.explains_failures = wants_calls
         for promise in promises:
             wrong = misconceptions[f"{topic}.{promise.exercise}", promise.misconception]
             desk.replace_functions(((wrong.part, wrong.function),))
