@@ -52,11 +52,11 @@ class Check:
         hidden: whether a failure must not show the expected value.
         is_secret: whether students see neither its name nor its sentence.
         weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
-        bonus: points that it gives above the exercise's.
+        bonus: points on top of those of the exercise.
         may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
-        on_reference: how it ends on the reference solution; "unclear" if the solution gave no answer; None until that
-            is asked for, or if there is no solution.
+        on_reference: the outcome on the reference solution: "overruns" if the check exceeds the judge's time limit,
+            "unclear" if the solution crashes or times out; None until it was run, or if there is no solution.
         right_runs: of each example, the runs that passed.
     """
 
@@ -188,7 +188,7 @@ class Desk:
         return None
 
     def spent_time(self) -> SpentTime | None:
-        """After a timeout: the time that is over, and how it was spent; None if that is not known."""
+        """After a timeout: the time limit, and how the time was spent; None if that is not known."""
         return None
 
     def last_call(self) -> Call | None:

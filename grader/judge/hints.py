@@ -46,7 +46,7 @@ _MOST_TEXT: Final = 60
 
 
 class Hints:
-    """The hints that the file of a topic gives.
+    """The hints in the text of a topic's file.
 
     Args:
         source: the file as it was handed in.

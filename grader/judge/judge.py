@@ -52,7 +52,7 @@ def open_judge(
     limit: TimeLimit | None = None,
     listener: Listener | None = None,
 ) -> Iterator[Judge]:
-    """Collects a course's checks, and gives a judge that can grade until the end.
+    """Collects a course's checks, and yields a judge that can grade while the context lasts.
 
     Args:
         host: one that is ready.
@@ -180,7 +180,7 @@ class _Grading:
         only: full names of the exercises that were asked for; empty means all.
 
     Attributes:
-        modules: its Python files: nothing else of it comes near its processes.
+        modules: its Python files: its processes get nothing else.
         flags: of actions of its processes that no exercise needs.
         notes: about statements that were left out.
     """

@@ -5,8 +5,8 @@ misconceptions are compared with the record of all calls, and then a smaller exa
 failure is the end.
 
 `CollectedChecks` runs those of a session: not if they are left out, and within the judge's own time limit. Whatever
-happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends. The
-pictures beside the checks are made here, too: they decide no verdict, and a failure of one ends as a line of text.
+a run raises becomes the result of its check, except that a crash of the warm host also ends the worker. The pictures
+beside the checks are made here, too: they decide no verdict, and one that fails becomes a line of text.
 """
 
 from __future__ import annotations
@@ -306,9 +306,9 @@ class CollectedChecks:
             return outcome_of(check, causes.not_assessed(str(skipped)))
 
     def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
-        """The result of a check that did not end: a failure if it ends on the reference solution, else an error.
+        """The result of a check over the time limit: a failure if the reference solution passes, else an error.
 
-        One that does not end there either is not run again.
+        One that exceeds it there too is not run again.
         """
         desk.end_process()
         with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):

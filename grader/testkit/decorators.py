@@ -43,7 +43,7 @@ def exercise(
             a tensor that it passed to the submission is changed in place.
         points: its weight among the checks of its exercise, 1 when left out: if the exercise has the credit
             ``per-check``, its points are shared out in this proportion.
-        bonus: points that it gives above those of its exercise, of which it is no part then.
+        bonus: points on top of those of its exercise, which it is no part of then.
     """
 
     def decorate(check: F) -> F:
@@ -105,7 +105,7 @@ def misconception(of: str, *, tell: str, name: str | None = None, part: str | No
 
     Args:
         of: the exercise that it answers wrongly.
-        tell: the message to a student who gives this answer.
+        tell: the message to a student with this answer.
         name: the misconception's name; the function's own when left out.
         part: the function that it takes the place of, if the exercise has several; the one that the exercise is
             named for when left out.
