@@ -147,7 +147,7 @@ def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> 
 
 
 def source_lines(frames: Sequence[SentLine]) -> tuple[Frame, ...]:
-    """The lines of a traceback fit to be shown: bounded, and without control characters; an impossible number becomes 0."""
+    """The lines of a traceback fit to be shown: bounded, and without control characters; a line that cannot be is 0."""
     return tuple(
         Frame(
             one_line(at.file), at.line if at.line in _LINE_NUMBERS else 0, one_line(at.function), one_line(at.text, 200)
