@@ -195,6 +195,6 @@ class TopicEvidence:
                 records.append((misconception, attempt.traces))
         for misconception, traces in records:
             self.judge.misconceptions.keep(exercise, misconception.name, traces)
-            named = self.judge.misconceptions.recognised(exercise, traces)
+            ((_, named),) = self.judge.misconceptions.recognised(self.topic.name, [(exercise, traces)])
             verdicts = {name: trace.verdict for name, trace in traces.items()}
             yield GradedMisconception(misconception, verdicts, None if named is None else named.name)

@@ -254,7 +254,7 @@ class _Grading:
         """
         judge, file = self._judge, f"{topic.name}.py"
         source = self.modules[file]
-        to_name: dict[str, Mapping[str, Trace]] = {}
+        to_name: list[tuple[Exercise, Mapping[str, Trace]]] = []
         with judge.desk(topic.name, self.modules) as desk:
             left_out = desk.left_out
             names = [one.name for one in judge.course.topic(topic.name).exercises]
@@ -275,17 +275,15 @@ class _Grading:
                     result, traces = self._grade_exercise(exercise, desk, is_untouched)
                     may_be_named = judge.names_misconceptions and not is_untouched  # what was handed out is not theirs
                     if may_be_named and judge.misconceptions.may_name(exercise, traces):
-                        to_name[exercise.full_name] = traces
+                        to_name.append((exercise, traces))
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
                 # Last, so that no exercise pays for the time of a picture.
                 for result in [self._results[one.full_name] for one in topic.exercises]:
                     self._keep(self._with_pictures(result, desk))
-        with judge.misconceptions.topic(topic.name):
-            for exercise in (one for one in topic.exercises if one.full_name in to_name):
-                name = judge.misconceptions.recognised(exercise, to_name[exercise.full_name])
-                self._add(hints.explain(named(self._results[exercise.full_name], name)))
+        for exercise, misconception in judge.misconceptions.recognised(topic.name, to_name):
+            self._add(hints.explain(named(self._results[exercise.full_name], misconception)))
         self.flags |= desk.flags
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
