@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from grader.border import wire
@@ -32,20 +33,19 @@ _NAMES: Final = re.compile(r"'[^']*'|\[[^\[\]]*\]|0x\w+|\b\w+\(\)|\d+")
 """Names, numbers and sizes in the message of an exception, which differ if the mistake is the same; in linear time."""
 
 
+@dataclass
 class MisconceptionRecords:
     """The records of a course's misconceptions, each made when it is first needed, as far as it is needed.
 
-    Args:
+    Attributes:
         open_desk: opens a desk for a topic's solutions, whose functions can be replaced by misconceptions.
+        records: by full name of the exercise and name of the misconception, those of the checks that were run.
     """
 
-    def __init__(
-        self, course: Course, checks: CollectedChecks, open_desk: Callable[[str], AbstractContextManager[TopicDesk]]
-    ) -> None:
-        self._course = course
-        self._checks = checks
-        self._open_desk = open_desk
-        self._records: dict[tuple[str, str], dict[str, Trace]] = {}
+    course: Course
+    checks: CollectedChecks
+    open_desk: Callable[[str], AbstractContextManager[TopicDesk]]
+    records: dict[tuple[str, str], dict[str, Trace]] = field(default_factory=dict)
 
     def recognised(
         self, topic: str, failing: Iterable[tuple[Exercise, Mapping[str, Trace]]]
@@ -56,7 +56,7 @@ class MisconceptionRecords:
             failing: each with its traces, by name of check, of every check that was run, in order.
         """
         with ExitStack() as stack:
-            desk = functools.cache(lambda: stack.enter_context(self._open_desk(topic)))  # opened if it is needed
+            desk = functools.cache(lambda: stack.enter_context(self.open_desk(topic)))  # opened if it is needed
             for exercise, traces in failing:
                 known = self._of(exercise) if self.may_name(exercise, traces) else ()
                 yield exercise, next((one for one in known if self._is(one, traces, desk)), None)
@@ -68,16 +68,16 @@ class MisconceptionRecords:
         return is_seen and bool(self._of(exercise))
 
     def _of(self, exercise: Exercise) -> list[Misconception]:
-        known = misconceptions_of(self._course, exercise.topic)
+        known = misconceptions_of(self.course, exercise.topic)
         return [one for one in known if one.exercise == exercise.full_name]
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
-        self._records[exercise.full_name, name] = dict(traces)
+        self.records[exercise.full_name, name] = dict(traces)
 
     def _is(self, misconception: Misconception, traces: Mapping[str, Trace], desk: Callable[[], TopicDesk]) -> bool:
         """Whether its record is equal in every check; runs no more of its checks than it takes."""
-        known = self._records.setdefault((misconception.exercise, misconception.name), {})
+        known = self.records.setdefault((misconception.exercise, misconception.name), {})
         if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
             return False
         if known.keys() >= traces.keys():
@@ -98,9 +98,9 @@ class MisconceptionRecords:
         """Runs the checks of its exercise, or one of them, in a process of its own: name and trace of each."""
         desk.replace_functions(((misconception.part, misconception.function),))
         desk.use_fresh_process()
-        for check in self._checks.of(misconception.exercise):
+        for check in self.checks.of(misconception.exercise):
             if only in ("", check.name):
-                yield check.name, self._checks.run(check, desk)[1]
+                yield check.name, self.checks.run(check, desk)[1]
 
 
 def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
