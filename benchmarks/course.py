@@ -21,6 +21,7 @@ from grader.grading.protocol import WorkerOptions
 from grader.grading.worker import host_for_author
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
+from grader.judge.attempt import Attempt
 from grader.judge.judge import Judge, open_judge
 
 
@@ -64,7 +65,7 @@ def _once(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
         with judge.desk(topic.name, files) as desk:
             marks.append(time.perf_counter())
             for exercise in topic.exercises:
-                judge.run_checks(exercise.full_name, desk)
+                Attempt(exercise.full_name, desk, judge.assessment).run()
                 marks.append(time.perf_counter())
         names = ["(import)", *(exercise.name for exercise in topic.exercises)]
         found[topic.name] = {name: after - before for name, before, after in zip(names, marks, marks[1:], strict=False)}

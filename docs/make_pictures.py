@@ -31,7 +31,7 @@ from grader.grading.graders import result_at_end
 from grader.grading.own_work import own_news, own_workers
 from grader.grading.protocol import WorkerOptions
 from grader.notebook.cells import submission_of
-from grader.notebook.desk import Card
+from grader.notebook.commands import Card
 
 REPO = Path(__file__).resolve().parent.parent
 PICTURES = REPO / "docs" / "pictures"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
-    from grader.notebook.desk import check, hint, show
+    from grader.notebook.commands import check, hint, show
     from grader.pictures import Picture
     from grader.results import (
         Cause,
@@ -53,7 +53,7 @@ _MODULES = {
     "grader.course": "Course",
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
-    "grader.notebook.desk": "check hint show",
+    "grader.notebook.commands": "check hint show",
     "grader.pictures": "Picture",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SpentTime SubmissionResult TooMuchMemory"
     " Unread",

@@ -3,8 +3,8 @@
 When a call has returned, the judge reads the memory itself and sees whether the arguments changed. The bytes are
 data of a student process: they are compared with the tensors that were sent, and never used for anything else. No
 message says which place a tensor has: both sides count it from the request alone. The student process (`Placing`) only
-does the rest: a tensor that is no longer in its place is copied back, and a changed shape is marked. A tensor that
-cannot be read any more counts as changed.
+does the rest: a tensor that is no longer in its place is copied back, and a code says if its shape changed. A tensor
+that cannot be read any more counts as changed.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Slots:
         self.next = 0
 
     def take(self, size: int) -> int | None:
-        """The offset of the next tensor and its mark, one byte; None if it lies beyond the arena, in plain memory."""
+        """The offset of the next tensor and its code, one byte; None if it lies beyond the arena, in plain memory."""
         offset = self.next
         self.next += -(-(size + 1) // ALIGNMENT) * ALIGNMENT
         return offset if offset + size < ARENA_BYTES else None
@@ -201,11 +201,11 @@ def _inside(place: str, tree: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 class _Placed(NamedTuple):
-    """A tensor, its memory as a tensor of the first shape, the place of its mark, and its form."""
+    """A tensor, its memory as a tensor of the first shape, the place of its code, and its form."""
 
     tensor: torch.Tensor
     view: torch.Tensor
-    mark: int
+    code: int
     form: tuple[object, ...]
 
 
@@ -216,7 +216,7 @@ class Placing:
         assert arena.memory is not None
         self._memory = arena.memory
         self._slots = Slots()
-        self._last_mark: int | None = None
+        self._last_code: int | None = None
         self._placed: list[_Placed] = []
         self._alive: list[tuple[weakref.ref[memoryview], int]] = []
 
@@ -226,10 +226,10 @@ class Placing:
         Each has a storage of its own: ``share_memory_`` moves the storage of one that submitted code gets, and with it
         all tensors of that storage. Called once for each tensor.
         """
-        self._last_mark = None
+        self._last_code = None
         if (offset := self._slots.take(len(data))) is None:
             return None, None
-        self._last_mark = end = offset + len(data)
+        self._last_code = end = offset + len(data)
         self._memory[offset : end + 1] = data + bytes([SAME])
         if not data:
             return None, None
@@ -239,17 +239,17 @@ class Placing:
 
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
         """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""
-        if self._last_mark is not None:
-            self._placed.append(_Placed(tensor, view, self._last_mark, tensor_facts.form(tensor)))
+        if self._last_code is not None:
+            self._placed.append(_Placed(tensor, view, self._last_code, tensor_facts.form(tensor)))
 
     def finish_call(self) -> None:
         """Makes the memory show how the call changed the tensors that were passed to it."""
         placed, self._placed = self._placed, []
         for one in placed:  # before a look runs code of a subclass, which may raise anything, or end the loop
-            self._memory[one.mark] = UNREADABLE
+            self._memory[one.code] = UNREADABLE
         for one in placed:
             with contextlib.suppress(Exception):
-                self._memory[one.mark] = _looked_at(one)
+                self._memory[one.code] = _looked_at(one)
 
     def restart(self) -> int:
         """The place of the next tensor, once nothing of the last check is needed any more.
@@ -268,7 +268,7 @@ class Placing:
 
 
 def _looked_at(one: _Placed) -> int:
-    """The mark of a tensor; copies it back if it is no longer in its place."""
+    """The code of a tensor; copies it back if it is no longer in its place."""
     requires_grad, *form = tensor_facts.form(one.tensor)
     if form != list(one.form[1:]):
         return SHAPE

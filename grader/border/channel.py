@@ -214,7 +214,8 @@ class Channel:
 
 def channel_of(function: RemoteFunction | Remote) -> Channel:
     """The channel that calls of a function or an object go through, for the testkit's own requests."""
-    channel: Channel = function._channel
+    channel = function._channel
+    assert isinstance(channel, Channel)
     return channel
 
 
@@ -299,8 +300,8 @@ def _change(sent: Sent, arena: Arena) -> str:
     said = f"changed {sent.name} in place"
     if len(now) != len(data) + 1:
         return said
-    if mark := now[-1]:
-        return f"{said}: {WORDS[mark] if mark < len(WORDS) else 'more than its values'}"
+    if code := now[-1]:
+        return f"{said}: {WORDS[code] if code < len(WORDS) else 'more than its values'}"
     if now.startswith(data):
         return ""
     head = sent.tree[:4]

@@ -1,4 +1,4 @@
-"""The exceptions that a check gets in place of a value: submitted code raised, or gave no answer at all.
+"""The exceptions that a check gets instead of a value: submitted code raised, or returned nothing at all.
 
 Makes them from the message about an exception, of which only plain data is used.
 """
@@ -110,7 +110,7 @@ class BadReply(SubmissionCrashed):
 
 
 def out_of_memory(raised: Raised) -> OutOfMemory | None:
-    """The crash that an exception comes to which says that Python or torch got no more memory; None for another one."""
+    """The crash if an exception says that Python or torch got no more memory; None for another exception."""
     if raised.kind != "MemoryError" and "can't allocate memory" not in raised.message:
         return None
     asked = _ASKED.search(raised.message[:MAX_MESSAGE])
@@ -147,7 +147,7 @@ def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> 
 
 
 def source_lines(frames: Sequence[SentLine]) -> tuple[Frame, ...]:
-    """The lines of a traceback fit to be shown: bounded, and without control characters; an odd number becomes 0."""
+    """The lines of a traceback fit to be shown: bounded, and without control characters; a line that cannot be is 0."""
     return tuple(
         Frame(
             one_line(at.file), at.line if at.line in _LINE_NUMBERS else 0, one_line(at.function), one_line(at.text, 200)

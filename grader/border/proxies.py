@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from grader.border.failures import BadReply
 from grader.text import with_article
-
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
 
 
 @dataclass(eq=False, slots=True)
@@ -38,10 +35,19 @@ class Call:
     answered: bool = False
 
 
+class Requests(Protocol):
+    """The way of a proxy's requests to the student process: a `Channel`."""
+
+    def request(
+        self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
+    ) -> Any:
+        """Performs an operation in the student process; see `Channel.request`."""
+
+
 class RemoteFunction:
     """A function or class of the submission, by name; the submission is not asked for it before it is called."""
 
-    def __init__(self, channel: Channel, name: str) -> None:
+    def __init__(self, channel: Requests, name: str) -> None:
         self._channel = channel
         self._name = name
 
@@ -60,7 +66,7 @@ class Remote:
 
     __slots__ = ("_channel", "_kind", "_made", "_number")
 
-    def __init__(self, channel: Channel, number: int, kind: str) -> None:
+    def __init__(self, channel: Requests, number: int, kind: str) -> None:
         fields = {"_channel": channel, "_number": number, "_kind": kind, "_made": None}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -109,7 +115,7 @@ class Remote:
 class SubmissionProxy:
     """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Requests) -> None:
         self._channel = channel
 
     def __getattr__(self, name: str) -> RemoteFunction:
@@ -162,7 +168,7 @@ def maker_of(handle: Remote) -> Call | None:
     return made
 
 
-def _made_by(made: Call, channel: Channel, operation: str, *args: object, is_shown: bool = True) -> Any:
+def _made_by(made: Call, channel: Requests, operation: str, *args: object, is_shown: bool = True) -> Any:
     """The result of a request; an object keeps what made it, so that messages can show a line that makes it again."""
     result = channel.request(operation, args, made.kwargs, made if is_shown else None)
     if isinstance(result, Remote) and result._made is None:

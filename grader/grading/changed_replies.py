@@ -145,8 +145,7 @@ def _in_all(value: Any, change: ReplyChange, kept: tuple[type, ...]) -> Any:
 class _ReplayDesk(Desk):
     """A desk whose submission gives these replies."""
 
-    shrinks_failures = False
-    wants_trace_only = True
+    explains_failures = False
     is_final = False
 
     def __init__(self, replay: _Replay, kit: str) -> None:

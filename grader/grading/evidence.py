@@ -12,6 +12,7 @@ from grader.course.stubs import programs
 from grader.errors import CourseError
 from grader.grading.changed_replies import ChangedRuns, try_changes
 from grader.grading.written_examples import Untrue, untrue_examples
+from grader.judge.attempt import Attempt
 from grader.judge.check import Check
 from grader.judge.judge import Judge
 from grader.judge.topic_desk import TopicDesk
@@ -167,9 +168,10 @@ class TopicEvidence:
             seconds: dict[str, float] = {}
             for exercise in self.topic.exercises:
                 began = time.monotonic()
-                found, _ = self.judge.run_checks(exercise.full_name, desk, did_run=partial(did_run, desk))
+                attempt = Attempt(exercise.full_name, desk, self.judge.assessment, did_run=partial(did_run, desk))
+                attempt.run()
                 seconds[exercise.full_name] = time.monotonic() - began
-                results += [(exercise, result) for result in found]
+                results += [(exercise, result) for result in attempt.results]
             untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
             names = (exercise.full_name for exercise in self.topic.exercises)
             pictures = tuple((name, one) for name in names for one in self.judge.checks.make_pictures(name, desk))
@@ -188,9 +190,11 @@ class TopicEvidence:
         with self.judge.misconceptions_desk(self.topic.name) as desk:
             for misconception in found:
                 desk.replace_functions(((misconception.part, misconception.function),))
-                records.append((misconception, self.judge.run_checks(exercise.full_name, desk)[1]))
+                attempt = Attempt(exercise.full_name, desk, self.judge.assessment)
+                attempt.run()
+                records.append((misconception, attempt.traces))
         for misconception, traces in records:
             self.judge.misconceptions.keep(exercise, misconception.name, traces)
-            named = self.judge.misconceptions.recognised(exercise, traces)
+            ((_, named),) = self.judge.misconceptions.recognised(self.topic.name, [(exercise, traces)])
             verdicts = {name: trace.verdict for name, trace in traces.items()}
             yield GradedMisconception(misconception, verdicts, None if named is None else named.name)

@@ -19,7 +19,7 @@ from grader.course import Course, checks_of
 from grader.grading.protocol import Began, ExerciseDone, WorkerOptions
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
-from grader.judge.marks import Place, place_of
+from grader.judge.listener import Place, place_of
 from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Flag, Manual, SubmissionResult
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from grader.grading.graders import Graded, Graders, GradingStopped, News, result
 from grader.grading.protocol import Done, ExerciseDone, Work, WorkerOptions
 from grader.grading.worker_process import Worker, WorkerFailed
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import NotRun, Place, endless
+from grader.judge.listener import NotRun, Place, endless
 from grader.machine import memory_kills
 from grader.results import Cause, ExerciseResult, Flag, Frame, SubmissionResult
 from grader.sandbox.clock import CAP

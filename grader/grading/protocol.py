@@ -9,7 +9,7 @@ import msgspec
 
 from grader.border import frames
 from grader.intake.submission import Submission
-from grader.judge.marks import Listener, NotRun, Place
+from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.time_limit import JUDGE_SECONDS
 from grader.machine import Devices
 from grader.results import ExerciseResult, SubmissionResult

@@ -20,7 +20,7 @@ from grader.grading.promises import PROMISES, Defect, Promise
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker import host_for_author
 from grader.judge.judge import Judge, open_judge
-from grader.judge.marks import NotRun, place_of
+from grader.judge.listener import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
@@ -229,5 +229,5 @@ def _is_caught(judge: Judge, topic: Topic, exercises: Iterable[Exercise], text: 
     with judge.desk(topic.name, {**files, file.name: text.encode()}) as desk:
         if desk.why_not_imported():
             return True
-        desk.shrinks_failures = False
+        desk.explains_failures = False
         return not all(judge.passes(exercise.full_name, desk) for exercise in exercises)

@@ -23,7 +23,7 @@ from grader.grading.protocol import Began, Done, Event, Fault, FromWorker, Work,
 from grader.grading.starting import ForkedProcess, LastLines, start_worker
 from grader.grading.worker import STACK_SIGNAL
 from grader.intake.submission import Submission
-from grader.judge.marks import NotRun, Place
+from grader.judge.listener import NotRun, Place
 from grader.judge.time_limit import BLOCKED_FACTOR
 from grader.results import SubmissionResult
 from grader.sandbox import process_tree

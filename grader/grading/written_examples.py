@@ -64,7 +64,7 @@ def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[U
             desk.begin(docstring.name)
             found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
             if found is not None and not desk.is_final:
-                desk.begin_again()
+                desk.use_fresh_process()
                 found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
             desk.finish(is_right=found is None)
             if found is not None:

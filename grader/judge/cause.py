@@ -73,7 +73,7 @@ def not_simulated(failure: failures.SubmissionRaised) -> Cause:
 
 
 def not_assessed(reason: str) -> Cause:
-    """The check skipped itself."""
+    """The check cannot be assessed here, or skipped itself."""
     return Cause(kind="not_assessed", reason=reason[:MAX_TEXT])
 
 

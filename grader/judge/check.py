@@ -20,7 +20,7 @@ from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult, Frame, SpentTime
 from grader.testkit import devices
-from grader.testkit.marking import NEEDS, NEEDS_MARK
+from grader.testkit.decorators import NEEDS, NEEDS_MARK
 
 Example = dict[str, Any]
 
@@ -52,11 +52,11 @@ class Check:
         hidden: whether a failure must not show the expected value.
         is_secret: whether students see neither its name nor its sentence.
         weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
-        bonus: points that it gives above the exercise's.
+        bonus: points on top of those of the exercise.
         may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
-        on_reference: how it ends on the reference solution; "unclear" if the solution gave no answer; None until that
-            is asked for, or if there is no solution.
+        on_reference: the outcome on the reference solution: "overruns" if the check exceeds the judge's time limit,
+            "unclear" if the solution crashes or times out; None until it was run, or if there is no solution.
         right_runs: of each example, the runs that passed.
     """
 
@@ -97,10 +97,16 @@ class Check:
         """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs.
 
         Examples that cannot be copied are drawn for each run anew, because nobody may get what another has changed.
+
+        Raises:
+            CheckFault: from the exception of the check's own code that makes them.
         """
         examples = self._examples
         if not self._is_drawn:
-            examples = generated.draw(self.item.obj, self.seed, self.name)
+            try:
+                examples = generated.draw(self.item.obj, self.seed, self.name)
+            except Exception as error:
+                raise CheckFault from error
             self._is_drawn = examples is None or all(own_copies(example) is not None for example in examples)
             self._examples = examples if self._is_drawn else None
         return examples
@@ -143,14 +149,12 @@ class Desk:
     further processes.
 
     Attributes:
-        shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
-        wants_trace_only: whether a run yields only its trace and no cause.
+        explains_failures: whether a failure gets its cause and a smaller example, which only readers of messages need.
         is_final: whether a failure counts now; if not, only whether the check passes is wanted.
         memory_limit: the memory that a submission may use (bytes); 0 if there is no limit.
     """
 
-    shrinks_failures = True
-    wants_trace_only = False
+    explains_failures = True
     is_final = True
     memory_limit = 0
 
@@ -168,8 +172,8 @@ class Desk:
     def end_process(self) -> None:
         """Ends the process; the next `channel` starts a new one."""
 
-    def begin_again(self) -> None:
-        """Begins the exercise again, in a fresh process."""
+    def use_fresh_process(self) -> None:
+        """Ends the process: what is asked next is asked in a fresh one, and its failures count."""
         self.end_process()
 
     def end_worlds(self) -> None:
@@ -184,7 +188,7 @@ class Desk:
         return None
 
     def spent_time(self) -> SpentTime | None:
-        """After a timeout: the time that is over, and how it was spent; None if that is not known."""
+        """After a timeout: the time limit, and how the time was spent; None if that is not known."""
         return None
 
     def last_call(self) -> Call | None:

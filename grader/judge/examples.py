@@ -17,7 +17,7 @@ from typing import Any, Final
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.errors import HypothesisException
+from hypothesis.errors import HypothesisException, StopTest
 from hypothesis.internal.conjecture import providers
 from hypothesis.strategies import DataObject
 
@@ -32,7 +32,7 @@ _CONSTANTS: Final = ("Constants", "CONSTANTS_CACHE", "_get_local_constants")
 MOST_SHRINKS: Final = 150
 """Executions while a failure is made smaller."""
 
-Attempt = Callable[[dict[str, Any]], bool]
+RunExample = Callable[[dict[str, Any]], bool]
 """Runs one example; True when it failed, as the failure that is being shrunk if there is one."""
 
 
@@ -95,22 +95,37 @@ def draws_more(value: object) -> bool:
     return isinstance(value, DataObject)
 
 
-def search(test: Any, seed: int, name: str, attempt: Attempt, *, shrinks: bool) -> None:
+def search(test: Any, seed: int, name: str, attempt: RunExample, *, shrinks: bool) -> None:
     """Runs examples until an attempt fails; with `shrinks`, goes on with smaller ones.
 
     ``attempt`` remembers the last one that failed. Hypothesis may run it once more, to test whether it draws the same.
+
+    Raises:
+        BaseException: the first exception of an attempt, after which no other one is run.
     """
     count = 0
+    stop: BaseException | None = None
 
     def guarded(example: dict[str, Any]) -> None:
-        nonlocal count
+        nonlocal count, stop
         count += 1
-        if (count <= MOST_SHRINKS or not shrinks) and attempt(example):
+        if stop is not None or (shrinks and count > MOST_SHRINKS):
+            return
+        try:
+            has_failed = attempt(example)
+        except StopTest:
+            raise
+        except BaseException as error:  # Hypothesis would take it for a failure, and go on
+            stop = error
+            return
+        if has_failed:
             raise AssertionError("still failing")
 
     phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])]
     with contextlib.suppress(AssertionError, HypothesisException):
         _run(test, seed, name, guarded, phases=phases)
+    if stop is not None:
+        raise stop
 
 
 def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None], **changes: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from grader.border.failures import one_line
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import on_exception, repaired, with_message
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, CheckResult, Frame, SpentTime
@@ -62,7 +63,7 @@ def _printable(cause: Cause) -> Cause:
 
 
 def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else "\ufffd" for c in printable(text))
+    return one_line(printable(text), MAX_TEXT)
 
 
 def message(cause: Cause) -> str:

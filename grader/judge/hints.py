@@ -7,6 +7,7 @@ import ast
 import functools
 import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -45,10 +46,11 @@ _MOST_TEXT: Final = 60
 """Bytes of an expression that a message shows."""
 
 
+@dataclass
 class Hints:
-    """The hints that the file of a topic gives.
+    """The hints in the text of a topic's file.
 
-    Args:
+    Attributes:
         source: the file as it was handed in.
         place: names a line of it: ``line 12``, or ``In [4], line 2`` in a notebook.
         exercises: names of the topic's exercises: no other exercise is offered for one that is missing.
@@ -56,19 +58,11 @@ class Hints:
         left_out: the statements of the file that were left out, if any.
     """
 
-    def __init__(
-        self,
-        source: bytes,
-        place: Callable[[int], str],
-        exercises: Collection[str] = (),
-        modules: Collection[str] = (),
-        left_out: LeftOut | None = None,
-    ) -> None:
-        self._source = source
-        self._place = place
-        self._exercises = exercises
-        self._modules = modules
-        self._left_out = left_out
+    source: bytes
+    place: Callable[[int], str]
+    exercises: Collection[str] = ()
+    modules: Collection[str] = ()
+    left_out: LeftOut | None = None
 
     def explain(self, result: ExerciseResult) -> ExerciseResult:
         """The same result, whose failures begin with the sentence that explains them, if there is one."""
@@ -96,13 +90,13 @@ class Hints:
 
     def _no_python(self, cause: Cause) -> Iterator[str]:
         wrong = cause.frames[-1].line if cause.frames else 0
-        lines = self._source[:MOST_BYTES].decode("utf-8-sig", "replace").splitlines()
+        lines = self.source[:MOST_BYTES].decode("utf-8-sig", "replace").splitlines()
         for number, line in enumerate(lines, 1):
             if _CONFLICT.match(line):
-                at = self._place(number)
+                at = self.place(number)
                 yield f"{at} is a mark of a Git merge: keep one of the two versions, and delete the marks"
         for quote in (one for line in lines[max(wrong - 1, 0) : wrong] for one in line if one in _QUOTES):
-            yield f"{self._place(wrong)} has the quote {quote} of a book or a PDF: Python's are ' and \""
+            yield f"{self.place(wrong)} has the quote {quote} of a book or a PDF: Python's are ' and \""
 
     def _unused_import(self, cause: Cause) -> Iterator[str]:
         """Says so if nothing of what the failing line imports is used anywhere."""
@@ -112,12 +106,12 @@ class Hints:
                 used = {one.id for top in self._top for one in ast.walk(top) if isinstance(one, ast.Name)}
                 if not names & {*used, "*"}:
                     module = _module_in(cause).partition(".")[0]
-                    yield f"`{module}` is not installed here, and is never used: delete {self._place(node.lineno)}"
+                    yield f"`{module}` is not installed here, and is never used: delete {self.place(node.lineno)}"
 
     @functools.cached_property
     def _top(self) -> list[ast.stmt]:
         """The statements of the file; none if it is too long or is no Python."""
-        tree = parsed(self._source) if len(self._source) <= MOST_BYTES else None
+        tree = parsed(self.source) if len(self.source) <= MOST_BYTES else None
         return tree.body if tree else []
 
     # ---------------------------------------------------------------- names
@@ -128,14 +122,14 @@ class Hints:
         name = cause.names[0] if cause.names else unknown[1] if unknown else ""
         if cause.kind not in ("missing", "exception"):
             return ""
-        if self._left_out and (lost := self._left_out.why_lost(name)):
+        if self.left_out and (lost := self.left_out.why_lost(name)):
             return lost
         if cause.kind == "missing":
-            wrote = " and ".join(f"`{one}`" for one in close_names(name, set(self._defined) - set(self._exercises)))
+            wrote = " and ".join(f"`{one}`" for one in close_names(name, set(self._defined) - set(self.exercises)))
             return f"`{name}` is not defined in {cause.file}: you wrote {wrote}" if wrote else ""
         if unknown:
             return unknown_name(name, self._names)
-        near = close_names(_module_in(cause), self._modules) if cause.exception_type == "ModuleNotFoundError" else []
+        near = close_names(_module_in(cause), self.modules) if cause.exception_type == "ModuleNotFoundError" else []
         return f"there is no module `{_module_in(cause)}`{did_you_mean(near)}" if near else ""
 
     @functools.cached_property
@@ -159,7 +153,7 @@ class Hints:
         return [one for one in self._top if isinstance(one, Definition) and one.name == name]
 
     def _slips(self, cause: Cause, name: str) -> Iterator[str]:
-        definitions, place = self._definitions(name), self._place
+        definitions, place = self._definitions(name), self.place
         if not definitions:
             return
         own = definitions[-1]
@@ -234,7 +228,7 @@ class Hints:
                     used.add(name)
         for name, line in _stored(own):
             if name in used:
-                yield f"{self._place(line)} gives the name `{name}` to a value, and hides what `{name}` was before"
+                yield f"{self.place(line)} gives the name `{name}` to a value, and hides what `{name}` was before"
 
     def _used_up(self, own: Definition) -> Iterator[str]:
         """Iterators that are looped over twice: the second loop gets nothing."""
@@ -250,7 +244,7 @@ class Hints:
                     loops.append(name)
         for name, line in once.items():
             if loops.count(name) > 1:
-                at = self._place(line)
+                at = self.place(line)
                 yield f"`{name}` in {at} can be looped over only once, then it is empty: `list(...)` keeps it"
 
     def _in_class(self, own: Definition, cause: Cause) -> Iterator[str]:
@@ -259,7 +253,7 @@ class Hints:
         for name, method in methods.items():
             meant = next((one for one, misspelt in _SPECIAL.items() if name.strip("_") in misspelt.split()), "")
             if meant and meant not in methods:
-                at = self._place(method.lineno)
+                at = self.place(method.lineno)
                 yield f"{at} defines `{name}`: did you mean `{meant}`, the name that Python looks for?"
         said = cause.exception_message
         unknown = _UNKNOWN.search(said)
@@ -275,7 +269,7 @@ class Hints:
             starts = (one for one in _methods(own) if one.name == "__init__")
             local = [line for one in starts for stored, line in _stored(one) if stored == name]
             if local:
-                at = self._place(local[0])
+                at = self.place(local[0])
                 yield f"`{name}` in {at} is a local variable of `__init__`: write `self.{name}`"
             elif isinstance(own, ast.ClassDef) and f"'{own.name}' object" in said and not _names(own, name):
                 yield f"nothing in `{own.name}` gives a value to `self.{name}`"
@@ -288,7 +282,7 @@ class Hints:
                 read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
                 for local, line in _stored(method) if method.name == "__init__" else ():
                     if local not in read and not local.startswith("_"):
-                        where = f"`{local}` in {self._place(line)}"
+                        where = f"`{local}` in {self.place(line)}"
                         yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{local}`"
                 for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
                     yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"

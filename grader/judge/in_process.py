@@ -175,7 +175,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
         if not course.solution_file(check.topic).is_file():
             return False
         desk = LocalDesk(course.solutions_dir, check.topic, course.kit)
-        desk.shrinks_failures = False
+        desk.explains_failures = False
         try:
             verdict = run(desk)[0].verdict
             if verdict in ("passed", "skipped"):

@@ -6,7 +6,8 @@ The trusted side: it never imports submitted code. The replies of a student proc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,9 +20,10 @@ from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.check import Check, Trace
+from grader.judge.attempt import RIGHT, Attempt
+from grader.judge.check import Trace
 from grader.judge.hints import Hints
-from grader.judge.marks import Listener, NotRun, Place
+from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 from grader.judge.points import manual_of, named, with_points
 from grader.judge.run import Assessment, CollectedChecks
@@ -29,15 +31,13 @@ from grader.judge.scan import scan
 from grader.judge.session import collected_checks
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
-from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult, total_points
+from grader.results import MOST_FLAGS, Cause, ExerciseResult, Flag, Frame, SubmissionResult, total_points
 from grader.student import late_dynamo
 from grader.student.student_process import Host
 from grader.text import without_addresses
 
 MOST_NOTES: Final = 5
 """How many files that could not be written are named for each topic."""
-_RIGHT: Final = ("passed", "skipped")
-"""Verdicts after which the process goes on to the next exercise."""
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ def open_judge(
     limit: TimeLimit | None = None,
     listener: Listener | None = None,
 ) -> Iterator[Judge]:
-    """Collects a course's checks, and gives a judge that can grade until the end.
+    """Collects a course's checks, and yields a judge that can grade while the context lasts.
 
     Args:
         host: one that is ready.
@@ -77,46 +77,42 @@ def open_judge(
         yield Judge(course, host, checks, topics, names_misconceptions, pictured)
 
 
+@dataclass
 class Judge:
     """Grades submissions one after the other against a course's checks; `open_judge` makes one.
 
-    Args:
+    Attributes:
         topics: the topics to grade, with the exercises to grade.
+        assessment: decides which checks are not assessed on this machine.
+        misconceptions: the records of the course's misconceptions.
     """
 
-    def __init__(
-        self,
-        course: Course,
-        host: Host,
-        checks: CollectedChecks,
-        topics: Sequence[Topic],
-        names_misconceptions: bool,
-        pictured: Collection[str],
-    ) -> None:
-        self.course = course
-        self.host = host
-        self.checks = checks
-        self.names_misconceptions = names_misconceptions
-        self.pictured = frozenset(pictured)
-        self._topics = topics
-        self._assessment = Assessment(course, checks, lambda: host.layers)
-        self.misconceptions = MisconceptionRecords(course, checks, self.misconceptions_desk)
+    course: Course
+    host: Host
+    checks: CollectedChecks
+    topics: Sequence[Topic]
+    names_misconceptions: bool
+    pictured: Collection[str]
+
+    def __post_init__(self) -> None:
+        self.assessment = Assessment(self.course, self.checks, lambda: self.host.layers)
+        self.misconceptions = MisconceptionRecords(self.course, self.checks, self.misconceptions_desk)
 
     def grade(
-        self, submission: Submission, only: Sequence[str] = (), *, marks: Sequence[NotRun] = ()
+        self, submission: Submission, only: Sequence[str] = (), *, not_run: Sequence[NotRun] = ()
     ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with those that they need; empty means all.
-            marks: checks that are not run, and why.
+            not_run: checks that are not run, and why.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
         grading = _Grading(self, submission, only)
-        topics = _chosen(self._topics, self.course.with_needs(only))
-        with self.checks.leaving_out(marks):
+        topics = _chosen(self.topics, self.course.with_needs(only))
+        with self.checks.leaving_out(not_run):
             for topic in topics:
                 grading.grade_topic(topic)
                 self.checks.listener.began(Place(topic.name))  # no check is at fault for what follows
@@ -134,66 +130,6 @@ class Judge:
             unread=tuple(one for one in submission.unread if one.topic in names),
         )
 
-    def run_checks(
-        self,
-        exercise: str,
-        desk: TopicDesk,
-        *,
-        is_untouched: bool = False,
-        did_run: Callable[[Check, CheckResult], None] = lambda check, result: None,
-    ) -> tuple[list[CheckResult], dict[str, Trace]]:
-        """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
-
-        If one does not pass in a process that earlier exercises have used, all are run again in a fresh one.
-
-        Args:
-            is_untouched: whether the file has the stub as it was handed out. Then one check tells for all. If it is
-                unwritten, that may be in a process that others have used, and the next exercise may use it, too.
-            did_run: is called when a check has run, while the desk has the exchanges of its run.
-        """
-        desk.begin(exercise)
-        found = self._run_in_order(exercise, desk, is_untouched, did_run)
-        if found is None:
-            desk.begin_again()
-            found = self._run_in_order(exercise, desk, is_untouched, did_run)
-            assert found is not None
-        results, _ = found
-        desk.finish(is_right=all(one.verdict in _RIGHT or (is_untouched and _is_unwritten(one)) for one in results))
-        return found
-
-    def _run_in_order(
-        self, exercise: str, desk: TopicDesk, is_untouched: bool, did_run: Callable[[Check, CheckResult], None]
-    ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
-        """The results and traces; None once a check does not pass in a used process.
-
-        After a timeout no further check is run, nor of what is as it was handed out: the others get the same cause.
-        """
-        results: list[CheckResult] = []
-        traces: dict[str, Trace] = {}
-        same_for_all: Cause | None = None
-        for check in self.checks.of(exercise):
-            if same_for_all is None and desk.time.left() <= 0:
-                same_for_all = causes.topic_timeout(desk.time.used_up())
-            reason = self._assessment.reason(check, is_run=same_for_all is None)
-            if not reason and same_for_all is not None:
-                results.append(explain.result(check.name, same_for_all))
-                continue
-            if not reason:
-                result, trace = self.checks.run(check, desk)
-                reason = self._assessment.reason_after(check, result)
-            if reason:
-                results.append(explain.result(check.name, causes.not_assessed(reason)))
-                continue
-            traces[check.name] = trace
-            did_run(check, result)
-            results.append(result)
-            if result.verdict not in _RIGHT:
-                is_handed_out = is_untouched and (_is_unwritten(result) or self.is_program(exercise))
-                if not desk.is_final and not (is_untouched and _is_unwritten(result)):
-                    return None
-                same_for_all = result.cause if is_handed_out or result.verdict == "timeout" else None
-        return results, traces
-
     def is_program(self, exercise: str) -> bool:
         """Whether the stub of an exercise (full name) is a program with a bug to find: it does not raise."""
         topic, _, name = exercise.partition(".")
@@ -201,24 +137,18 @@ class Judge:
         return not any("NotImplementedError" in line for line in stub)
 
     def passes(self, exercise: str, desk: TopicDesk) -> bool:
-        """Whether no check of an exercise fails; as soon as one does, no further one is run."""
-        desk.begin_again()
-        assessed = (check for check in self.checks.of(exercise) if not self._assessment.reason(check))
-        is_right = all(self.checks.run(check, desk)[0].verdict in _RIGHT for check in assessed)
-        desk.finish(is_right=is_right)
-        return is_right
+        """Whether no check of an exercise fails in a fresh process; as soon as one does, no further one is run."""
+        desk.use_fresh_process()
+        assessed = (check for check in self.checks.of(exercise) if not self.assessment.reason(check))
+        return all(self.checks.run(check, desk)[0].verdict in RIGHT for check in assessed)
 
     def not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
         checks = self.checks.of(exercise.full_name)
-        reasons = [self._assessment.reason(check) for check in checks]
+        reasons = [self.assessment.reason(check, is_run=False) for check in checks]
         found = [causes.not_assessed(reason) if reason else cause for reason in reasons]
         results = [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
         return with_points(exercise, checks, results, as_handed_out=cause.kind == "unwritten")
-
-    def may_be_named(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
-        """Whether a misconception of the exercise may have the same record; no process is asked for that."""
-        return self.names_misconceptions and self.misconceptions.may_name(exercise, traces)
 
     def desk(
         self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
@@ -250,7 +180,7 @@ class _Grading:
         only: full names of the exercises that were asked for; empty means all.
 
     Attributes:
-        modules: its Python files: nothing else of it comes near its processes.
+        modules: its Python files: its processes get nothing else.
         flags: of actions of its processes that no exercise needs.
         notes: about statements that were left out.
     """
@@ -273,18 +203,16 @@ class _Grading:
 
     def grade_topic(self, topic: Topic) -> None:
         """Grades the exercises of a topic; those that a person marks come last."""
-        if topic.exercises:
-            file, cause = f"{topic.name}.py", None
-            if file in self.modules:
-                self._judge.checks.listener.began(Place(topic.name))
-            else:
-                cause = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
-            if cause is not None:
-                self._not_passed(topic.exercises, cause)
-            elif self._is_stub(topic):
+        file = f"{topic.name}.py"
+        if topic.exercises and file not in self.modules:
+            missing = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
+            for exercise in topic.exercises:
+                self._not_passed(exercise, missing)
+        elif topic.exercises:
+            self._judge.checks.listener.began(Place(topic.name))
+            if self._is_stub(topic):
                 for exercise in topic.exercises:
-                    unmet = self._unmet(exercise)
-                    self._not_passed([exercise], causes.blocked(unmet) if unmet else causes.not_written(exercise.name))
+                    self._not_passed(exercise, self._blocked(exercise) or causes.not_written(exercise.name))
             else:
                 self._grade_module(topic)
         for exercise in topic.manual:
@@ -302,8 +230,9 @@ class _Grading:
             return False
         return not any(self._judge.is_program(one.full_name) for one in topic.exercises)
 
-    def _unmet(self, exercise: Exercise) -> list[str]:
-        return [need for need in exercise.needs if need not in self._met]
+    def _blocked(self, exercise: Exercise) -> Cause | None:
+        unmet = [need for need in exercise.needs if need not in self._met]
+        return causes.blocked(unmet) if unmet else None
 
     def _add(self, result: ExerciseResult) -> None:
         self._keep(result)
@@ -314,9 +243,8 @@ class _Grading:
         if result.meets_needs:
             self._met.add(result.name)
 
-    def _not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> None:
-        for exercise in exercises:
-            self._add(self._judge.not_passed(exercise, cause))
+    def _not_passed(self, exercise: Exercise, cause: Cause) -> None:
+        self._add(self._judge.not_passed(exercise, cause))
 
     def _grade_module(self, topic: Topic) -> None:
         """Grades the exercises of a topic whose file is there, in processes of its own.
@@ -326,48 +254,50 @@ class _Grading:
         """
         judge, file = self._judge, f"{topic.name}.py"
         source = self.modules[file]
-        to_name: dict[str, Mapping[str, Trace]] = {}
+        to_name: list[tuple[Exercise, Mapping[str, Trace]]] = []
         with judge.desk(topic.name, self.modules) as desk:
             left_out = desk.left_out
             names = [one.name for one in judge.course.topic(topic.name).exercises]
             modules = [one.name for one in judge.course.modules]
             hints = Hints(source, self._cells.line_in(file), names, modules, left_out)
             if desk.import_failure and left_out is None:
-                self._not_passed(topic.exercises, hints.explain_import(self._cells.cause(desk.import_failure)))
+                failure = hints.explain_import(self._cells.cause(desk.import_failure))
+                for exercise in topic.exercises:
+                    self._not_passed(exercise, failure)
             else:
                 stub = judge.course.stub_file(topic.name)
                 untouched = untouched_names(source, stub.read_bytes()) if stub.is_file() else ()
                 for exercise in topic.exercises:
-                    if unmet := self._unmet(exercise):
-                        self._not_passed([exercise], causes.blocked(unmet))
+                    if blocked := self._blocked(exercise):
+                        self._not_passed(exercise, blocked)
                         continue
                     is_untouched = exercise.name in untouched
-                    result, traces = self._grade_exercise(exercise, desk, is_untouched=is_untouched)
-                    if not is_untouched and judge.may_be_named(exercise, traces):  # what was handed out is not theirs
-                        to_name[exercise.full_name] = traces
+                    result, traces = self._grade_exercise(exercise, desk, is_untouched)
+                    may_be_named = judge.names_misconceptions and not is_untouched  # what was handed out is not theirs
+                    if may_be_named and judge.misconceptions.may_name(exercise, traces):
+                        to_name.append((exercise, traces))
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
                 # Last, so that no exercise pays for the time of a picture.
                 for result in [self._results[one.full_name] for one in topic.exercises]:
                     self._keep(self._with_pictures(result, desk))
-        with judge.misconceptions.topic(topic.name):
-            for exercise in (one for one in topic.exercises if one.full_name in to_name):
-                name = judge.misconceptions.recognised(exercise, to_name[exercise.full_name])
-                self._add(hints.explain(named(self._results[exercise.full_name], name)))
+        for exercise, misconception in judge.misconceptions.recognised(topic.name, to_name):
+            self._add(hints.explain(named(self._results[exercise.full_name], misconception)))
         self.flags |= desk.flags
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
 
     def _grade_exercise(
-        self, exercise: Exercise, desk: TopicDesk, *, is_untouched: bool
+        self, exercise: Exercise, desk: TopicDesk, is_untouched: bool
     ) -> tuple[ExerciseResult, dict[str, Trace]]:
-        judge = self._judge
-        ran, traces = judge.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
-        found = [self._cells.in_result(check) for check in ran]
-        checks = judge.checks.of(exercise.full_name)
-        return with_points(exercise, checks, found, as_handed_out=is_untouched), traces
+        name, checks = exercise.full_name, self._judge.checks.of(exercise.full_name)
+        is_program = is_untouched and self._judge.is_program(name)
+        attempt = Attempt(name, desk, self._judge.assessment, is_untouched=is_untouched, is_program=is_program)
+        attempt.run()
+        found = map(self._cells.in_result, attempt.results)
+        return with_points(exercise, checks, found, as_handed_out=is_untouched), attempt.traces
 
     def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
         is_wanted = result.name in self._judge.pictured and (not self._only or result.name in self._only)
@@ -384,10 +314,6 @@ def _chosen(topics: Iterable[Topic], wanted: Collection[str]) -> list[Topic]:
 
     found = [replace(one, exercises=among(one.exercises), manual=among(one.manual)) for one in topics]
     return [topic for topic in found if topic.exercises or topic.manual]
-
-
-def _is_unwritten(result: CheckResult) -> bool:
-    return result.cause is not None and result.cause.kind == "unwritten"
 
 
 def _flags(results: Iterable[ExerciseResult], read: Sequence[Flag], seen: Iterable[Flag]) -> tuple[Flag, ...]:

@@ -28,20 +28,11 @@ def with_message(cause: Cause) -> str:
 
 def on_exception(cause: Cause) -> str:
     """The meaning of an exception, if it is a known one; else empty."""
-    line = cause.frames[-1].text[:_MOST_SEARCHED] if cause.frames else ""
-    said = cause.exception_message[:_MOST_SEARCHED]
-    raised = f"{cause.exception_type}: {said}"[:_MOST_SEARCHED]
+    line = (cause.frames[-1].text or " ")[:_MOST_SEARCHED] if cause.frames else ""
+    raised = f"{cause.exception_type}: {cause.exception_message}"[:_MOST_SEARCHED]
     for pattern, on_line, sentence in known_errors():
         if (found := re.search(pattern, raised)) and re.search(on_line, line):
-            return sentence.format(*(_Part(found, number) for number in range(found.re.groups + 1)))
-    call = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", said)
-    if call and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
-        counts = re.search(r"\w\.\w+\(\) takes (\d+) positional arguments? but (\d+)", said)
-        if counts and int(counts[2]) == int(counts[1]) + 1:
-            return f"`{call[1]}` takes one argument too few: is `self` its first one?"
-        return f"`{call[1]}` cannot be called as the check does ({said}): keep the signature"
-    if lacks := re.search(r"(?<![\w.])([\w.]+?)(?:\.__init__)?\(\) missing \d+ required .*arguments?: (.+)", said):
-        return f"`{lacks[1]}` is called without {lacks[2]}, which it needs"
+            return sentence.format(*(_Group(found, number) for number in range(found.re.groups + 1)))
     return ""
 
 
@@ -52,7 +43,7 @@ def known_errors() -> list[tuple[str, str, str]]:
     return re.findall(r"^(?![# ])(.+)\n(?:on: (.+)\n)?    (.+)$", text, re.MULTILINE)
 
 
-class _Part:
+class _Group:
     """A group of a pattern in a sentence: ``{1}`` as it is, ``{1:an}`` with its article, ``{1:shape}`` as a shape.
 
     ``{1:value}`` is a number with a noun, and ``{1:next}`` the number after it. ``{2:member 1}`` offers names of the

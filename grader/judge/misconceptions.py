@@ -4,12 +4,14 @@ The course's misconceptions run in a student process like any other submission, 
 differs; a student whose record is the same made that mistake. Nothing is guessed: without equal records, no name.
 """
 
+import functools
 import importlib.util
 import marshal
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from grader.border import wire
@@ -31,48 +33,33 @@ _NAMES: Final = re.compile(r"'[^']*'|\[[^\[\]]*\]|0x\w+|\b\w+\(\)|\d+")
 """Names, numbers and sizes in the message of an exception, which differ if the mistake is the same; in linear time."""
 
 
+@dataclass
 class MisconceptionRecords:
     """The records of a course's misconceptions, each made when it is first needed, as far as it is needed.
 
-    Args:
+    Attributes:
         open_desk: opens a desk for a topic's solutions, whose functions can be replaced by misconceptions.
+        records: by full name of the exercise and name of the misconception, those of the checks that were run.
     """
 
-    def __init__(
-        self, course: Course, checks: CollectedChecks, open_desk: Callable[[str], AbstractContextManager[TopicDesk]]
-    ) -> None:
-        self._course = course
-        self._checks = checks
-        self._open_desk = open_desk
-        self._records: dict[tuple[str, str], dict[str, Trace]] = {}
-        self._stack: ExitStack | None = None
-        self._desk: TopicDesk | None = None
+    course: Course
+    checks: CollectedChecks
+    open_desk: Callable[[str], AbstractContextManager[TopicDesk]]
+    records: dict[tuple[str, str], dict[str, Trace]] = field(default_factory=dict)
 
-    @contextmanager
-    def topic(self, name: str) -> Iterator[None]:
-        """Keeps the misconceptions of a topic ready until the end, once the first of them was run.
-
-        Within it, that takes no time for a second exercise.
-        """
-        if self._stack is not None:
-            yield
-            return
-        with ExitStack() as self._stack:
-            try:
-                yield
-            finally:
-                self._stack = self._desk = None
-
-    def recognised(self, exercise: Exercise, traces: Mapping[str, Trace]) -> Misconception | None:
-        """The first misconception of the exercise with the same record, or None.
+    def recognised(
+        self, topic: str, failing: Iterable[tuple[Exercise, Mapping[str, Trace]]]
+    ) -> Iterator[tuple[Exercise, Misconception | None]]:
+        """For each failing exercise of a topic, the first of its misconceptions with the same record, or None.
 
         Args:
-            traces: by name of check, of every check that was run, in order.
+            failing: each with its traces, by name of check, of every check that was run, in order.
         """
-        if not self.may_name(exercise, traces):
-            return None
-        with self.topic(exercise.topic):
-            return next((one for one in self._of(exercise) if self._is(one, traces)), None)
+        with ExitStack() as stack:
+            desk = functools.cache(lambda: stack.enter_context(self.open_desk(topic)))  # opened if it is needed
+            for exercise, traces in failing:
+                known = self._of(exercise) if self.may_name(exercise, traces) else ()
+                yield exercise, next((one for one in known if self._is(one, traces, desk)), None)
 
     def may_name(self, exercise: Exercise, traces: Mapping[str, Trace]) -> bool:
         """Whether the exercise has misconceptions, and a check failed that saw something of the answer."""
@@ -81,16 +68,16 @@ class MisconceptionRecords:
         return is_seen and bool(self._of(exercise))
 
     def _of(self, exercise: Exercise) -> list[Misconception]:
-        known = misconceptions_of(self._course, exercise.topic)
+        known = misconceptions_of(self.course, exercise.topic)
         return [one for one in known if one.exercise == exercise.full_name]
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
-        self._records[exercise.full_name, name] = dict(traces)
+        self.records[exercise.full_name, name] = dict(traces)
 
-    def _is(self, misconception: Misconception, traces: Mapping[str, Trace]) -> bool:
+    def _is(self, misconception: Misconception, traces: Mapping[str, Trace], desk: Callable[[], TopicDesk]) -> bool:
         """Whether its record is equal in every check; runs no more of its checks than it takes."""
-        known = self._records.setdefault((misconception.exercise, misconception.name), {})
+        known = self.records.setdefault((misconception.exercise, misconception.name), {})
         if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
             return False
         if known.keys() >= traces.keys():
@@ -98,25 +85,22 @@ class MisconceptionRecords:
         # First the check that failed first: most misconceptions differ there, and those before it may take long.
         first = next(check for check, trace in traces.items() if _outcome(trace) != "passed")
         is_tried = first not in known and first != next(iter(traces))
-        if is_tried and not all(same_record(one, traces[first]) for _, one in self._run(misconception, first)):
+        if is_tried and not all(same_record(one, traces[first]) for _, one in self._run(misconception, desk(), first)):
             return False
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-        for check, trace in self._run(misconception):
+        for check, trace in self._run(misconception, desk()):
             known[check] = trace
             if check in traces and not same_record(trace, traces[check]):
                 return False
         return known.keys() >= traces.keys()
 
-    def _run(self, misconception: Misconception, only: str = "") -> Iterator[tuple[str, Trace]]:
+    def _run(self, misconception: Misconception, desk: TopicDesk, only: str = "") -> Iterator[tuple[str, Trace]]:
         """Runs the checks of its exercise, or one of them, in a process of its own: name and trace of each."""
-        if self._desk is None:
-            assert self._stack is not None
-            self._desk = self._stack.enter_context(self._open_desk(misconception.exercise.partition(".")[0]))
-        self._desk.replace_functions(((misconception.part, misconception.function),))
-        self._desk.begin_again()
-        for check in self._checks.of(misconception.exercise):
+        desk.replace_functions(((misconception.part, misconception.function),))
+        desk.use_fresh_process()
+        for check in self.checks.of(misconception.exercise):
             if only in ("", check.name):
-                yield check.name, self._checks.run(check, self._desk)[1]
+                yield check.name, self.checks.run(check, desk)[1]
 
 
 def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ BUILTINS: Final = frozenset(dir(builtins))
 """Python's own names."""
 
 
-class _Table(msgspec.Struct, frozen=True):
+class _PublicNames(msgspec.Struct, frozen=True):
     """The names of each module, those of each class and the class that it inherits others from, and parameters."""
 
     modules: dict[str, list[str]] = {}
@@ -24,8 +24,8 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def _table() -> _Table:
-    table = _Table()
+def _table() -> _PublicNames:
+    table = _PublicNames()
     text = resources.files("grader.judge").joinpath("templates", "public_names.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         match line.split():

@@ -4,9 +4,9 @@
 misconceptions are compared with the record of all calls, and then a smaller example is looked for. Else the first
 failure is the end.
 
-`CollectedChecks` runs those of a session: not if they are marked, and within the judge's own time limit. Whatever
-happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends. The
-pictures beside the checks are made here, too: they decide no verdict, and a failure of one ends as a line of text.
+`CollectedChecks` runs those of a session: not if they are left out, and within the judge's own time limit. Whatever
+a run raises becomes the result of its check, except that a crash of the warm host also ends the worker. The pictures
+beside the checks are made here, too: they decide no verdict, and one that fails becomes a line of text.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import itertools
 import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
-from hypothesis.errors import StopTest, UnsatisfiedAssumption
+from hypothesis.errors import UnsatisfiedAssumption
 
 from grader.border.channel import Channel
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
@@ -31,12 +32,12 @@ from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Desk, Example, Trace
-from grader.judge.marks import Listener, NotRun, Place, endless, kept_busy, place_of
+from grader.judge.listener import Listener, NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.pictures import Picture, bounded
 from grader.results import VERDICT_OF, Cause, CheckResult
-from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK, PICTURE_MARK
+from grader.testkit.decorators import EXERCISE_MARK, NEEDS_MARK, PICTURE
 from grader.text import one_line, without_addresses
 
 if TYPE_CHECKING:
@@ -50,71 +51,77 @@ _SAYS_SKIP: Final = re.compile(rb"(?<!fmt: )\bskip(if)?\b|importorskip|SkipTest|
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
     """The verdict of one check, its cause, and its trace (empty when passed).
 
-    If a failure does not count, or only the trace is wanted, there is no cause.
+    If a failure does not count, or the desk does not want it explained, there is no cause.
     Exceptions of pytest's own (skip) pass through.
     """
     channel = None
     try:
-        try:
-            examples = check.examples()
-        except Exception as error:
-            raise CheckFault from error
+        examples = check.examples()
         channel = desk.channel()
-        return _Run(check, desk, fixtures, channel).result(examples)
+        return _CheckRun(check, desk, fixtures, channel).result(examples)
     except SubmissionTimeout as error:
-        if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
+        if channel is not None and channel.asks_on_and_on and desk.is_final and desk.explains_failures:
             # Raises an `Overrun` if the check's own loop does not end.
             desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
-        cause = causes.timeout(check, desk, str(error))
-        trace = Trace("timeout", error.examples)
+        outcome = outcome_of(check, causes.timeout(check, desk, str(error)), error.examples)
     except SubmissionCrashed as error:
-        cause = causes.crashed(check, desk, error)
-        trace = Trace("crashed", error.examples, str(error))
+        outcome = outcome_of(check, causes.crashed(check, desk, error), error.examples, str(error))
     except CheckFault as error:
-        cause = causes.fault(check, error.__cause__ or error)
-        trace = Trace("error")
+        outcome = outcome_of(check, causes.fault(check, error.__cause__ or error))
     desk.end_process()
-    return explain.result(check.name, cause), trace
+    return outcome
 
 
-class _Run:
-    """One run of a check through a channel of a desk, with the values of its fixtures and parameters."""
+def outcome_of(
+    check: Check, cause: Cause, examples: tuple[tuple[Exchange, ...], ...] = (), ending: str = ""
+) -> tuple[CheckResult, Trace]:
+    """The result and the trace of a check that did not pass, from its cause."""
+    return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind], examples, ending)
 
-    def __init__(self, check: Check, desk: Desk, fixtures: dict[str, Any], channel: Channel) -> None:
-        self._check = check
-        self._desk = desk
-        self._fixtures = fixtures
-        self._channel = channel
-        self._exchanges: list[tuple[Exchange, ...]] = []  # of each example that was run
-        self._cause: Cause | None = None
+
+@dataclass
+class _CheckRun:
+    """One run of a check through a channel of a desk, with the values of its fixtures and parameters.
+
+    Attributes:
+        exchanges: of each example that was run.
+        cause: of the failure that is reported.
+    """
+
+    check: Check
+    desk: Desk
+    fixtures: dict[str, Any]
+    channel: Channel
+    exchanges: list[tuple[Exchange, ...]] = field(default_factory=list)
+    cause: Cause | None = None
 
     def result(self, examples: list[Example] | None) -> tuple[CheckResult, Trace]:
         """The result and the trace that follow from the first failure."""
-        check = self._check
+        check = self.check
         running = self._failures(examples)
         first = next(running, None)
         if first is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         if _is_unwritten(first):
-            return explain.result(check.name, causes.unwritten(check, first)), Trace("failed")
-        if not self._desk.is_final:
+            return outcome_of(check, causes.unwritten(check, first))
+        if not self.desk.is_final:
             return CheckResult(name=check.name, verdict="failed"), Trace("failed")
-        if not self._desk.wants_trace_only:
-            self._cause = self._cause_of(first)
+        if self.desk.explains_failures:
+            self.cause = self._cause_of(first)
         try:
-            self._desk.renew_time()
+            self.desk.renew_time()
             for failure in itertools.chain([first], running):
                 if isinstance(failure, NotSimulatedHere):
-                    return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
-            if self._cause and self._desk.shrinks_failures and generated.may_be_shrunk(check.item.obj):
+                    return outcome_of(check, causes.not_simulated(failure))
+            if self.cause and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
         except (SubmissionTimeout, SubmissionCrashed):
-            self._desk.end_process()  # the verdict stays *failed*; only a better message is lost
-        self._desk.end_worlds()
-        trace = Trace("failed", tuple(self._exchanges))
-        if self._cause is None:
-            return CheckResult(name=check.name, verdict="failed"), trace
-        return explain.result(check.name, self._cause), trace
+            self.desk.end_process()  # the verdict stays *failed*; only a better message is lost
+        self.desk.end_worlds()
+        exchanges = tuple(self.exchanges)
+        if self.cause is None:
+            return CheckResult(name=check.name, verdict="failed"), Trace("failed", exchanges)
+        return outcome_of(check, self.cause, exchanges)
 
     def _failures(self, examples: list[Example] | None) -> Iterator[Failure]:
         """Runs all examples, keeps the exchanges of each, and yields the failures as they come.
@@ -125,11 +132,11 @@ class _Run:
             yield from self._first_drawn_failure()
             return
         for number, example in enumerate(examples):
-            seen = len(self._channel.record)
-            right = self._check.right_runs[number]
-            failure = self._run_example(example, None if self._desk.is_final else right)
-            exchanges = tuple(self._channel.record[seen:])
-            self._exchanges.append(exchanges)
+            seen = len(self.channel.record)
+            right = self.check.right_runs[number]
+            failure = self._run_example(example, None if self.desk.is_final else right)
+            exchanges = tuple(self.channel.record[seen:])
+            self.exchanges.append(exchanges)
             if failure is None:
                 right.add(exchanges)
             else:
@@ -143,44 +150,28 @@ class _Run:
             found.extend([failure] if failure is not None else [])
             return failure is not None
 
-        if (stop := self._search(attempt, shrinks=False)) is not None:
-            raise stop
+        self._search(attempt, shrinks=False)
         return found[:1]
 
     def _shrink(self, kind: str) -> None:
         """Keeps the cause of the smallest example that fails in the same way."""
 
         def attempt(example: Example) -> bool:
-            self._channel.last = None
+            self.channel.last = None
             failure = self._run_example(example)
             if failure is None or _failure_kind(failure) != kind:
                 return False
-            self._cause = self._cause_of(failure)
+            self.cause = self._cause_of(failure)
             return True
 
-        with contextlib.suppress(pytest.skip.Exception):
-            if isinstance(stop := self._search(attempt, shrinks=True), SubmissionTimeout | SubmissionCrashed):
-                raise stop
+        with contextlib.suppress(Exception, Overrun, pytest.skip.Exception):  # only a smaller example is lost
+            self._search(attempt, shrinks=True)
 
-    def _search(self, attempt: generated.Attempt, *, shrinks: bool) -> BaseException | None:
-        """Runs `examples.search`; the exception that an attempt has raised, after which no other one is run."""
-        stop: BaseException | None = None
-
-        def guarded(example: Example) -> bool:
-            nonlocal stop
-            try:
-                return stop is None and attempt(example)
-            except StopTest:
-                raise
-            except BaseException as error:
-                stop = error
-                return False
-
-        generated.search(self._check.item.obj, self._check.seed, self._check.name, guarded, shrinks=shrinks)
-        return stop
+    def _search(self, attempt: generated.RunExample, *, shrinks: bool) -> None:
+        generated.search(self.check.item.obj, self.check.seed, self.check.name, attempt, shrinks=shrinks)
 
     def _cause_of(self, failure: Failure) -> Cause:
-        return causes.failed(self._check, self._channel.last, failure, self._desk.take_prints())
+        return causes.failed(self.check, self.channel.last, failure, self.desk.take_prints())
 
     def _run_example(self, example: Example, right: RightRuns | None = None) -> Failure | None:
         """Runs the check's body on one example, unless its replies are those of a run that passed.
@@ -188,12 +179,12 @@ class _Run:
         Args:
             right: such runs; None if the messages of a failure are wanted.
         """
-        channel, check, desk = self._channel, self._check, self._desk
+        channel, check, desk = self.channel, self.check, self.desk
         try:
             channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
             channel.begin_example(check.may_change)
             if right is None or not right.are_repeated(channel):
-                check.body(**check.arguments(self._fixtures, example) | {"submission": SubmissionProxy(channel)})
+                check.body(**check.arguments(self.fixtures, example) | {"submission": SubmissionProxy(channel)})
             channel.check_arguments()
         except (AssertionError, SubmissionRaised) as failure:
             return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
@@ -207,7 +198,7 @@ class _Run:
             # A skip after that could be the wish of the submission.
             # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
             traceback.clear_frames(error.__traceback__)  # the check's values may fill all the memory of the judge
-            if not channel.record or desk.reference_also_fails(check, lambda other: run(check, other, self._fixtures)):
+            if not channel.record or desk.reference_also_fails(check, lambda other: run(check, other, self.fixtures)):
                 raise CheckFault from error
             unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
             unusable.__cause__ = error
@@ -248,26 +239,26 @@ class CollectedChecks:
         listener: Listener,
     ) -> None:
         self.listener = listener
-        self._marks: Sequence[NotRun] = ()
+        self._left_out: Sequence[NotRun] = ()
         self._time_limit = limit
-        self._endless: dict[Place, Cause] = {}
+        self._endless: list[NotRun] = []
         self._run_in_session = run_in_session
         self._checks: dict[str, list[Check]] = {}
         for check in checks:
             self._checks.setdefault(check.exercise, []).append(check)
 
     @contextlib.contextmanager
-    def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
-        """Does not run the marked checks on a submission while it lasts."""
-        before, self._marks = self._marks, marks
+    def leaving_out(self, not_run: Sequence[NotRun]) -> Iterator[None]:
+        """Does not run these places on a submission while it lasts."""
+        before, self._left_out = self._left_out, not_run
         try:
             yield
         finally:
-            self._marks = before
+            self._left_out = before
 
-    def mark_on(self, place: Place) -> NotRun | None:
-        """The mark because of which nothing of the place is run, else None."""
-        return next((mark for mark in self._marks if mark.place.covers(place)), None)
+    def _reason_not_to_run(self, place: Place) -> NotRun | None:
+        """The reason why a place is not run; None if it is."""
+        return next((one for one in (*self._endless, *self._left_out) if one.place.covers(place)), None)
 
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""
@@ -275,18 +266,18 @@ class CollectedChecks:
 
     def not_to_run(self) -> tuple[NotRun, ...]:
         """The checks that did not end on the reference solution either, up to now."""
-        return tuple(NotRun(place, cause) for place, cause in self._endless.items())
+        return tuple(self._endless)
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
         if reason := check.unmet():
-            return skipped_result(check, reason)
+            return outcome_of(check, causes.not_assessed(reason))
         place = place_of(check.exercise, check.name)
-        mark = self.mark_on(place)
-        if cause := (mark and mark.cause) or self._endless.get(place):
-            return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
+        not_run = self._reason_not_to_run(place)
+        if not_run is not None and not_run.cause is not None:
+            return outcome_of(check, not_run.cause)
         self.listener.began(place)
-        if mark is not None:  # its answer is not waited for a second time
+        if not_run is not None:  # its answer is not waited for a second time
             return self._ended(check, desk, place, Overrun(self._time_limit.seconds, None))
         result = None
         try:
@@ -296,8 +287,8 @@ class CollectedChecks:
             desk.end_process()
             traceback.clear_frames(error.__traceback__)
             if desk.reference_also_fails(check, lambda reference: self._run_on(check, reference)):
-                return explain.result(check.name, causes.fault(check, error)), Trace("error")
-            return explain.result(check.name, causes.unusable(check, error)), Trace("crashed")
+                return outcome_of(check, causes.fault(check, error))
+            return outcome_of(check, causes.unusable(check, error))
         overrun = self._time_limit.overrun
         verdict = result[0].verdict if result is not None else ""
         if result is not None and (overrun is None or verdict not in ("error", "timeout")):
@@ -317,12 +308,12 @@ class CollectedChecks:
         try:
             return run(check, desk, dict(parameters))
         except pytest.skip.Exception as skipped:
-            return skipped_result(check, str(skipped))
+            return outcome_of(check, causes.not_assessed(str(skipped)))
 
     def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
-        """The result of a check that did not end: a failure if it ends on the reference solution, else an error.
+        """The result of a check over the time limit: a failure if the reference solution passes, else an error.
 
-        One that does not end there either is not run again.
+        One that exceeds it there too is not run again.
         """
         desk.end_process()
         with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
@@ -330,11 +321,11 @@ class CollectedChecks:
         if self._time_limit.overrun is not None:  # pytest's own protocol has kept it from getting here
             check.on_reference = "overruns"
         if check.on_reference == "passes":
-            return explain.result(check.name, kept_busy(overrun.seconds, check.sentence)), Trace("failed")
+            return outcome_of(check, kept_busy(overrun.seconds, check.sentence))
         cause = endless(overrun.seconds, overrun.line)
         if check.on_reference in ("overruns", "unclear"):
-            self._endless[place] = cause
-        return explain.result(check.name, cause), Trace("error")
+            self._endless.append(NotRun(place, cause))
+        return outcome_of(check, cause)
 
     def make_pictures(self, exercise: str, desk: Desk) -> Iterator[Picture]:
         """The pictures of an exercise, each made in a fresh process, and within the time of a check.
@@ -345,16 +336,16 @@ class CollectedChecks:
         modules = {check.item.path: check.item.module for check in checks}
         # A picture may add names to its module, as a first warning does: collect before any is made.
         for path, function in [(path, one) for path, module in modules.items() for one in vars(module).values()]:
-            mark = getattr(function, "__dict__", {}).get(PICTURE_MARK)
-            if mark is None or mark[0] != exercise or function.__module__ != modules[path].__name__:
+            of, title = getattr(function, "__dict__", {}).get(PICTURE, ("", ""))
+            if of != exercise or function.__module__ != modules[path].__name__:
                 continue
             place = place_of(exercise, f"picture {function.__name__}")
-            title = one_line(mark[1])
-            if self.mark_on(place):  # it ended a worker, or an exercise without checks is left out
+            title = one_line(title)
+            if self._reason_not_to_run(place):  # it ended a worker, or an exercise without checks is left out
                 yield Picture(title, problem="it cannot be made of this answer")
                 continue
             self.listener.began(place)
-            desk.begin_again()
+            desk.use_fresh_process()
             made = Picture(title, problem="it takes too long to make of this answer")
             with contextlib.suppress(Overrun), self._time_limit.counting(path):
                 made = _picture(title, function, desk)
@@ -383,10 +374,6 @@ def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
     return Picture(title, problem=one_line(without_addresses(problem.split("\n", 1)[0]), 200))
 
 
-def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:
-    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
-
-
 class Assessment:
     """Decides which checks of a course are not assessed on this machine, from the check and the machine alone.
 
@@ -401,7 +388,7 @@ class Assessment:
         self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
         self._course = course
         self._check_files = {course.check_file(topic.name) for topic in course.topics}
-        self._checks = checks
+        self.checks = checks
         self._layers = layers
         self._reasons: dict[str, str] = {}
 
@@ -440,7 +427,7 @@ class Assessment:
         """
         if not any(file == check.item.path or file not in self._check_files for file in self._files_that_skip):
             return ""
-        result, _ = self._checks.run(check.with_first_example(), _NobodysDesk())
+        result, _ = self.checks.run(check.with_first_example(), _NobodysDesk())
         return result.message if result.verdict == "skipped" else ""
 
     @functools.cached_property
@@ -450,7 +437,7 @@ class Assessment:
 
     def _lacking_need(self, exercise: str) -> str:
         for need in self._needs.get(exercise, ()):
-            checks = self._checks.of(need)
+            checks = self.checks.of(need)
             if checks and all(map(self.reason, checks)):
                 return f"needs {need}, which is not assessed here: {self.reason(checks[0])}"
         return ""
@@ -471,7 +458,7 @@ class _Nobody:
 class _NobodysDesk(Desk):
     """A desk at which nobody answers: a check gets as far as its first request."""
 
-    shrinks_failures = False
+    explains_failures = False
 
     def channel(self) -> Channel:
         return Channel(_Nobody())

@@ -23,13 +23,12 @@ from hypothesis.errors import HypothesisDeprecationWarning
 
 from grader.errors import UserError
 from grader.judge import cause as causes
-from grader.judge import explain
 from grader.judge.check import Check, Desk, Trace
-from grader.judge.marks import Listener, NoListener
-from grader.judge.run import CollectedChecks, run, skipped_result
+from grader.judge.listener import Listener, NoListener
+from grader.judge.run import CollectedChecks, outcome_of, run
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult
-from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
+from grader.testkit.decorators import EXERCISE_MARK, NEEDS_MARK
 
 DeskFor = Callable[[Check], Desk]
 """Gives a check the desk through which it calls its submission."""
@@ -194,13 +193,13 @@ class _SessionHooks(CheckHooks):
         for report in self._reports:
             if report.skipped and not hasattr(report, "wasxfail"):  # expecting a failure, it is assessed all the same
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-                return skipped_result(check, reason.removeprefix("Skipped: "))
+                return outcome_of(check, causes.not_assessed(reason.removeprefix("Skipped: ")))
         outcome = self.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
             expected = next((f"it calls pytest.xfail: {one.wasxfail}" for one in self._reports if one.skipped), "")
             text = self._missing_fixture or (_exception_of(failed[0]) if failed else expected)
-            return explain.result(check.name, causes.fault(check, text)), Trace("error")
+            return outcome_of(check, causes.fault(check, text))
         return outcome
 
     @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 """Runs the calls of a topic's checks in sandboxed processes of one submission, within the time that it may take.
 
 One process answers exercise after exercise while all answers are right. Only a process in which nothing but the
-exercise at hand was asked may fail anybody: `begin_again` makes one.
+exercise at hand was asked may fail anybody: `Attempt` is that rule.
 
 A topic has one budget of time. Everything draws from it: imports, checks, second runs. While an exercise runs, a part
 of what the first import has left is kept for each exercise after it, so that no exercise pays for another.
@@ -125,7 +125,7 @@ class TopicDesk(Desk):
     def __init__(
         self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
-        self.wants_trace_only = is_own
+        self.explains_failures = not is_own
         self._check_seconds = host.limits.check_seconds
         self.memory_limit = host.limits.memory_bytes
         self._course = course
@@ -187,8 +187,7 @@ class TopicDesk(Desk):
         self.time.begin_exercise(exercise)
         self.is_final = self._process is None or not self._process.alive or not self._is_shared
 
-    def begin_again(self) -> None:
-        """Begins the exercise again, in a fresh process: now its failures count."""
+    def use_fresh_process(self) -> None:
         self.end_process()
         self.is_final = True
 

@@ -38,7 +38,7 @@ from grader.sandbox.limits import Limits
 from grader.student import audit, late_dynamo
 from grader.student.statements import NothingLoaded, import_file, load_topic
 from grader.testkit._ranks import launch
-from grader.testkit.marking import misconception
+from grader.testkit.decorators import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a forked student process write where it is, to a descriptor of its own."""

@@ -2,7 +2,7 @@
 
 Two sides, which never mix:
 
-- in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `marking`
+- in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `decorators`
   (``exercise``, ``misconception``, ``picture``), `observation` (``observe``, ``load_weights`` ...), `reference`,
   `show`;
 - in the student process, through ``submission.there`` and ``ranks.call``: `recipes`, `models`, `probes`, `watching`,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from grader.pictures import Grid, Lines, Points, Spot
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
-    from grader.testkit.marking import exercise, misconception, needs, picture
+    from grader.testkit.decorators import exercise, misconception, needs, picture
     from grader.testkit.observation import assert_calls, load_weights, observe, value_and_grad
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
@@ -43,7 +43,7 @@ _NAMES = {
     "grader.border.proxies": "Remote Submission",
     "grader.pictures": "Grid Lines Points Spot",
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
-    "grader.testkit.marking": "exercise misconception needs picture",
+    "grader.testkit.decorators": "exercise misconception needs picture",
     "grader.testkit.observation": "assert_calls load_weights observe value_and_grad",
     "grader.testkit.strategies": "labels seeds shapes tensors",
     "grader.text": "counted",

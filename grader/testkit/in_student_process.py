@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Final
 
+from grader.testkit import decorators as decorators  # a course's wrong answers use one, which run there too
 from grader.testkit import devices, probes, ranks, recipes, watching, written_examples
-from grader.testkit import marking as marking  # by it a course's wrong answers are marked, which run there too
 from grader.testkit._ranks import launch, rank
 
 MODULES: Final[Mapping[str, ModuleType]] = {

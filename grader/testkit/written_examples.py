@@ -1,6 +1,6 @@
 """Runs the examples of a docstring in the student process, with the names of the submission's module, and ``torch``.
 
-Decides nothing: it gives what each example printed or raised. Must never hold what a docstring says that comes.
+Decides nothing: it returns what each example printed or raised. Must never hold the output that a docstring expects.
 """
 
 import contextlib

@@ -140,7 +140,7 @@ def ask_topic(judge: Judge, topic: str, *, wants_calls: bool) -> Asked:
     calls: dict[str, str] = {}
     misconceptions = {(one.exercise, one.name): one for one in misconceptions_of(judge.course, topic)}
     with judge.misconceptions_desk(topic) as desk:
-        desk.wants_trace_only = not wants_calls
+        desk.explains_failures = wants_calls
         for promise in promises:
             wrong = misconceptions[f"{topic}.{promise.exercise}", promise.misconception]
             desk.replace_functions(((wrong.part, wrong.function),))
@@ -168,7 +168,7 @@ def ask_checks(
         name: of the check whose cases are run; empty means all checks of the exercise.
         shows_call: whether a failure has its call; if not, it ends at the first example that fails.
     """
-    desk.begin_again()
+    desk.use_fresh_process()
     desk.is_final = shows_call
     verdict = call = ""
     for check in judge.checks.of(exercise):

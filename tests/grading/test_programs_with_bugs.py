@@ -21,7 +21,7 @@ from grader.grading.promises import Defect
 from grader.grading.settings import topics_of
 from grader.grading.verify import verify_course
 from grader.intake.topics import AS_HANDED_OUT
-from grader.notebook.desk import Card
+from grader.notebook.commands import Card
 from grader.reports.check_report import CheckReport
 from grader.reports.states import is_untouched, next_exercise, next_lines, state_of
 from grader.reports.where import Locations

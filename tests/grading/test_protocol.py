@@ -7,7 +7,7 @@ import signal
 import threading
 
 from grader.grading.protocol import Alive, Began, FromWorker, Sender, receive
-from grader.judge.marks import Place
+from grader.judge.listener import Place
 
 MESSAGES = 20_000
 

@@ -14,7 +14,7 @@ from shared import OWN_COURSE
 
 from grader.border.messages import Exchange
 from grader.border.service import WRONG_ANSWERS
-from grader.course import Course
+from grader.course import Course, Exercise, Misconception
 from grader.judge.check import Trace
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 
@@ -40,7 +40,7 @@ class Topics:
     def desk(self, topic: str) -> Iterator[Any]:
         self.opened.append(topic)
         self.open_now.append(topic)
-        yield SimpleNamespace(replace_functions=lambda replacements: None, begin_again=lambda: None)
+        yield SimpleNamespace(replace_functions=lambda replacements: None, use_fresh_process=lambda: None)
         self.open_now.remove(topic)
 
     def of(self, exercise: str) -> list[Any]:
@@ -55,28 +55,27 @@ class Topics:
         checks: Any = self
         return MisconceptionRecords(course, checks, self.desk)
 
+    def name(self, course: Course, exercise: Exercise, traces: dict[str, Trace]) -> Misconception | None:
+        ((_, found),) = self.records(course).recognised(exercise.topic, [(exercise, traces)])
+        return found
+
 
 def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
     course, topics = Course.load(OWN_COURSE), Topics(a=Trace("failed", ((),)))
     first, second = course.exercises
-    records = topics.records(course)
-    with records.topic("vectors"):
-        assert not topics.opened
-        for exercise in (first, second):
-            assert records.recognised(exercise, {"a": OTHER}) is None
-        assert topics.opened == ["vectors"] == topics.open_now
-    assert not topics.open_now
-    records = topics.records(course)
-    for exercise in (first, second):  # nobody keeps it ready
-        records.recognised(exercise, {"a": OTHER})
-    assert len(topics.opened) > 2 and not topics.open_now
+    recognised = topics.records(course).recognised("vectors", [(first, {"a": OTHER}), (second, {"a": OTHER})])
+    assert not topics.opened
+    assert next(recognised) == (first, None)
+    assert topics.opened == ["vectors"] == topics.open_now
+    assert list(recognised) == [(second, None)]
+    assert topics.opened == ["vectors"] and not topics.open_now
 
 
 def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_other_check() -> None:
     course, topics = Course.load(OWN_COURSE), Topics(takes_long=Trace("passed"), a=Trace("failed", ((),)))
     exercise = next(iter(course.exercises))
     traces = {"takes_long": Trace("passed"), "a": OTHER}
-    assert topics.records(course).recognised(exercise, traces) is None
+    assert topics.name(course, exercise, traces) is None
     assert topics.ran and set(topics.ran) == {"a"}
 
 
@@ -86,9 +85,9 @@ def test_a_mistake_is_named_only_if_every_check_has_the_same_record(elsewhere: s
     record = {"passed": Trace("passed"), "same": OTHER, "other": Trace("failed", ((),))}[elsewhere]
     topics = Topics(a=OTHER, b=record)
     exercise = next(iter(course.exercises))
-    assert (topics.records(course).recognised(exercise, {"a": OTHER, "b": OTHER}) is not None) == is_named
+    assert (topics.name(course, exercise, {"a": OTHER, "b": OTHER}) is not None) == is_named
     first_differs = {"a": Trace("failed", ((),)), "b": OTHER}
-    assert topics.records(course).recognised(exercise, first_differs) is None
+    assert topics.name(course, exercise, first_differs) is None
 
 
 @pytest.mark.parametrize("module", ["vectors", WRONG_ANSWERS])

@@ -136,7 +136,7 @@ def test_memory_that_was_short_for_one_submission_says_nothing_of_the_machine() 
     with open_judge(course, HostHere(course)) as judge:
         (check,) = judge.checks.of("lab.plain")
         result = explain.result(check.name, Cause(kind="memory_short", reason="the system ended it"))
-        assert result.verdict == "skipped" and judge._assessment.reason_after(check, result) == ""
+        assert result.verdict == "skipped" and judge.assessment.reason_after(check, result) == ""
 
 
 def test_plain_pytest_skips_the_same_checks(tmp_path: Path) -> None:

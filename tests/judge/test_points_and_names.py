@@ -8,7 +8,7 @@ from shared import OWN_COURSE, check_of, exercise_of
 
 from grader.course import Course
 from grader.judge.judge import open_judge
-from grader.judge.marks import Listener, NotRun, Place, place_of
+from grader.judge.listener import Listener, NotRun, Place, place_of
 from grader.results import Cause, ExerciseResult, SubmissionResult
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
@@ -64,7 +64,7 @@ def test_a_check_is_left_out_of_the_submission_that_ended_a_judge_and_of_no_othe
     with open_judge(course, HostHere(course)) as judge:
         name = judge.checks.of("vectors.normalize")[0].name
         not_run = NotRun(place_of("vectors.normalize", name), Cause(kind="grader_fault", reason="it ended the judge"))
-        without, whole = judge.grade(submission, marks=[not_run]), judge.grade(submission)
+        without, whole = judge.grade(submission, not_run=[not_run]), judge.grade(submission)
     assert [verdicts(one, "normalize")[0] for one in (without, whole)] == ["error", "passed"]
     assert {whole.score, whole.max, without.score, without.max} == {3.0}
 

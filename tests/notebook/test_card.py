@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.course import Course
 from grader.grading.graders import Graded
-from grader.notebook.desk import Card
+from grader.notebook.commands import Card
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 
 EXERCISE = "tensor_ops.gram"

@@ -224,7 +224,7 @@ def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:
 
 def test_without_a_notebook_it_says_so() -> None:
     from grader import check
-    from grader.notebook.desk import NotebookError
+    from grader.notebook.commands import NotebookError
 
     with pytest.raises(NotebookError, match="no notebook here"):
         check("tensor_ops.gram")

@@ -25,7 +25,7 @@ from grader.grading.graders import Graded
 from grader.grading.settings import ClassSettings, GradingSettings
 from grader.judge import explain
 from grader.judge.cause import topic_timeout
-from grader.notebook.desk import Card
+from grader.notebook.commands import Card
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import explanation_of, gist, is_brief, lines_of

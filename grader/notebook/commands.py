@@ -1,7 +1,7 @@
 """`check`, `hint` and `show` of a notebook, and what its kernel keeps between them: a warm worker, cards, hint levels.
 
 Everything is graded in another process, in the sandbox; that one imports torch, this one never does. Ends the worker
-with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells. A card says what the
+with the state. Runs no cell, and never takes a value out of the kernel: only the text of cells. A card says what the
 feedback page says (`reports/html_feedback.py`); its template escapes everything.
 """
 
@@ -75,15 +75,15 @@ def check(*names: Named) -> SubmissionResult:
     Raises:
         NotebookError: there is no such name, or nothing to grade, or no notebook.
     """
-    kernel = _kernel()
-    exercises = kernel.exercises(names)
-    graded = kernel.result_of(exercises)
+    state = _state()
+    exercises = state.exercises(names)
+    graded = state.result_of(exercises)
     result = graded.result
-    if kernel.home is not None:
-        kernel.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
-    card = Card(graded, kernel.course, exercises[0] if len(exercises) == 1 else "")
-    kernel.cards.append((result, card, kernel.cell))
-    kernel.output.show(card.html(), card.text())
+    if state.home is not None:
+        state.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
+    card = Card(graded, state.course, exercises[0] if len(exercises) == 1 else "")
+    state.cards.append((result, card, state.cell))
+    state.output.show(card.html(), card.text())
     return result
 
 
@@ -96,18 +96,18 @@ def show(*names: Named) -> None:
     Raises:
         NotebookError: there is no such name, there are no pictures of it, or it has not passed.
     """
-    kernel = _kernel()
-    known = pictured(kernel.course)
-    exercises = [name for name in kernel.exercises(names) if name in known]
+    state = _state()
+    known = pictured(state.course)
+    exercises = [name for name in state.exercises(names) if name in known]
     if not exercises:
         raise NotebookError("there are no pictures of that", f"these have some: {', '.join(known)}")
-    results = [one for one in kernel.result_of(exercises).result.exercises if one.name in exercises]
+    results = [one for one in state.result_of(exercises).result.exercises if one.name in exercises]
     shown = [one for one in results if one.pictures]
     if not shown:
-        kernel.output.show("", "")
+        state.output.show("", "")
         first = results[0].name
         raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
-    kernel.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
+    state.output.show(_html_of("pictures", exercises=shown), _pictures_text(shown))
 
 
 def hint(name: Named, level: int | None = None) -> None:
@@ -120,24 +120,24 @@ def hint(name: Named, level: int | None = None) -> None:
     Raises:
         NotebookError: there is no such exercise or level.
     """
-    kernel = _kernel()
-    names = kernel.exercises([name])
+    state = _state()
+    names = state.exercises([name])
     if len(names) != 1:
         raise NotebookError(f"`{name}` is a topic", f'name one exercise, for example: hint("{names[0]}")')
-    exercise = kernel.course.exercise(names[0])
+    exercise = state.course.exercise(names[0])
     count = len(exercise.hints)
     if not count:
         raise NotebookError(f"{names[0]} has no hints")
-    wanted = level or min(kernel.levels.get(names[0], 0) + 1, count)
+    wanted = level or min(state.levels.get(names[0], 0) + 1, count)
     if not 1 <= wanted <= count:
         raise NotebookError(f"{names[0]} has no level {wanted}", f"levels go from 1 to {count}")
-    kernel.levels[names[0]] = wanted
+    state.levels[names[0]] = wanted
     text = exercise.hints[wanted - 1]
     _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
 
 @functools.cache
-def _kernel() -> KernelState:
+def _state() -> KernelState:
     return KernelState()
 
 

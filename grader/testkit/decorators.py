@@ -14,7 +14,7 @@ T = TypeVar("T")
 EXERCISE_MARK: Final = "grader_exercise"
 NEEDS_MARK: Final = "grader_needs"
 """The names of pytest's marks that the decorators put on a check; other projects have marks with shorter names."""
-PICTURE_MARK: Final = "_grader_picture"
+PICTURE: Final = "_grader_picture"
 """The attribute of a function that makes a picture: its exercise and its title."""
 EXAMPLES: Final = 25
 """Generated examples per property, unless the check says otherwise."""
@@ -43,10 +43,10 @@ def exercise(
             a tensor that it passed to the submission is changed in place.
         points: its weight among the checks of its exercise, 1 when left out: if the exercise has the credit
             ``per-check``, its points are shared out in this proportion.
-        bonus: points that it gives above those of its exercise, of which it is no part then.
+        bonus: points on top of those of its exercise, which it is no part of then.
     """
 
-    def mark(check: F) -> F:
+    def decorate(check: F) -> F:
         import pytest
 
         if hasattr(check, "hypothesis") and not hasattr(check, "_hypothesis_internal_settings_applied"):
@@ -56,11 +56,11 @@ def exercise(
         options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus}
         return getattr(pytest.mark, EXERCISE_MARK)(name, **options)(check)  # type: ignore[no-any-return]
 
-    return mark
+    return decorate
 
 
 def picture(of: str, *, title: str) -> Callable[[F], F]:
-    """Marks a function that makes a picture of an exercise, beside its checks. It decides no verdict.
+    """Names a function that makes a picture of an exercise, beside its checks. It decides no verdict.
 
     The function gets ``submission`` as a check does, asks it for numbers, and returns `Lines`, `Points` or a `Grid`.
     It runs when all checks of the exercise have passed, in a fresh student process; its failure costs nothing. The
@@ -71,11 +71,11 @@ def picture(of: str, *, title: str) -> Callable[[F], F]:
         title: the picture's title.
     """
 
-    def mark(function: F) -> F:
-        function.__dict__[PICTURE_MARK] = (of, title)
+    def decorate(function: F) -> F:
+        function.__dict__[PICTURE] = (of, title)
         return function
 
-    return mark
+    return decorate
 
 
 def needs(*what: str) -> MarkDecorator:
@@ -101,17 +101,17 @@ def needs(*what: str) -> MarkDecorator:
 
 
 def misconception(of: str, *, tell: str, name: str | None = None, part: str | None = None) -> Callable[[T], T]:
-    """Marks a classic wrong answer. The arguments must be literals: the course reads them without running the file.
+    """Names a classic wrong answer. The arguments must be literals: the course reads them without running the file.
 
     Args:
         of: the exercise that it answers wrongly.
-        tell: the message to a student who gives this answer.
+        tell: the message to a student with this answer.
         name: the misconception's name; the function's own when left out.
         part: the function that it takes the place of, if the exercise has several; the one that the exercise is
             named for when left out.
     """
 
-    def mark(answer: T) -> T:
+    def decorate(answer: T) -> T:
         return answer
 
-    return mark
+    return decorate

@@ -1,6 +1,6 @@
-"""The places of a course at which a judge is while it grades, its listener, and the checks that it does not run.
+"""The places of a course that a judge reports while it grades, and those that it is told not to run.
 
-Imports nothing slow: the main process makes marks and listens, and worker processes obey and report.
+Imports nothing slow: the main process listens and says what is not run, and worker processes report and obey.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class NotRun(msgspec.Struct, frozen=True):
     """A place that is not run.
 
     Attributes:
-        cause: the cause that its checks get instead. None for a check that did not end on this submission's answer:
-            whether it ends on the reference solution's decides what it gets.
+        cause: the cause that its checks get instead. None for a check that exceeded the judge's time limit on this
+            submission's answer: its outcome on the reference solution decides.
     """
 
     place: Place
@@ -57,10 +57,10 @@ class NoListener:
 
 
 def endless(seconds: float, line: Frame | None) -> Cause:
-    """The cause of a check that does not end on the reference solution either: no student loses points.
+    """The cause of a check that exceeds the judge's time limit on the reference solution too: no student loses points.
 
     Args:
-        seconds: of the judge's own time, after which it was ended.
+        seconds: the time limit of the judge's own time.
         line: the check's line that was running.
     """
     reason = f"the check's own loop does not end: it took more than {seconds:g} s of the grader's time"
@@ -68,7 +68,7 @@ def endless(seconds: float, line: Frame | None) -> Cause:
 
 
 def kept_busy(seconds: float, sentence: str = "") -> Cause:
-    """The cause of a check that does not end on a submission's answer, but ends on the reference solution's."""
+    """The cause of a check that exceeds the judge's time limit on a submission's answer, but not on the reference's."""
     reason = f"what came back kept the check busy for more than {seconds:g} s; the reference solution's answer does not"
     return Cause(kind="assertion", sentence=sentence, reason=reason)
 

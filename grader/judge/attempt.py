@@ -1,0 +1,102 @@
+"""One exercise of a submission, whose checks run until their verdicts count.
+
+A process is reused while its answers are right, and only a fresh one may fail anybody: `Attempt` is that rule.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from grader.judge import cause as causes
+from grader.judge import explain
+from grader.judge.check import Check, Trace
+from grader.judge.run import Assessment
+from grader.judge.topic_desk import TopicDesk
+from grader.results import Cause, CheckResult
+
+RIGHT: Final = ("passed", "skipped")
+"""Verdicts after which the process goes on to the next check, and to the next exercise."""
+
+
+class AttemptState(enum.Enum):
+    """The process that an attempt is in, and whether its failures count."""
+
+    USED = "earlier exercises were asked in it, and all was right: a failure decides nothing"
+    FRESH = "nothing but this exercise is asked in it: every verdict counts"
+
+
+@dataclass
+class Attempt:
+    """The checks of one exercise (full name), run against a submission.
+
+    An attempt begins in the state `USED` if the exercises before it have left a process. As soon as a check does not
+    pass there, nothing that it found counts: it goes on in the state `FRESH`, from the first check on. The next
+    exercise may use the process if everything was right. The exceptions:
+
+    - A check that is not assessed on this machine is not run.
+    - After a timeout, or if the topic's time is used up, no further check runs: the others get the same cause.
+    - If the file has the stub as it was handed out, only the first check runs, and the others reuse its cause. If that
+      says that nothing is written, it counts in any process, and the next exercise may use the process all the same.
+
+    Attributes:
+        is_untouched: whether the file has the stub as it was handed out.
+        is_program: whether that stub is a program with a bug to find.
+        did_run: is called when a check has run, while the desk has the exchanges of its run.
+        results: of all checks, in their order.
+        traces: by name, of the checks that were run.
+    """
+
+    exercise: str
+    desk: TopicDesk
+    assessment: Assessment
+    is_untouched: bool = False
+    is_program: bool = False
+    did_run: Callable[[Check, CheckResult], None] = lambda check, result: None
+    state: AttemptState = AttemptState.FRESH
+    results: list[CheckResult] = field(default_factory=list)
+    traces: dict[str, Trace] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Runs the checks, in one process or two."""
+        self.desk.begin(self.exercise)
+        self.state = AttemptState.FRESH if self.desk.is_final else AttemptState.USED
+        if not self._run_in_order():
+            self.desk.use_fresh_process()
+            self.state = AttemptState.FRESH
+            self._run_in_order()
+        self.desk.finish(is_right=all(one.verdict in RIGHT or self._is_stub(one) for one in self.results))
+
+    def _run_in_order(self) -> bool:
+        """Runs the checks; False as soon as one does not pass and that does not count."""
+        self.results.clear()
+        self.traces.clear()
+        shared: Cause | None = None  # of the checks that are left
+        for check in self.assessment.checks.of(self.exercise):
+            shared = shared or self._no_time_left()
+            if reason := self.assessment.reason(check, is_run=shared is None):
+                result = explain.result(check.name, causes.not_assessed(reason))
+            elif shared:
+                result = explain.result(check.name, shared)
+            else:
+                result, trace = self.assessment.checks.run(check, self.desk)
+                if reason := self.assessment.reason_after(check, result):
+                    result = explain.result(check.name, causes.not_assessed(reason))
+                else:
+                    self.traces[check.name] = trace
+                    self.did_run(check, result)
+                if result.verdict not in RIGHT:
+                    is_stub = self._is_stub(result)
+                    if self.state is AttemptState.USED and not is_stub:
+                        return False
+                    if is_stub or result.verdict == "timeout" or (self.is_untouched and self.is_program):
+                        shared = result.cause
+            self.results.append(result)
+        return True
+
+    def _no_time_left(self) -> Cause | None:
+        time = self.desk.time
+        return causes.topic_timeout(time.used_up()) if time.left() <= 0 else None
+
+    def _is_stub(self, result: CheckResult) -> bool:
+        return self.is_untouched and result.cause is not None and result.cause.kind == "unwritten"
