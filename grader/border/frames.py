@@ -6,6 +6,7 @@ announced length, nor read beyond the frame that it is asked for, as that would 
 
 import socket
 import struct
+import time
 from collections.abc import Callable, Sequence
 from typing import IO, Final
 
@@ -94,6 +95,22 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
             return None
         reader.feed(data)
     return payload
+
+
+def receive_within(sock: socket.socket, seconds: float | None, limit: int = MAX_PAYLOAD) -> bytes | None:
+    """One payload of a socket as `receive` returns it, all of it within this time (s); None waits as long as it takes.
+
+    Raises:
+        TimeoutError: it takes longer, also if one byte comes after the other.
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+
+    def read(size: int) -> bytes:
+        if until is not None:
+            sock.settimeout(max(until - time.monotonic(), 0.001))
+        return sock.recv(size)
+
+    return receive(read, limit)
 
 
 def receive_with_descriptors(sock: socket.socket) -> tuple[bytes | None, list[int]]:

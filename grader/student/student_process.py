@@ -1,9 +1,11 @@
 """The judge's side of student processes: a host that starts them, those of a topic, and each of them.
 
-`HostClient` forks them, `PortableHost` spawns them; the judge knows the interfaces here alone. Each process answers
-requests on a socket of its own. Nothing here waits for submitted code without a deadline. A process that can give no
-more answers (its time is over, it has ended, sent something that is no answer, or took too much memory) is killed
-before anything else happens: `StudentProcess.kill` is the only way.
+There are three ways to start one: `forked.py` forks it in the sandbox, `portable.py` makes a new Python, and
+`judge/in_process.py` forks it from this process. All above a socket, the outputs and a kill is here, for all of them.
+Nothing here waits for submitted code without a deadline. A process that can give no more answers (its time is over, it
+has ended, sent something that is no answer, or took too much memory) is killed before anything else happens:
+`StudentProcess.kill` is the only way. What comes is read as bytes: descriptors that come along are not taken, so the
+system closes them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -28,9 +30,9 @@ from grader.border import failures, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, one_line
-from grader.border.frames import frame
-from grader.border.messages import Imported, LoadOrder, Raised
-from grader.border.transport import Process
+from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.messages import Bindings, Imported, LoadOrder, Raised, Start
+from grader.border.transport import Activity, Process
 from grader.kit import Kit
 from grader.locks import lock
 from grader.machine import Devices, affordable
@@ -43,7 +45,6 @@ from grader.student import audit
 from grader.student.memory import MemoryUse
 from grader.student.prints import Prints
 from grader.student.process import Prepare
-from grader.student.socket_process import SocketProcess
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
@@ -57,8 +58,6 @@ MAX_DUMP_LINES: Final = 64
 """Lines of a stack dump that are read."""
 _OUTERMOST: Final = ("in serve", "in import_and_serve")
 """What a whole stack dump ends with: one of these functions of the student process calls submitted code."""
-Bindings: TypeAlias = Sequence[tuple[str, str]] | None
-"""For the course's own wrong answers: which name is answered by which of them; None for a submission."""
 
 
 class HostGone(BaseException):
@@ -82,7 +81,6 @@ class Host(abc.ABC):
         self.most_bytes = self.limits.memory_bytes
         self.topics: set[TopicProcesses] = set()
         self._is_closed = threading.Event()
-        threading.Thread(target=self._watch, daemon=True, name="memory-watch").start()
 
     def _watch(self) -> None:
         seconds = WATCH_SECONDS
@@ -99,6 +97,7 @@ class Host(abc.ABC):
         """Hides folders and loads modules and the course's kit. Does not wait until it is done."""
         self.most_bytes += 0 if devices == "simulated" else CUDA_BYTES
         place = (kit.name, str(kit.folder)) if kit else None
+        threading.Thread(target=self._watch, daemon=True, name="memory-watch").start()
         self._send_settings(Prepare(self.limits, [*hidden], [*preload], devices, place))
 
     @abc.abstractmethod
@@ -157,11 +156,12 @@ class TopicProcesses(abc.ABC):
         """The work of all processes of the submission up to now, with those that have ended."""
 
     @abc.abstractmethod
-    def start_afresh(self) -> StudentProcess:
+    def start_afresh(self) -> TopicProcess:
         """Ends every process, makes the work folder new, and starts a process that imports the topic.
 
         Raises:
             HostGone: no process can be started.
+            SubmissionCrashed: none can be started, because of what the submission has left running.
         """
 
     @abc.abstractmethod
@@ -171,6 +171,34 @@ class TopicProcesses(abc.ABC):
         Raises:
             SubmissionCrashed: it cannot be started.
         """
+
+    def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
+        """Starts a process with outputs and an arena of its own; `afresh` says that it is the main process."""
+        self._count += 1
+        with contextlib.ExitStack() as on_failure:
+            limit = self._host.limits.print_bytes
+            prints = self._output("prints", limit)
+            errors = prints if afresh else self._output("errors", limit)
+            dumps, notes = self._output("dumps", DUMP_BYTES), self._output("events", audit.MOST_BYTES + 1)
+            outputs, arena = [prints, errors, dumps, notes], self._arena()
+            for output in outputs:
+                on_failure.callback(output.close)
+            on_failure.callback(arena.close)
+            order = Start(self._count, imports, afresh, self.bindings, self.load_order)
+            pid, sock = self._launch(order, outputs, arena)
+            on_failure.pop_all()
+        return StudentProcess(self, self._count, pid, sock, outputs, arena, is_main=afresh)
+
+    def _output(self, name: str, limit: int) -> Prints:
+        """A new output for the process that is about to start, of which this many bytes are kept."""
+        return Prints(limit)
+
+    def _arena(self) -> Arena:
+        return Arena.create()
+
+    @abc.abstractmethod
+    def _launch(self, order: Start, outputs: Sequence[Prints], arena: Arena) -> tuple[int, socket.socket]:
+        """Starts a process; its id here, and the socket on which it answers."""
 
     @abc.abstractmethod
     def ask_where(self, process: StudentProcess) -> None:
@@ -202,11 +230,11 @@ class TopicProcesses(abc.ABC):
         return SubmissionCrashed(f"was ended by signal {-code} ({name})")
 
     @abc.abstractmethod
-    def tidy(self, main: StudentProcess, threads: int) -> bool:
+    def tidy(self, main: TopicProcess, threads: int) -> bool:
         """Removes all files from the work folder but the submission's, so that the main process can be used again.
 
         Returns:
-            Whether that is so, and no more is running than the judge started: no other process, nor more threads.
+            True if nothing is running but what the judge started: no other process, nor more threads.
         """
 
     @abc.abstractmethod
@@ -218,21 +246,94 @@ class TopicProcesses(abc.ABC):
         """Ends all processes, and returns when the system has let go of them. Does nothing the second time."""
 
 
-class StudentProcess(SocketProcess):
-    """A process that answers calls within a deadline; a `Transport`, a `Starter` and a `Process`.
+class TopicProcess(abc.ABC):
+    """Answers the calls of a topic's checks, and starts further processes: a `Transport` and a `Starter`.
+
+    Attributes:
+        pid: its process id here.
+        arena: the memory shared with submitted code.
+        deadline: when the time of the running check is over.
+        alive: whether it may still answer; once it may not, its process has been killed.
+        imported: the parts that were left out of the topic; untrusted.
+        stopped_at: where a call was that ran out of time, innermost line first; empty until then.
+        layers: those of the sandbox around it.
+    """
+
+    def __init__(self, team: TopicProcesses, pid: int, arena: Arena) -> None:
+        self._team = team
+        self.pid = pid
+        self.arena = arena
+        self.layers = team.layers
+        self.deadline = Deadline(0.0)
+        self.alive = True
+        self.imported = Imported()
+        self.stopped_at: tuple[Frame, ...] = ()
+        self.kept: dict[str, object] = {}
+        self._further: list[StudentProcess] = []
+
+    @abc.abstractmethod
+    def finish_import(self, deadline: Deadline) -> failures.ImportFailure | None:
+        """Waits until the topic has been imported; why it cannot be, else None."""
+
+    @abc.abstractmethod
+    def call(self, request: bytes) -> bytes:
+        """One request and its reply.
+
+        Raises:
+            failures.SubmissionTimeout: when the deadline passes first.
+            SubmissionCrashed: when the process ends or sends something that is not a frame.
+        """
+
+    @abc.abstractmethod
+    def call_outside(self, request: bytes) -> bytes:
+        """Like `call`, in a process beside this one that never imports the submission."""
+
+    @abc.abstractmethod
+    def take_prints(self) -> str:
+        """All prints since this was last called, those of ranks last."""
+
+    @abc.abstractmethod
+    def add_prints(self, text: str) -> None:
+        """Adds the prints of further processes to those that the student is shown."""
+
+    @abc.abstractmethod
+    def end(self) -> None:
+        """Ends it, and the processes that were started by way of it."""
+
+    def allow(self, seconds: float) -> None:
+        """Lets the running check take ``seconds`` from now, if it has less time left."""
+        self.deadline.allow(seconds)
+
+    def processes(self, count: int, imports: bool = True) -> list[Process]:
+        """Starts further processes of the same submission; they end with this one at the latest."""
+        before = len(self._further)
+        for _ in range(count):
+            self._further.append(self._team.start(imports=imports))
+        return [*self._further[before:]]
+
+    def new_deadline(self, seconds: float) -> Deadline:
+        """This many seconds for what further processes do, by the time that all of the topic use."""
+        return self._team.deadline(seconds)
+
+    def own_network(self) -> AbstractContextManager[None]:
+        """Keeps others of this user from opening ports meanwhile, where the sandbox has no network of its own."""
+        return contextlib.nullcontext() if "net-namespace" in self.layers else one_at_a_time()
+
+    def end_others(self) -> None:
+        """Ends the processes that were started by way of this one."""
+        for other in self._further:
+            other.end()
+        self._further.clear()
+        self.kept.clear()
+
+
+class StudentProcess(TopicProcess):
+    """A process that answers calls on a socket; a further one is a `Process`.
 
     Args:
         number: its number among the processes of the topic.
         outputs: its prints, its errors, its stack, and notes on the actions of submitted code.
         is_main: whether it answers the calls of checks, so that no other process of the topic outlives it.
-
-    Attributes:
-        deadline: when the time of the running check is over.
-        alive: whether the process may still answer; once it may not, it has been killed.
-        arena: the memory shared with the process.
-        stopped_at: where a call was that ran out of time, innermost line first; empty until then.
-        imported: the parts that were left out of the topic, as the process says: it is the submission's word.
-        layers: those of the sandbox around it.
     """
 
     def __init__(
@@ -245,27 +346,22 @@ class StudentProcess(SocketProcess):
         arena: Arena,
         is_main: bool,
     ) -> None:
-        super().__init__(pid, sock, *outputs)
-        self._team = team
+        super().__init__(team, pid, arena)
         self.number = number
         self.is_main = is_main
-        self.arena = arena
-        self.layers = team.layers
-        self._further: list[StudentProcess] = []
+        self._sock = sock
+        self._outputs = outputs
+        self._prints, self._errors, self._dumps, self._notes = outputs
+        self._replies = FrameReader()
+        self._unsent = bytearray()
         self._outside: StudentProcess | None = None
         self._is_imported = False
-        self._notes = outputs[3]
         self._has_closed_notes = False
         self._printed = ""
-        self.kept: dict[str, object] = {}
-        self.deadline = Deadline(0.0)
-        self.alive = True
         self._has_ended = False
-        self.imported = Imported()
-        self.stopped_at: tuple[Frame, ...] = ()
+        sock.setblocking(False)
 
     def finish_import(self, deadline: Deadline) -> failures.ImportFailure | None:
-        """Waits until the topic has been imported; why it cannot be, else None."""
         self.deadline = deadline
         try:
             self._note_import(self._next_reply())
@@ -285,27 +381,17 @@ class StudentProcess(SocketProcess):
 
     # ---------------------------------------------------------------- one call after the other
 
-    def allow(self, seconds: float) -> None:
-        """Lets the running check take ``seconds`` from now, if it has less time left."""
-        self.deadline.allow(seconds)
-
     def call(self, request: bytes) -> bytes:
-        """One request and its reply.
-
-        Raises:
-            failures.SubmissionTimeout: when the deadline passes first.
-            SubmissionCrashed: when the process ends or sends something that is not a frame.
-        """
         if not self.alive:
             raise SubmissionCrashed("ended the process")
         self._unsent += frame(request)
         return self._next_reply()
 
     def call_outside(self, request: bytes) -> bytes:
-        """Like `call`, in a process beside this one that never imports the submission."""
         try:
             if self._outside is None or not self._outside.alive:
-                (self._outside,) = self._start_further(1, imports=False)
+                self._outside = self._team.start(imports=False)
+                self._further.append(self._outside)
                 self._outside.deadline = self.deadline
                 self._outside._next_reply()
             self._outside.deadline = self.deadline
@@ -313,20 +399,6 @@ class StudentProcess(SocketProcess):
         except NoAnswer:
             self.kill()
             raise
-
-    def processes(self, count: int, imports: bool = True) -> list[Process]:
-        """Starts further processes of the same submission; they end with this one at the latest."""
-        return [*self._start_further(count, imports=imports)]
-
-    def _start_further(self, count: int, *, imports: bool) -> list[StudentProcess]:
-        before = len(self._further)
-        for _ in range(count):
-            self._further.append(self._team.start(imports=imports))
-        return self._further[before:]
-
-    def new_deadline(self, seconds: float) -> Deadline:
-        """This many seconds for what further processes do, by the time that all of the topic use."""
-        return self._team.deadline(seconds)
 
     def _next_reply(self) -> bytes:
         left = self.deadline.left()
@@ -343,10 +415,12 @@ class StudentProcess(SocketProcess):
             self._look_at_notes()
         return reply
 
+    # ---------------------------------------------------------------- the socket
+
     def _exchange(self, seconds: float) -> None:
         """Sends and reads as much as is possible now; if that is nothing, waits for at most so long."""
         self._send()
-        pipes = [one for one in (self._prints, self._notes) if one.reader >= 0]
+        pipes = [one for one in {*self._outputs} - {self._dumps} if one.reader >= 0]
         sources: list[socket.socket | int] = [self._sock, *(one.reader for one in pipes)]
         readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], seconds)
         for pipe in pipes:
@@ -355,13 +429,89 @@ class StudentProcess(SocketProcess):
         if self._sock in readable:
             self._read()
 
+    def _send(self) -> None:
+        """Sends as much as is possible now; if nobody reads, `_read` will say so."""
+        if self._unsent:
+            try:
+                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
+                del self._unsent[:sent]
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._unsent.clear()
+
+    def _read(self) -> None:
+        try:
+            data = self._sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            raise self._crash("")
+        self._replies.feed(data)
+
+    def _taken(self) -> bytes | None:
+        try:
+            return self._replies.next()
+        except BrokenFrame as error:
+            raise self._crash(str(error)) from None
+
     def _crash(self, reason: str) -> SubmissionCrashed:
+        """The crash that the end of the process is or, for the reason given, its bad reply."""
         if reason:
             crash: SubmissionCrashed = failures.BadReply(f"sent something that is no answer ({reason})")
         else:
             crash = self._team.why_it_ended(self.number)
         self.kill()
         return crash
+
+    # ---------------------------------------------------------------- several processes at a time; nothing here waits
+
+    def sources(self) -> list[int]:
+        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.reader >= 0)]
+
+    def post(self, request: bytes) -> None:
+        self._team.meter.look()
+        self._unsent += frame(request)
+        self._send()
+
+    def poll(self) -> bytes | None:
+        if (reply := self._taken()) is None:
+            self._exchange(0.0)
+            reply = self._taken()
+        if reply is None:
+            self._team.meter.look(is_waiting=True)
+        elif not self._is_imported:
+            try:
+                self._note_import(reply)
+            except (SubmissionRaised, NoAnswer):
+                raise SubmissionCrashed("cannot be imported a second time") from None
+            self.prints()  # of the import: they are no part of what a call prints
+            return self.poll()
+        return reply
+
+    def activity(self) -> Activity:
+        return Activity(*process_tree.activity(self.pid))
+
+    # ---------------------------------------------------------------- what it says beside its replies
+
+    def prints(self) -> tuple[str, str]:
+        return self._prints.take(), self._errors.take()
+
+    def take_prints(self) -> str:
+        text, self._printed = self._prints.take() + self._printed, ""
+        return text
+
+    def add_prints(self, text: str) -> None:
+        self._printed += text
+
+    def ask_where(self) -> None:
+        self._dumps.take()
+        self._team.ask_where(self)
+
+    def stacks(self) -> str:
+        return self._dumps.seen()
 
     def _locate(self) -> None:
         """Asks the process where it is before it is ended; it may not answer."""
@@ -377,11 +527,6 @@ class StudentProcess(SocketProcess):
             for name, line, function in lines[:MAX_DUMP_LINES]
         )
 
-    def take_prints(self) -> str:
-        """All prints since this was last called, those of ranks last."""
-        text, self._printed = self._prints.take() + self._printed, ""
-        return text
-
     def flags(self) -> list[Flag]:
         """The actions of submitted code here that no exercise needs, as far as its process says."""
         return [*audit.read(self._notes.seen().encode()), *([audit.closed()] if self._has_closed_notes else [])]
@@ -394,75 +539,39 @@ class StudentProcess(SocketProcess):
             socket_end.register(self._sock, select.POLLHUP)
             self._has_closed_notes = not socket_end.poll(0) and not process_tree.is_ending(self.pid)
 
-    def add_prints(self, text: str) -> None:
-        """Adds the prints of further processes to those that the student is shown."""
-        self._printed += text
-
-    def own_network(self) -> AbstractContextManager[None]:
-        """Keeps others of this user from opening ports meanwhile, where the sandbox has no network of its own."""
-        return contextlib.nullcontext() if "net-namespace" in self._team.layers else one_at_a_time()
-
-    # ---------------------------------------------------------------- several processes at a time
-
-    def post(self, request: bytes) -> None:
-        self._team.meter.look()
-        super().post(request)
-
-    def poll(self) -> bytes | None:
-        reply = super().poll()
-        if reply is None:
-            self._team.meter.look(is_waiting=True)
-        elif not self._is_imported:
-            try:
-                self._note_import(reply)
-            except (SubmissionRaised, NoAnswer):
-                raise SubmissionCrashed("cannot be imported a second time") from None
-            super().prints()  # of the import: they are no part of what a call prints
-            return self.poll()
-        return reply
-
-    def ask_where(self) -> None:
-        self._dumps.take()
-        self._team.ask_where(self)
+    # ---------------------------------------------------------------- its end
 
     def kill(self) -> None:
         """Ends the process for good: it can give no more answers. Its prints can still be read."""
         self.alive = False
-        self._end()
+        if not self._has_ended:
+            self._end()
 
     def end(self) -> None:
         """Ends the process, and those that were started by way of it, and keeps the flags of each."""
-        self._end()
+        if not self._has_ended:
+            self._end()
         if self._team.bindings is None:  # not the course's own
             self._team.flags |= dict.fromkeys(self.flags())
         self.end_others()
-        self.close()
+        self.alive = False
+        self._sock.close()
+        for output in self._outputs:
+            output.close()
+        self.arena.close()
 
     def _end(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            for one in (self, *self._further):  # before they end, with which their notes do as well
-                one._look_at_notes()
-            self._team.end(self)
+        self._has_ended = True
+        for one in (self, *self._further):  # before they end, with which their notes do as well
+            one._look_at_notes()
+        self._team.end(self)
 
     def wait(self) -> None:
         self._team.exit_code(self.number)
 
     def end_others(self) -> None:
-        """Ends the processes that were started by way of this one."""
-        for other in self._further:
-            other.end()
-        self._further.clear()
+        super().end_others()
         self._outside = None
-        self.kept.clear()
-
-    def close(self) -> None:
-        """Closes the socket, the pipes and the arena of the process."""
-        self.alive = False
-        self._sock.close()
-        for pipe in self._outputs:
-            pipe.close()
-        self.arena.close()
 
 
 @contextlib.contextmanager
