@@ -1,7 +1,8 @@
 """Frames: payloads with their length in front, as they travel on sockets and pipes, some with file descriptors.
 
-Every reader of the package is a `FrameReader`, most by way of `receive`. Must never allocate memory for an
-announced length, nor read beyond the frame that it is asked for, as that would take the descriptors of the next one.
+Every reader of the package is a `FrameReader`, most by way of `receive`; only the zygote's sockets keep messages apart
+by themselves (SOCK_SEQPACKET). Must never allocate memory for an announced length, nor read beyond the frame that it is
+asked for, as that would take the descriptors of the next one.
 """
 
 import socket
@@ -81,7 +82,7 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
     """One payload; None when the stream ends before it.
 
     Args:
-        read: gives at most that many bytes, none at the end: ``sock.recv``, ``file.read``.
+        read: returns at most that many bytes, none at the end: ``sock.recv``, ``file.read``.
 
     Raises:
         BrokenFrame: the stream ends inside the frame, or the frame is over the limit.

@@ -70,7 +70,7 @@ def load(topic: str, sources: Mapping[str, bytes], order: LoadOrder, seconds: fl
 
 
 def _is_of_a_statement(failure: failures.ImportFailure) -> bool:
-    """Whether a statement has ended the process: it sent no junk, raised nothing, and the system was not the reason."""
+    """True if a statement has ended the process: it sent no junk, raised nothing, and the system did not kill it."""
     if isinstance(failure, failures.OutOfMemory):
         return failure.held > 0  # else it has raised
     is_end = isinstance(failure, failures.SubmissionCrashed | failures.SubmissionTimeout)
@@ -78,7 +78,7 @@ def _is_of_a_statement(failure: failures.ImportFailure) -> bool:
 
 
 class LeftOut:
-    """The statements that were left out, as a process says; looks at the text of the files only.
+    """The statements that were left out, as an untrusted process reports them; looks at the text of the files only.
 
     Args:
         file: of the topic.

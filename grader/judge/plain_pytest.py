@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LocalDesks:
-    """Gives each check of a plain pytest session its desk; skips it if the needs of its exercise are not met."""
+    """The desks of the checks of a plain pytest session; skips those of exercises whose needs are not met."""
 
     def __init__(self, folder: Path, course: Course, seed: int) -> None:
         exercises = folder / "exercises"
@@ -51,7 +51,7 @@ class LocalDesks:
         return self._desks[check.exercise]
 
     def _passes(self, exercise: str) -> bool:
-        """Whether an exercise passes. Its checks run here once: pytest-xdist may run them in another process."""
+        """True if an exercise passes. Its checks run here once: pytest-xdist may run them in another process."""
         if exercise not in self._passed:
             file = self._course.check_file(exercise.partition(".")[0])
             with collected_checks([file], self._course.checks_dir, self._seed) as checks:

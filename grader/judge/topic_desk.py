@@ -226,7 +226,7 @@ class TopicDesk(Desk):
         return self._channel
 
     def renew_time(self) -> None:
-        """Gives the running check its full time, as far as the topic still has it."""
+        """Gives the running check its full time, or what is left of the topic's."""
         assert self._process is not None
         self._process.deadline = self._deadline(self._check_seconds * (1.0 if self.is_final else FIRST_TRY))
 

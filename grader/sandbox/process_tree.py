@@ -41,7 +41,7 @@ def _has_proc() -> bool:
 
 
 HAS_PROC: Final = _has_proc()
-"""Whether the system has /proc as Linux has it."""
+"""True if the system has /proc as Linux has it."""
 _END_SECONDS = 20.0
 """How long processes that are killed may take to end, on a busy machine too."""
 _PAUSE_SECONDS = 0.002
@@ -132,14 +132,14 @@ def look(pids: Iterable[int], reaper: int | None = None) -> Look:
 
 
 def _is_busy(pid: int, fields: list[str]) -> bool:
-    """Whether a thread of a process works, or waits for a processor or a disk."""
+    """True if a thread of a process works, or waits for a processor or a disk."""
     if fields[_THREADS] == "1":
         return fields[_STATE] in _BUSY
     return any(stat and stat[_STATE] in _BUSY for stat in map(_stat, _tasks(pid)))
 
 
 def activity(pid: int) -> tuple[bool, float]:
-    """Whether all threads of a process sleep, and their processor time (s).
+    """True if all threads of a process sleep, and their processor time (s).
 
     On Windows, which does not say whether they sleep, they always do: then their processor time decides.
     """
@@ -201,7 +201,7 @@ def kill(pid: int) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process exists and has not ended; a zombie has."""
+    """True if a process exists and has not ended; a zombie has."""
     if not HAS_PROC:
         return _ask(pid, lambda process: process.status() != "zombie", False)
     fields = _stat(f"/proc/{pid}")
@@ -209,7 +209,7 @@ def is_alive(pid: int) -> bool:
 
 
 def is_ending(pid: int) -> bool:
-    """Whether a process has ended or begun to: from then on its descriptors close one after the other."""
+    """True if a process has ended or begun to: from then on its descriptors close one after the other."""
     fields = _stat(f"/proc/{pid}")
     return not fields or fields[_STATE] in "ZX" or bool(int(fields[_FLAGS]) & _EXITING)
 

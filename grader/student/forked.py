@@ -44,7 +44,7 @@ class _Line:
     Args:
         kind: the structs that it may send.
         gone: raised when it does not answer.
-        seconds: how long an answer may take in all; None: as long as it likes.
+        seconds: timeout for a whole answer (s); None means no timeout.
     """
 
     def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException], seconds: float | None = None) -> None:
@@ -192,7 +192,7 @@ class LeaderClient(TopicProcesses):
         raise refused or HostGone("no student process can be started")
 
     def _renew_sandbox(self) -> None:
-        """Makes a new sandbox, in which nothing says what happened in the one before.
+        """Makes a new sandbox, in which nothing shows what happened in the one before.
 
         Else submitted code could read that from process numbers, counters of the network, limits of the leader and the
         like: a second try would know how far the first one came.

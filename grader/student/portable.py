@@ -39,13 +39,13 @@ from grader.student.student_process import Host, HostGone, StudentProcess, Topic
 from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8
-"""Every so many looks, the processes below a student process are looked for too, which takes longer."""
+"""The processes below a student process are measured at every eighth look, because finding them takes longer."""
 START_SECONDS: Final = 120.0
 """How long a new process may take until it is ready (s): on a slow disk, importing torch takes long."""
 _SEND_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.2
 _CONNECTING_SECONDS: Final = 5.0
-"""How long whoever has connected may take, all in all, to say who it is and that it is ready (s)."""
+"""Timeout for the whole first message of whoever has connected (s)."""
 _TOKEN_BYTES: Final = 32
 _MOST_HELLO_BYTES: Final = 1 << 16
 _MOST_SPARES: Final = 2
@@ -92,7 +92,7 @@ class SpawnedPython:
 
     def prepare(self, order: Prepare) -> None:
         """Sends the list of modules that it must load, and where the judge waits; needed once."""
-        with contextlib.suppress(OSError):  # `finish_start` says how it ended
+        with contextlib.suppress(OSError):  # `finish_start` raises for it
             frames.write(self.questions, wire.pack(Connect(self.listener.getsockname()[1], self._token, order)))
 
     def finish_start(self) -> None:

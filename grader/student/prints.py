@@ -46,7 +46,7 @@ class Prints:
                     self._close_reader()
 
     def seen(self) -> str:
-        """All prints since the last `take`; the next one gives them again."""
+        """All prints since the last `take`; the next one returns them again."""
         self.drain()
         return self._kept.decode("utf-8", "replace")
 
@@ -77,7 +77,7 @@ class Prints:
             self.reader = -1
 
     def wait(self, seconds: float) -> bool:
-        """Waits until there may be more, at most so long; whether a process may still write."""
+        """Waits until there may be more, or for this timeout (s); True if a process may still write."""
         if self.reader >= 0:
             select.select([self.reader], [], [], seconds)
         return self.reader >= 0

@@ -142,7 +142,7 @@ def load_modules(
     """Imports the modules whose functions checks may run here, by name: all of them, and those of the course's kit.
 
     Args:
-        loading: gives a context in which one setting of the course is loaded, which may end this process.
+        loading: returns a context in which one setting of the course is loaded, which may end this process.
 
     Raises:
         CannotLoad: a module of ``preload`` or the kit cannot be loaded.
@@ -260,7 +260,7 @@ def live(task: StudentTask, descriptors: Sequence[int]) -> NoReturn:
 
 
 def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, events: int) -> None:
-    """Imports the submission, if the order says so, and answers calls until the judge hangs up.
+    """Imports the submission, if the order says so, and answers calls until the judge closes the socket.
 
     Args:
         events: a descriptor for notes on the actions of submitted code.
@@ -295,7 +295,7 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
 
 
 def serve(calls: socket.socket, service: Service, look: Callable[[], object] = bool) -> None:
-    """Answers calls until the judge hangs up.
+    """Answers calls until the judge closes the socket.
 
     Args:
         look: called after each call, before its reply is sent.

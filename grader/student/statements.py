@@ -181,7 +181,7 @@ class _Watch:
         self._worked, self._began = time.process_time(), time.monotonic()
 
     def total(self) -> float:
-        """Processor time, and the time that it slept, as far as the system says for how long it waited instead."""
+        """Processor time and sleep (s); time that it waited for a processor is no sleep, where the system counts it."""
         worked, passed = time.process_time() - self._worked, time.monotonic() - self._began
         if passed < _TICK_SECONDS:
             return worked
@@ -352,7 +352,7 @@ def given(code: CodeType) -> set[str]:
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether a statement may do more than to define a function."""
+    """True if a statement may do more than to define a function."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
         return True
     defaults = (*node.args.defaults, *filter(None, node.args.kw_defaults))

@@ -51,7 +51,7 @@ WATCH_SECONDS: Final = 0.05
 END_SECONDS: Final = 1.0
 """How long a process whose socket has closed may take to end, until its end is known (s)."""
 DUMP_SECONDS: Final = 2.0
-"""How long a process whose time is over may take to write where it is (s)."""
+"""How long a process may take to write where it is after a timeout (s)."""
 DUMP_BYTES: Final = 20_000
 """Bytes of a stack dump that are kept; submitted code can write there, so it may be of any length."""
 MAX_DUMP_LINES: Final = 64
@@ -144,7 +144,7 @@ class TopicProcesses(abc.ABC):
         self._clear_counters()
 
     def _clear_counters(self) -> None:
-        """What earlier processes were ended for says nothing about the next one."""
+        """The next process does not pay for what earlier ones were killed for."""
         self._memory = MemoryUse(self._host.most_bytes)
 
     def deadline(self, seconds: float) -> Deadline:
@@ -217,7 +217,7 @@ class TopicProcesses(abc.ABC):
         """The exit code of a process that is about to end, or minus the signal; None if that is not known soon."""
 
     def why_it_ended(self, number: int) -> SubmissionCrashed:
-        """The crash that the end of a process comes to; its words complete "your code …"."""
+        """The crash of a process that has ended; its text completes "your code …"."""
         code = self.exit_code(number)
         if crash := self._memory.crash(code):
             return crash
@@ -418,7 +418,7 @@ class StudentProcess(TopicProcess):
     # ---------------------------------------------------------------- the socket
 
     def _exchange(self, seconds: float) -> None:
-        """Sends and reads as much as is possible now; if that is nothing, waits for at most so long."""
+        """Sends and reads as much as is possible now; if that is nothing, waits for at most this timeout (s)."""
         self._send()
         pipes = [one for one in {*self._outputs} - {self._dumps} if one.reader >= 0]
         sources: list[socket.socket | int] = [self._sock, *(one.reader for one in pipes)]
@@ -494,7 +494,7 @@ class StudentProcess(TopicProcess):
     def activity(self) -> Activity:
         return Activity(*process_tree.activity(self.pid))
 
-    # ---------------------------------------------------------------- what it says beside its replies
+    # ---------------------------------------------------------------- its prints, its stack, its notes
 
     def prints(self) -> tuple[str, str]:
         return self._prints.take(), self._errors.take()
@@ -528,7 +528,7 @@ class StudentProcess(TopicProcess):
         )
 
     def flags(self) -> list[Flag]:
-        """The actions of submitted code here that no exercise needs, as far as its process says."""
+        """The actions of submitted code here that no exercise needs; untrusted, as its process writes them."""
         return [*audit.read(self._notes.seen().encode()), *([audit.closed()] if self._has_closed_notes else [])]
 
     def _look_at_notes(self) -> None:
