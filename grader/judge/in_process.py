@@ -32,8 +32,9 @@ from grader.sandbox.limits import Limits
 from grader.sandbox.process_tree import Look
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, Prepare, StudentTask, live, load_submission
+from grader.student.socket_process import StudentProcess, TopicProcess
 from grader.student.statements import NothingLoaded
-from grader.student.student_process import Host, StudentProcess, TopicProcess, TopicProcesses
+from grader.student.student_process import Host, TopicProcesses
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 

@@ -34,7 +34,8 @@ from grader.results import Cause, Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
-from grader.student.student_process import Host, TopicProcess
+from grader.student.socket_process import TopicProcess
+from grader.student.student_process import Host
 
 FIRST_TRY: Final = 0.4
 """The part of its time that a check gets in a process that earlier exercises have used."""

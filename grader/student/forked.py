@@ -26,7 +26,8 @@ from grader.sandbox.process_tree import Look
 from grader.student import student_process
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, Answer, Loading, Prepare, Ready, Refused, Spawn
-from grader.student.student_process import Host, HostGone, StudentProcess, TopicProcess, TopicProcesses
+from grader.student.socket_process import StudentProcess, TopicProcess
+from grader.student.student_process import Host, HostGone, TopicProcesses
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""

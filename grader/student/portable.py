@@ -35,7 +35,8 @@ from grader.sandbox.workspace import Workspace
 from grader.student import student_process
 from grader.student.prints import FilePrints, Prints
 from grader.student.process import Begin, Connect, Hello, Prepare, Ready, Refused
-from grader.student.student_process import Host, HostGone, StudentProcess, TopicProcess, TopicProcesses
+from grader.student.socket_process import StudentProcess, TopicProcess
+from grader.student.student_process import Host, HostGone, TopicProcesses
 from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8

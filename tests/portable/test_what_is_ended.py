@@ -23,7 +23,8 @@ from grader.border.failures import NoAnswer, SubmissionCrashed
 from grader.border.proxies import SubmissionProxy
 from grader.sandbox import process_tree, sandbox
 from grader.sandbox.limits import Limits
-from grader.student.student_process import Host, TopicProcess, TopicProcesses
+from grader.student.socket_process import TopicProcess
+from grader.student.student_process import Host, TopicProcesses
 
 LIMITS = Limits(check_seconds=0.8, topic_seconds=30.0, memory_bytes=640 << 20, processes=24)
 WORK = '''
