@@ -77,8 +77,8 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
 
     from grader.border.proxies import SubmissionProxy
     from grader.judge import examples
-    from grader.judge.in_process import LocalDesk
     from grader.judge.session import collected_checks
+    from grader.judge.topic_desk import LocalDesk
 
     torch.set_num_threads(1)
     course = Course.load(None)
@@ -89,7 +89,7 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
         for folder in submissions:
             for topic in topics:
                 for exercise in topic.exercises:
-                    desk: Any = LocalDesk(Path(folder), topic.name, course.kit)
+                    desk: Any = LocalDesk(Path(folder), topic.name, course)
                     for check in collected.of(exercise.full_name):
                         test: Any = check.item.obj
                         params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}

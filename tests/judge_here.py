@@ -6,26 +6,19 @@ isolation, limits of time and messages to a worker is tested with a worker (`sha
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
+from typing import cast
 
-from grader.border.arena import Arena
-from grader.border.failures import ImportFailure, raised_error
-from grader.border.messages import Imported, LoadOrder
-from grader.border.service import WRONG_ANSWERS, Service
+from grader.border.service import Service
 from grader.course import Course, pictured
 from grader.intake.submission import Submission
-from grader.judge.in_process import LocalTransport, importable, load_module
+from grader.judge.in_process import LocalHost, LocalTopic
 from grader.judge.judge import open_judge
-from grader.kit import load
-from grader.results import Flag, SubmissionResult
-from grader.sandbox.clock import Deadline
-from grader.sandbox.limits import Limits
-from grader.student.statements import NothingLoaded, load_topic
-from grader.testkit.in_student_process import MODULES
+from grader.judge.topic_desk import LocalDesk
+from grader.results import SubmissionResult
 
 
 def grade_here(
@@ -58,17 +51,11 @@ def of_modules(modules: Mapping[str, str]) -> Submission:
     return Submission("somebody", {f"{name}.py": text.encode() for name, text in modules.items()})
 
 
-class HostHere:
+class HostHere(LocalHost):
     """A `Host` whose student processes are modules of this process."""
 
-    layers: tuple[str, ...] = ()
-
     def __init__(self, course: Course) -> None:
-        self.limits = Limits()
-        self.modules = {**MODULES, **load(course.kit)}
-
-    def finish_preparing(self) -> None:
-        """It is ready from the start."""
+        super().__init__(Path(), course.kit)
 
     def open_topic(
         self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
@@ -76,102 +63,37 @@ class HostHere:
         return TopicHere(self, topic, files, bindings)
 
 
-class TopicHere:
-    """The `TopicProcesses` of one topic of a submission, of which there is never more than one."""
+class TopicHere(LocalTopic):
+    """One topic of a submission, whose files are in a folder of its own."""
 
     def __init__(
         self, host: HostHere, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
     ) -> None:
-        self._host = host
-        self._topic = topic
-        self._files = files
-        self._folder = tempfile.TemporaryDirectory()
-        self.bindings = bindings
-        self.flags: dict[Flag, None] = {}
-        self.load_order: LoadOrder | None = None
+        super().__init__(host, topic, files, bindings)
+        self._new_folder = tempfile.TemporaryDirectory()
+        self.folder = Path(self._new_folder.name).resolve()
         for name, content in files.items():
-            path = Path(self._folder.name, name)
+            path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
 
-    def deadline(self, seconds: float) -> Deadline:
-        return Deadline(seconds)
-
-    def start_afresh(self) -> ProcessHere:
-        folder = Path(self._folder.name).resolve()
-        return ProcessHere(folder, self._topic, self.bindings, self.load_order, self._host.modules)
-
-    def tidy(self, main: ProcessHere, threads: int) -> bool:
-        """Nothing is removed before the end."""
-        return True
-
     def close(self) -> None:
-        self._folder.cleanup()
+        self._new_folder.cleanup()
 
 
-class ProcessHere:
-    """What a `TopicDesk` needs of a `StudentProcess`: a module that is imported here, and answers here."""
+class ServiceHere:
+    """A `Transport` to a service of this process."""
 
-    def __init__(
-        self,
-        folder: Path,
-        topic: str,
-        bindings: Sequence[tuple[str, str]] | None,
-        load_order: LoadOrder | None,
-        modules: Mapping[str, ModuleType],
-    ) -> None:
-        self._folder = folder
-        self._topic = topic
-        self._bindings = bindings
-        self._load_order = load_order
-        self._modules = modules
-        self._transport: LocalTransport | None = None
-        self.pid = os.getpid()
-        self.alive = True
-        self.arena = Arena.local()
-        self.deadline = Deadline(0.0)
-        self.imported = Imported()
-        self.stopped_at = ()
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self.kept: dict[str, object] = {}
 
-    def finish_import(self, deadline: Deadline) -> ImportFailure | None:
-        file = self._folder / f"{self._topic}.py"
-        files = frozenset(map(str, self._folder.glob("*.py")))
-        reporter = Service(ModuleType(self._topic), files, modules=self._modules)
-        try:
-            if self._load_order is None:
-                module = load_module(self._topic, file)
-            else:
-                with importable(self._folder, {}):
-                    module, self.imported = load_topic(self._topic, file, self._load_order, reporter.describe)
-            overlay: dict[str, object] = {}
-            if self._bindings is not None:
-                wrong = load_module(WRONG_ANSWERS, self._folder / f"{WRONG_ANSWERS}.py")
-                overlay = {name: getattr(wrong, other) for name, other in self._bindings}
-        except NothingLoaded as nothing:
-            self.alive = False
-            return raised_error(nothing.raised)
-        except (Exception, SystemExit) as error:
-            self.alive = False
-            return raised_error(reporter.describe(error))
-        self._transport = LocalTransport(Service(module, files, overlay, self._modules, self.arena))
-        return None
-
     def call(self, request: bytes) -> bytes:
-        assert self._transport is not None
-        return self._transport.call(request)
+        return self._service.answer(request)
 
-    def call_outside(self, request: bytes) -> bytes:
-        return self.call(request)
+    call_outside = call
 
-    def take_prints(self) -> str:
-        return ""
 
-    def flags(self) -> list[Flag]:
-        return []
-
-    def end_others(self) -> None:
-        """There are none."""
-
-    def end(self) -> None:
-        self.alive = False
+def desk_here(folder: Path, topic: str) -> LocalDesk:
+    """A desk for a topic of a folder that is no course's."""
+    return LocalDesk(folder, topic, cast("Course", SimpleNamespace(kit=None)))

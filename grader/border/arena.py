@@ -109,7 +109,7 @@ class Arena:
         self.memory[: len(line)] = line
 
     def noted(self) -> str:
-        """On the judge's side: the line that the student process has left; it is the submission's word."""
+        """On the judge's side: the line that the student process has left; untrusted."""
         return self.read(0, _NOTE_BYTES).partition(b"\n")[0].decode("utf-8", "replace")
 
     def close(self) -> None:

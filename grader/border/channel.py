@@ -77,7 +77,7 @@ class Channel:
 
     @property
     def asks_on_and_on(self) -> bool:
-        """Whether the check spends its time on one request after the other, not on waiting for a single reply."""
+        """True if the check spends its time on one request after the other, not on waiting for a single reply."""
         return 2 * self._asked_at > self._began + time.monotonic()
 
     def request(
@@ -163,7 +163,7 @@ class Channel:
         self._asked_again.clear()
 
     def _answer(self, reply: Reply) -> tuple[Any, BaseException | None]:
-        """The value of a reply, or the exception that it comes to."""
+        """The value of a reply, or the exception to raise for it."""
         match reply:
             case Returned(tree):
                 return self.decode(tree, self._object), None

@@ -1,11 +1,13 @@
 """Frames: payloads with their length in front, as they travel on sockets and pipes, some with file descriptors.
 
-Every reader of the package is a `FrameReader`, most by way of `receive`. Must never allocate memory for an
-announced length, nor read beyond the frame that it is asked for, as that would take the descriptors of the next one.
+Every reader of the package is a `FrameReader`, most by way of `receive`; only the zygote's sockets keep messages apart
+by themselves (SOCK_SEQPACKET). Must never allocate memory for an announced length, nor read beyond the frame that it is
+asked for, as that would take the descriptors of the next one.
 """
 
 import socket
 import struct
+import time
 from collections.abc import Callable, Sequence
 from typing import IO, Final
 
@@ -80,7 +82,7 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
     """One payload; None when the stream ends before it.
 
     Args:
-        read: gives at most that many bytes, none at the end: ``sock.recv``, ``file.read``.
+        read: returns at most that many bytes, none at the end: ``sock.recv``, ``file.read``.
 
     Raises:
         BrokenFrame: the stream ends inside the frame, or the frame is over the limit.
@@ -94,6 +96,22 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
             return None
         reader.feed(data)
     return payload
+
+
+def receive_within(sock: socket.socket, seconds: float | None, limit: int = MAX_PAYLOAD) -> bytes | None:
+    """One payload of a socket as `receive` returns it, all of it within this time (s); None waits as long as it takes.
+
+    Raises:
+        TimeoutError: it takes longer, also if one byte comes after the other.
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+
+    def read(size: int) -> bytes:
+        if until is not None:
+            sock.settimeout(max(until - time.monotonic(), 0.001))
+        return sock.recv(size)
+
+    return receive(read, limit)
 
 
 def receive_with_descriptors(sock: socket.socket) -> tuple[bytes | None, list[int]]:

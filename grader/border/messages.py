@@ -143,6 +143,10 @@ class LoadOrder(_Message, frozen=True):
     without: list[StatementPlace] = []
 
 
+Bindings: TypeAlias = Sequence[tuple[str, str]] | None
+"""For the course's own wrong answers: which name is answered by which of them; None for a submission."""
+
+
 class Start(_Message, frozen=True, tag="start"):
     """Asks for a student process under a number that the judge chose; its descriptors come along.
 
@@ -151,15 +155,13 @@ class Start(_Message, frozen=True, tag="start"):
     Attributes:
         imports: whether it imports the topic, or never does.
         afresh: whether the work folder is made new before.
-        bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
-            for a submission, which has none.
         load: how the topic is loaded; None to import it as a whole, or not at all.
     """
 
     number: int
     imports: bool = True
     afresh: bool = False
-    bindings: Sequence[tuple[str, str]] | None = None
+    bindings: Bindings = None
     load: LoadOrder | None = None
 
 

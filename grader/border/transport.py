@@ -27,7 +27,7 @@ class Process(Protocol):
         """The reply if all of it has come, else None; never waits.
 
         Raises:
-            SubmissionCrashed: the process ended, or sent something else than a frame; the text says how.
+            SubmissionCrashed: the process ended, or sent something else than a frame; the text is the reason.
         """
 
     def ask_where(self) -> None:

@@ -6,7 +6,7 @@ student processes, and takes their replies for data.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,7 +27,7 @@ Import = Callable[[LoadOrder, float], tuple[failures.ImportFailure | None, Impor
 that it ran last if it has ended."""
 
 
-class Loaded:
+class Loaded(NamedTuple):
     """A topic that was loaded.
 
     Attributes:
@@ -36,10 +36,9 @@ class Loaded:
         order: how later processes load it.
     """
 
-    def __init__(self, failure: failures.ImportFailure | None, left_out: "LeftOut | None", order: LoadOrder) -> None:
-        self.failure = failure
-        self.left_out = left_out
-        self.order = order
+    failure: failures.ImportFailure | None
+    left_out: "LeftOut | None"
+    order: LoadOrder
 
 
 def load(topic: str, sources: Mapping[str, bytes], order: LoadOrder, seconds: float, do_import: Import) -> Loaded:
@@ -70,7 +69,7 @@ def load(topic: str, sources: Mapping[str, bytes], order: LoadOrder, seconds: fl
 
 
 def _is_of_a_statement(failure: failures.ImportFailure) -> bool:
-    """Whether a statement has ended the process: it sent no junk, raised nothing, and the system was not the reason."""
+    """True if a statement has ended the process: it sent no junk, raised nothing, and the system did not kill it."""
     if isinstance(failure, failures.OutOfMemory):
         return failure.held > 0  # else it has raised
     is_end = isinstance(failure, failures.SubmissionCrashed | failures.SubmissionTimeout)
@@ -78,7 +77,7 @@ def _is_of_a_statement(failure: failures.ImportFailure) -> bool:
 
 
 class LeftOut:
-    """The statements that were left out, as a process says; looks at the text of the files only.
+    """The statements that were left out, as an untrusted process reports them; looks at the text of the files only.
 
     Args:
         file: of the topic.

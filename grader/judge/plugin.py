@@ -102,7 +102,7 @@ def _in_process_desks(config: pytest.Config) -> DeskFor:
         pytest.UsageError: real devices are wanted and there are none.
     """
     from grader.errors import UserError
-    from grader.judge.in_process import LocalDesks
+    from grader.judge.plain_pytest import LocalDesks
     from grader.machine import resolve_devices
     from grader.testkit import devices
 

@@ -26,7 +26,7 @@ _TICK_SECONDS: Final = 1.0
 _IDLE: Final = 0.01
 """Below this share of a tick's time on the processor, the judge was blocked; on the busiest machine it gets more."""
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
-_WAIT_FILES: Final = ("student/", "testkit/_ranks/members.py", "testkit/_ranks/launch.py", "judge/local_process.py")
+_WAIT_FILES: Final = ("student/", "testkit/_ranks/members.py", "testkit/_ranks/launch.py")
 _WAITS: Final = tuple(str(_PACKAGE / part) for part in _WAIT_FILES)
 """The files in which the judge waits for student processes."""
 _MOST_RAISED: Final = 3

@@ -13,6 +13,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -26,13 +27,15 @@ from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
-from grader.judge.in_process import reference_raises
+from grader.judge.in_process import LocalHost
 from grader.judge.loading import load, place_of
+from grader.judge.time_limit import Overrun
 from grader.results import Cause, Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
-from grader.student.student_process import Host, StudentProcess
+from grader.student.socket_process import TopicProcess
+from grader.student.student_process import Host
 
 FIRST_TRY: Final = 0.4
 """The part of its time that a check gets in a process that earlier exercises have used."""
@@ -133,11 +136,11 @@ class TopicDesk(Desk):
         files, self.not_written = writable(files, {f"{topic}.py"}, min(MOST_BYTES, host.limits.file_bytes // 2))
         self._files = files
         self._source = files.get(f"{topic}.py", b"")
-        exercises = [one.name for one in course.topic(topic).exercises]
+        exercises = [] if is_own else [one.name for one in course.topic(topic).exercises]
         self._leader = host.open_topic(topic, files, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
         self.time = TopicTime(deadline, host.limits, len(exercises))
-        self._process: StudentProcess | None = None
+        self._process: TopicProcess | None = None
         self._threads = 0  # of the process after its import
         self._is_shared = False  # whether the process has answered an exercise before the running one
         self._channel: Channel | None = None
@@ -154,13 +157,18 @@ class TopicDesk(Desk):
     def _import(self, order: LoadOrder, seconds: float) -> tuple[ImportFailure | None, Imported, StatementPlace | None]:
         self._leader.load_order = order
         failure = self._start(seconds)
-        assert self._process is not None
+        if self._process is None:
+            return failure, Imported(), None
         return failure, self._process.imported, place_of(self._process.arena.noted(), self._files)
 
     def _start(self, seconds: float = math.inf) -> ImportFailure | None:
         """Starts a fresh process; why it could not import the topic within that time, else None."""
         self.end_process()
-        self._process = process = self._leader.start_afresh()
+        self._import_prints = ""
+        try:
+            self._process = process = self._leader.start_afresh()
+        except SubmissionCrashed as crash:
+            return crash
         failure = process.finish_import(self._deadline(seconds))
         if failure is None:
             self._threads = process_tree.count_threads(process.pid)
@@ -218,7 +226,7 @@ class TopicDesk(Desk):
         return self._channel
 
     def renew_time(self) -> None:
-        """Gives the running check its full time, as far as the topic still has it."""
+        """Gives the running check its full time, or what is left of the topic's."""
         assert self._process is not None
         self._process.deadline = self._deadline(self._check_seconds * (1.0 if self.is_final else FIRST_TRY))
 
@@ -268,6 +276,43 @@ class TopicDesk(Desk):
         """Ends all processes of the submission."""
         self.end_process()
         self._leader.close()
+
+
+class LocalDesk(TopicDesk):
+    """A desk for files of the course, in this process: what a check does not accept of them is the check's fault."""
+
+    def __init__(self, folder: Path, topic: str, course: Course) -> None:
+        files = {path.name: path.read_bytes() for path in folder.glob("*.py")}
+        super().__init__(LocalHost(folder, course.kit), course, topic, files, is_own=True)
+
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
+        return True
+
+
+def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
+    """True if the check fails, raises or does not end on the course's own solution; found out once.
+
+    If a course was handed out without its solutions, the check is taken to be right.
+
+    Raises:
+        Overrun: the check does not end, when it is asked for the first time.
+    """
+    if check.on_reference is None:
+        if not course.solution_file(check.topic).is_file():
+            return False
+        try:
+            with contextlib.closing(LocalDesk(course.solutions_dir, check.topic, course)) as desk:
+                verdict = "failed" if desk.import_failure else run(desk)[0].verdict
+            if verdict in ("passed", "skipped"):
+                check.on_reference = "passes"
+            else:
+                check.on_reference = "fails" if verdict in ("failed", "error") else "unclear"
+        except Exception:  # an exception that cannot even be described
+            check.on_reference = "fails"
+        except Overrun:
+            check.on_reference = "overruns"
+            raise
+    return check.on_reference in ("fails", "overruns")
 
 
 # ---------------------------------------------------------------- the line of an endless loop

@@ -32,7 +32,7 @@ class Meter:
     """Adds up the time that some processes use.
 
     Args:
-        look: gives their work up to now, and whether they sleep; if left out, they always do.
+        look: returns their work up to now, and whether they sleep; if left out, they always do.
 
     Attributes:
         used: the time that they have used (s).
@@ -80,7 +80,7 @@ class Meter:
 
 
 class Deadline:
-    """When the time is over of something that submitted code does.
+    """The deadline of something that submitted code does.
 
     Args:
         seconds: the limit, from now on.
@@ -108,7 +108,7 @@ class Deadline:
         return max(min(self.seconds - self._used(), by_clock), 0.0)
 
     def is_over(self) -> bool:
-        """Whether no time is left, asked while the judge waits."""
+        """True if no time is left, asked while the judge waits."""
         return not self.left(is_waiting=True)
 
     def allow(self, seconds: float) -> None:

@@ -10,7 +10,6 @@ import os
 import select
 import signal
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,19 +18,19 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import CannotFork, EndAll, Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
+from grader.border.messages import Bindings, CannotFork, EndAll, Ended, Forked, FromLeader, HowEnded, SetUp, Start, Tidy
 from grader.errors import UserError
 from grader.sandbox import process_tree
 from grader.sandbox.limits import Limits
 from grader.sandbox.process_tree import Look
-from grader.student import audit, student_process
+from grader.student import student_process
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, Answer, Loading, Prepare, Ready, Refused, Spawn
-from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
+from grader.student.socket_process import StudentProcess, TopicProcess
+from grader.student.student_process import Host, HostGone, TopicProcesses
 
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
-_TOO_MANY: Final = "left so many processes running that no other one could be started"
 _MOST_ROUNDS: Final = 20
 """How often processes that hold too much memory are ended and measured again before all of the topic end."""
 
@@ -46,7 +45,7 @@ class _Line:
     Args:
         kind: the structs that it may send.
         gone: raised when it does not answer.
-        seconds: how long an answer may take in all; None: as long as it likes.
+        seconds: timeout for a whole answer (s); None means no timeout.
     """
 
     def __init__(self, sock: socket.socket, kind: Any, gone: type[BaseException], seconds: float | None = None) -> None:
@@ -65,15 +64,8 @@ class _Line:
 
     def receive(self) -> Any:
         """The answer to a message that was sent."""
-        until = None if self._seconds is None else time.monotonic() + self._seconds
-
-        def read(size: int) -> bytes:
-            if until is not None:
-                self._sock.settimeout(max(until - time.monotonic(), 0.001))
-            return self._sock.recv(size)
-
         try:
-            return wire.unpack(frames.receive(read) or b"", self._kind)
+            return wire.unpack(frames.receive_within(self._sock, self._seconds) or b"", self._kind)
         except (OSError, WireError, BrokenFrame) as error:
             self.close()  # a late answer must not be taken for that to another message
             raise self._gone(str(error)) from error
@@ -172,7 +164,6 @@ class LeaderClient(TopicProcesses):
     def __init__(self, host: HostClient, topic: str, files: Mapping[str, bytes], bindings: Bindings) -> None:
         super().__init__(host, topic, files, bindings)
         self._started: set[int] = set()
-        self._not_started: set[int] = set()
         self._ended_work = 0.0  # below leaders before this one (s)
         self._open()
 
@@ -193,21 +184,16 @@ class LeaderClient(TopicProcesses):
             try:
                 self._end_all()
                 self._clear_counters()
-                process = self._start(imports=True, afresh=True)
-                if process.number not in self._not_started:
-                    return process
-                if refused is not None:
-                    refused.close()
-                refused = process
+                return self._start(imports=True, afresh=True)
+            except SubmissionCrashed as crash:
+                refused = crash
             except LeaderGone:
                 pass
             self._renew_sandbox()
-        if refused is not None:
-            return refused
-        raise HostGone("no student process can be started")
+        raise refused or HostGone("no student process can be started")
 
     def _renew_sandbox(self) -> None:
-        """Makes a new sandbox, in which nothing says what happened in the one before.
+        """Makes a new sandbox, in which nothing shows what happened in the one before.
 
         Else submitted code could read that from process numbers, counters of the network, limits of the leader and the
         like: a second try would know how far the first one came.
@@ -217,47 +203,32 @@ class LeaderClient(TopicProcesses):
 
     def start(self, *, imports: bool = True) -> StudentProcess:
         try:
-            process = self._start(imports=imports, afresh=False)
+            return self._start(imports=imports, afresh=False)
         except LeaderGone as error:
             crash = self._memory.crash(-signal.SIGKILL)
             raise crash or SubmissionCrashed("ended the process that had started it") from error
-        if process.number in self._not_started:
-            process.close()
-            raise SubmissionCrashed(_TOO_MANY)
-        return process
 
-    def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
-        self._count += 1
+    def _launch(self, order: Start, outputs: Sequence[Prints], arena: Arena) -> tuple[int, socket.socket]:
+        ours, theirs = socket.socketpair()
         with contextlib.ExitStack() as on_failure:
-            limit = self._host.limits.print_bytes
-            prints = Prints(limit)
-            errors = prints if afresh else Prints(limit)
-            outputs = [prints, errors, Prints(student_process.DUMP_BYTES), Prints(audit.MOST_BYTES + 1)]
-            arena = Arena.create()
-            ours, theirs = socket.socketpair()
-            for close in (*(output.close for output in outputs), arena.close, ours.close):
-                on_failure.callback(close)
+            on_failure.callback(ours.close)
             with theirs:
                 descriptors = [theirs.fileno(), *(output.writer for output in outputs), arena.descriptor]
-                order = Start(self._count, imports, afresh, self.bindings, self.load_order)
                 answer: Forked | CannotFork = self._line.ask(order, descriptors)
-            for output in outputs:
-                output.close_writer()
+            if isinstance(answer, CannotFork):
+                raise SubmissionCrashed("left so many processes running that no other one could be started")
             on_failure.pop_all()
-        pid = -1
-        if isinstance(answer, Forked):
-            below = process_tree.descendants(self.process)
-            pid = process_tree.find_by_inner_id(below, answer.process) or -1
-            self._started.add(pid)
-        else:  # its socket is closed at the other end, so that it counts as ended
-            self._not_started.add(self._count)
-        return StudentProcess(self, self._count, pid, ours, outputs, arena, is_main=afresh)
+        for output in outputs:
+            output.close_writer()
+        pid = process_tree.find_by_inner_id(process_tree.descendants(self.process), answer.process) or -1
+        self._started.add(pid)
+        return pid, ours
 
     def look(self) -> Look:
         now = process_tree.look(process_tree.descendants(self.process), reaper=self.process)
         return Look(self._ended_work + now.worked, now.at_rest)
 
-    def tidy(self, main: StudentProcess, threads: int) -> bool:
+    def tidy(self, main: TopicProcess, threads: int) -> bool:
         try:
             self._line.ask(Tidy())
         except LeaderGone:
@@ -300,11 +271,6 @@ class LeaderClient(TopicProcesses):
             ended: Ended = self._line.ask(HowEnded(number, student_process.END_SECONDS))
             return ended.code
         return None
-
-    def why_it_ended(self, number: int) -> SubmissionCrashed:
-        if number in self._not_started:
-            return SubmissionCrashed(_TOO_MANY)
-        return super().why_it_ended(number)
 
     def watch(self) -> None:
         for _ in range(_MOST_ROUNDS):

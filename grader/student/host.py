@@ -184,7 +184,7 @@ class Leader:
         return messages.Ended(self._codes.get(number))
 
     def _wait(self, sources: list[socket.socket], seconds: float | None = None) -> bool:
-        """Waits until one of these can be read, and says whether it can, or until a process has ended.
+        """Waits until one of these can be read, or a process has ended; True if one can be read.
 
         Ended processes are reaped at once: until then they count towards the submission's limit of processes.
         """

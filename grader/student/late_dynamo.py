@@ -2,7 +2,8 @@
 
 Every optimizer imports `torch._dynamo` at its first step, and DDP when it is made: a second of processor time and 70 MB
 in each process, for two questions that have the same answer wherever nothing was compiled. A module that knows these
-answers stands in its place, until anything else is asked of it; then the real one is imported.
+answers stands in its place, until anything else is asked of it; then the real one is imported. Without it, a cold
+`grader check training` takes 1.5 s of processor time more if judge and host import the real one once, else 2.9 s.
 """
 
 import contextlib

@@ -25,7 +25,7 @@ class MemoryUse:
         limit: what they may hold together (bytes).
 
     Attributes:
-        matters_from: what they hold is of no account as long as it is less (bytes).
+        matters_from: they may hold this much whatever else the machine does (bytes).
     """
 
     def __init__(self, limit: int) -> None:
@@ -38,7 +38,7 @@ class MemoryUse:
         self._ended_at = 0
 
     def is_too_much(self, held: int) -> bool:
-        """Whether they must end because of what they hold now (bytes): then `crash` says so."""
+        """True if they must be killed for what they hold now (bytes); `crash` then returns why."""
         self._most = max(self._most, held)
         if held <= self._limit and not (self._is_most(held) and self._is_short()):
             return False

@@ -8,7 +8,7 @@ import ast
 import dis
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from grader.border.messages import StatementPlace
 
@@ -20,13 +20,11 @@ _FIXED: Final = (int, float, complex, str, bytes, type(None), FunctionType, Buil
 _FIXED_OF_TORCH: Final = ("dtype", "device", "Size")
 
 
-class Statement(Protocol):
+class Statement(NamedTuple):
     """A statement at the top level, with the compiler's flags."""
 
-    @property
-    def node(self) -> ast.stmt: ...
-    @property
-    def flags(self) -> int: ...
+    node: ast.stmt
+    flags: int
 
 
 class _Names(NamedTuple):

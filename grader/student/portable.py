@@ -16,7 +16,8 @@ import socket
 import subprocess
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from grader import machine, new_python
@@ -25,28 +26,29 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import SetUp, Start
+from grader.border.messages import Bindings, SetUp, Start
 from grader.errors import UserError
 from grader.sandbox import process_tree
 from grader.sandbox.limits import Limits
 from grader.sandbox.process_tree import Look
 from grader.sandbox.workspace import Workspace
-from grader.student import audit, student_process
-from grader.student.prints import FilePrints
-from grader.student.process import Answer, Begin, Connect, Prepare, Refused
-from grader.student.student_process import Bindings, Host, HostGone, StudentProcess, TopicProcesses
+from grader.student import student_process
+from grader.student.prints import FilePrints, Prints
+from grader.student.process import Begin, Connect, Hello, Prepare, Ready, Refused
+from grader.student.socket_process import StudentProcess, TopicProcess
+from grader.student.student_process import Host, HostGone, TopicProcesses
 from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8
-"""Every so many looks, the processes below a student process are looked for too, which takes longer."""
+"""The processes below a student process are measured at every eighth look, because finding them takes longer."""
 START_SECONDS: Final = 120.0
 """How long a new process may take until it is ready (s): on a slow disk, importing torch takes long."""
 _SEND_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.2
 _CONNECTING_SECONDS: Final = 5.0
-"""How long whoever has connected may take, all in all, to say who it is and that it is ready (s)."""
+"""Timeout for the whole first message of whoever has connected (s)."""
 _TOKEN_BYTES: Final = 32
-_MOST_ANSWER_BYTES: Final = 1 << 16
+_MOST_HELLO_BYTES: Final = 1 << 16
 _MOST_SPARES: Final = 2
 
 
@@ -86,12 +88,12 @@ class SpawnedPython:
         self.pid = self.popen.pid
         self.baseline = 0
         self.before = 0.0
-        self.outputs: list[FilePrints] = []
+        self.outputs: Sequence[Prints] = []
         self.threads = 0
 
     def prepare(self, order: Prepare) -> None:
         """Sends the list of modules that it must load, and where the judge waits; needed once."""
-        with contextlib.suppress(OSError):  # `finish_start` says how it ended
+        with contextlib.suppress(OSError):  # `finish_start` raises for it
             frames.write(self.questions, wire.pack(Connect(self.listener.getsockname()[1], self._token, order)))
 
     def finish_start(self) -> None:
@@ -112,35 +114,31 @@ class SpawnedPython:
                 raise HostGone(f"a student process was not ready within {START_SECONDS:g} s")
             with contextlib.suppress(TimeoutError):
                 sock, _ = self.listener.accept()
-                self._take(sock, min(until, time.monotonic() + _CONNECTING_SECONDS))
+                self._take(sock, min(until - time.monotonic(), _CONNECTING_SECONDS))
 
-    def _take(self, sock: socket.socket, until: float) -> None:
+    def _take(self, sock: socket.socket, seconds: float) -> None:
         """Takes a connection, if it is that of the new process: any other process can connect too.
 
         Args:
-            until: a deadline for all that is received, since a stranger may send one byte after the other.
+            seconds: for all that is received, since a stranger may send one byte after the other.
         """
-
-        def receive(size: int) -> bytes:
-            sock.settimeout(max(0.001, until - time.monotonic()))
-            return sock.recv(size)
-
         with contextlib.ExitStack() as unless_taken:
             unless_taken.callback(sock.close)
             try:
-                token = b""
-                while len(token) < _TOKEN_BYTES and (data := receive(_TOKEN_BYTES - len(token))):
-                    token += data
-                if not hmac.compare_digest(token, self._token):
-                    return
-                answer: Answer = wire.unpack(frames.receive(receive, _MOST_ANSWER_BYTES) or b"", Answer)
+                payload = frames.receive_within(sock, seconds, _MOST_HELLO_BYTES)
+                hello: Hello = wire.unpack(payload or b"", Hello)
             except (OSError, BrokenFrame, WireError):
                 return
-            if isinstance(answer, Refused):
-                raise UserError(f"course.toml: {answer.reason}")
+            if not hmac.compare_digest(hello.token, self._token):
+                return
+            match hello.answer:
+                case Refused(reason):
+                    raise UserError(f"course.toml: {reason}")
+                case Ready(process=process):
+                    self.pid = process
             unless_taken.pop_all()
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.calls, self.pid = sock, answer.process
+        self.calls = sock
         self.baseline = process_tree.memory_of([self.pid], 0)
         self.before = process_tree.look([self.pid]).worked
 
@@ -261,27 +259,30 @@ class PortableTopic(TopicProcesses):
         except OSError as error:
             raise SubmissionCrashed(f"ended the process at its start ({error})") from error
 
-    def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
-        spawned = (self._idle_process() if afresh else None) or self._host.take()
+    def _path(self, name: str) -> Path:
+        return self._workspace.root / f"{self._count}-{name}"
+
+    def _output(self, name: str, limit: int) -> FilePrints:
+        return FilePrints(self._path(name), limit)
+
+    def _arena(self) -> Arena:
+        return Arena.create(self._path("arena"))
+
+    def _launch(self, order: Start, outputs: Sequence[Prints], arena: Arena) -> tuple[int, socket.socket]:
+        spawned = (self._idle_process() if order.afresh else None) or self._host.take()
         if self.bindings is None:
             spawned.listener.close()  # from now on it may run submitted code
-        self._count += 1
         self._processes[self._count] = spawned
-        names = ("prints", "prints" if afresh else "errors", "dumps", "events", "arena")
-        paths = [self._workspace.root / f"{self._count}-{name}" for name in names]
-        prints = FilePrints(paths[0], self._host.limits.print_bytes)
-        errors = prints if afresh else FilePrints(paths[1], self._host.limits.print_bytes)
-        dumps, events = FilePrints(paths[2], student_process.DUMP_BYTES), FilePrints(paths[3], audit.MOST_BYTES + 1)
-        spawned.outputs = [prints, errors, dumps, events]
-        arena = Arena.create(paths[4])
-        start = Start(self._count, imports, afresh, self.bindings, self.load_order)
+        spawned.outputs = outputs
+        names = ("prints", "prints" if order.afresh else "errors", "dumps", "events", "arena")
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
+        begin = Begin(setup, order, str(self._folder.path), [str(self._path(name)) for name in names])
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)
-        frames.send(spawned.calls, wire.pack(Begin(setup, start, str(self._folder.path), [*map(str, paths)])))
-        if afresh and self.bindings is not None:
+        frames.send(spawned.calls, wire.pack(begin))
+        if order.afresh and self.bindings is not None:
             spawned.threads = process_tree.count_threads(spawned.pid)
-        return StudentProcess(self, self._count, spawned.pid, spawned.calls, spawned.outputs, arena, is_main=afresh)
+        return spawned.pid, spawned.calls
 
     def end(self, process: StudentProcess) -> None:
         spawned = self._processes.get(process.number)
@@ -332,7 +333,7 @@ class PortableTopic(TopicProcesses):
             with contextlib.suppress(OSError):
                 file.unlink()
 
-    def tidy(self, main: StudentProcess, threads: int) -> bool:
+    def tidy(self, main: TopicProcess, threads: int) -> bool:
         self._folder.tidy()
         left = process_tree.descendants(main.pid)
         return not any(map(process_tree.is_alive, left)) and process_tree.count_threads(main.pid) <= threads

@@ -46,7 +46,7 @@ class Prints:
                     self._close_reader()
 
     def seen(self) -> str:
-        """All prints since the last `take`; the next one gives them again."""
+        """All prints since the last `take`; the next one returns them again."""
         self.drain()
         return self._kept.decode("utf-8", "replace")
 
@@ -56,6 +56,9 @@ class Prints:
         self._kept.clear()
         self._is_cut = False
         return text
+
+    def cut(self) -> None:
+        """Keeps a file short, whether anybody reads it or not."""
 
     def close_writer(self) -> None:
         """Closes the writing end here, once the student process has it."""
@@ -74,7 +77,7 @@ class Prints:
             self.reader = -1
 
     def wait(self, seconds: float) -> bool:
-        """Waits until there may be more, at most so long; whether a process may still write."""
+        """Waits until there may be more, or for this timeout (s); True if a process may still write."""
         if self.reader >= 0:
             select.select([self.reader], [], [], seconds)
         return self.reader >= 0
@@ -111,7 +114,6 @@ class FilePrints(Prints):
                 self._at = 0
 
     def cut(self) -> None:
-        """Keeps the file short, whether anybody reads it or not."""
         with self._lock:
             if self._file >= 0 and os.fstat(self._file).st_size > self.TOO_LONG_BYTES:
                 self.drain()

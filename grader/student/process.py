@@ -27,7 +27,7 @@ from grader import machine
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.frames import FrameReader
-from grader.border.messages import Imported, SetUp, Start, StatementPlace
+from grader.border.messages import Bindings, Imported, LoadOrder, Raised, SetUp, Start, StatementPlace
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.errors import CourseError
@@ -100,12 +100,19 @@ Answer: TypeAlias = Ready | Refused
 
 
 class Connect(msgspec.Struct, frozen=True, tag=True):
-    """First message, on standard input: the port where the judge waits, a token that this process sends
-    before all else, by which the judge knows it, and the settings."""
+    """First message, on standard input: the port where the judge waits, a token by which it knows this process, and
+    the settings."""
 
     port: int
     token: bytes
     order: Prepare
+
+
+class Hello(msgspec.Struct, frozen=True, tag=True):
+    """First message to the judge on a new connection."""
+
+    token: bytes
+    answer: Answer
 
 
 class Begin(msgspec.Struct, frozen=True, tag=True):
@@ -135,7 +142,7 @@ def load_modules(
     """Imports the modules whose functions checks may run here, by name: all of them, and those of the course's kit.
 
     Args:
-        loading: gives a context in which one setting of the course is loaded, which may end this process.
+        loading: returns a context in which one setting of the course is loaded, which may end this process.
 
     Raises:
         CannotLoad: a module of ``preload`` or the kit cannot be loaded.
@@ -253,7 +260,7 @@ def live(task: StudentTask, descriptors: Sequence[int]) -> NoReturn:
 
 
 def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, events: int) -> None:
-    """Imports the submission, if the order says so, and answers calls until the judge hangs up.
+    """Imports the submission, if the order says so, and answers calls until the judge closes the socket.
 
     Args:
         events: a descriptor for notes on the actions of submitted code.
@@ -288,7 +295,7 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
 
 
 def serve(calls: socket.socket, service: Service, look: Callable[[], object] = bool) -> None:
-    """Answers calls until the judge hangs up.
+    """Answers calls until the judge closes the socket.
 
     Args:
         look: called after each call, before its reply is sent.
@@ -317,18 +324,36 @@ def _import(task: StudentTask, reporter: Service, arena: Arena) -> tuple[ModuleT
     for name in list(sys.modules) if taken else ():
         if name.partition(".")[0] in taken:
             del sys.modules[name]
-    file, imported = folder / f"{setup.topic}.py", Imported()
-    overlay: dict[str, object] = {}
 
     def note(place: StatementPlace) -> None:
         arena.note(f"{place[1]} {place[0]}")
 
-    if order.load is None:
-        module = import_file(setup.topic, file)
-    else:
-        module, imported = load_topic(setup.topic, file, order.load, reporter.describe, note)
+    found = load_submission(folder, setup.topic, order.load, order.bindings, reporter.describe, note)
     if order.bindings is not None:
-        wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
-        overlay = {name: getattr(wrong, other) for name, other in order.bindings}
         _hide_grader(kit)
-    return module, imported, overlay
+    return found
+
+
+def load_submission(
+    folder: Path,
+    topic: str,
+    order: LoadOrder | None,
+    bindings: Bindings,
+    describe: Callable[[BaseException], Raised],
+    note: Callable[[StatementPlace], None] = lambda place: None,
+) -> tuple[ModuleType, Imported, dict[str, object]]:
+    """A topic's module, the parts left out of it, and what takes the place of its own names.
+
+    Args:
+        order: how it is loaded; None to import it as a whole.
+        describe, note: see `load_topic`.
+    """
+    file, imported = folder / f"{topic}.py", Imported()
+    if order is None:
+        module = import_file(topic, file)
+    else:
+        module, imported = load_topic(topic, file, order, describe, note)
+    if bindings is None or not (file := folder / f"{WRONG_ANSWERS}.py").is_file():
+        return module, imported, {}
+    wrong = import_file(WRONG_ANSWERS, file)
+    return module, imported, {name: getattr(wrong, other) for name, other in bindings}

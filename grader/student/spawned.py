@@ -78,8 +78,7 @@ def _live() -> None:
     while True:
         with socket.create_connection(("127.0.0.1", connect.port)) as calls:
             calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            calls.sendall(connect.token)
-            frames.send(calls, wire.pack(answer))
+            frames.send(calls, wire.pack(process.Hello(connect.token, answer)))
             if isinstance(answer, process.Refused) or (payload := frames.receive(calls.recv)) is None:
                 return
             begin: process.Begin = wire.unpack(payload, process.Begin)

@@ -18,12 +18,15 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.machinery import FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
-from typing import Final, NamedTuple
+from typing import Final
+
+import torch
 
 from grader.border.messages import (
     MOST_FAILED,
@@ -37,7 +40,7 @@ from grader.border.messages import (
     StatementPlace,
 )
 from grader.student import needs
-from grader.student.process_settings import put_back
+from grader.student.needs import Statement
 
 LONG_SECONDS: Final = 0.5
 """A statement that takes longer than this is not run again in later processes, unless an exercise needs it."""
@@ -69,6 +72,34 @@ def import_file(name: str, path: Path) -> ModuleType:
     with put_back():
         loader.exec_module(module)
     return module
+
+
+@contextlib.contextmanager
+def put_back() -> Iterator[None]:
+    """Puts back settings of the process that a file may change: a notebook on Colab begins with ``os.chdir``.
+
+    The current folder, file mask, output, filters of warnings, and torch's modes and default type: only functions are
+    asked, and each finds the process as it is for everybody.
+    """
+    folder, filters = os.getcwd(), warnings.filters[:]
+    os.umask(mask := os.umask(0o077))
+    streams = sys.stdout, sys.stderr
+    dtype, has_grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        os.chdir(folder)
+        os.umask(mask)
+        sys.stdout, sys.stderr = streams
+        if warnings.filters != filters:
+            warnings.resetwarnings()  # Python also forgets which warnings it has shown
+            warnings.filters[:] = filters  # type: ignore[index]
+        if torch.get_default_dtype() != dtype:
+            torch.set_default_dtype(dtype)
+        if torch.is_anomaly_enabled():
+            torch.autograd.set_detect_anomaly(False)
+        if torch.is_grad_enabled() != has_grad:
+            torch.set_grad_enabled(has_grad)
 
 
 def _new_module(name: str, loader: SourceFileLoader) -> tuple[ModuleType, SourceFileLoader]:
@@ -139,18 +170,7 @@ class _StatementLoader(SourceFileLoader):
             loading.run_file(Path(self.path), vars(module))
 
 
-class _Statement(NamedTuple):
-    """A statement at the top level.
-
-    Attributes:
-        flags: the compiler's.
-    """
-
-    node: ast.stmt
-    flags: int
-
-
-def statements(source: str, filename: str) -> Iterator[_Statement]:
+def statements(source: str, filename: str) -> Iterator[Statement]:
     """The statements at the top level, without texts that stand alone; an import of several names as one of each."""
     flags = 0
     for number, node in enumerate(ast.parse(source, filename=filename).body):
@@ -161,9 +181,9 @@ def statements(source: str, filename: str) -> Iterator[_Statement]:
             for alias in node.names:
                 one = copy.copy(node)
                 one.names = [alias]
-                yield _Statement(one, flags)
+                yield Statement(one, flags)
         elif number == 0 or not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            yield _Statement(node, flags)
+            yield Statement(node, flags)
 
 
 class _Watch:
@@ -181,7 +201,7 @@ class _Watch:
         self._worked, self._began = time.process_time(), time.monotonic()
 
     def total(self) -> float:
-        """Processor time, and the time that it slept, as far as the system says for how long it waited instead."""
+        """Processor time and sleep (s); time that it waited for a processor is no sleep, where the system counts it."""
         worked, passed = time.process_time() - self._worked, time.monotonic() - self._began
         if passed < _TICK_SECONDS:
             return worked
@@ -228,7 +248,7 @@ class _Loading:
     lost: dict[str, int] = field(default_factory=dict)
     overran: list[StatementPlace] = field(default_factory=list)
     long: list[StatementPlace] = field(default_factory=list)
-    files: dict[str, tuple[dict[str, object], list[_Statement]]] = field(default_factory=dict)
+    files: dict[str, tuple[dict[str, object], list[Statement]]] = field(default_factory=dict)
     _without: frozenset[StatementPlace] = frozenset()
     _running: _Watch | None = None
 
@@ -256,7 +276,7 @@ class _Loading:
         lost = [(name, number) for name, number in self.lost.items() if number < MOST_FAILED]
         return Imported(self.failed[:MOST_FAILED], lost[:MOST_LOST], skipped[:MOST_SKIPPED])
 
-    def _run(self, one: _Statement, place: StatementPlace, namespace: dict[str, object], filename: str) -> None:
+    def _run(self, one: Statement, place: StatementPlace, namespace: dict[str, object], filename: str) -> None:
         """Runs a statement, or leaves it out."""
         node = one.node
         try:
@@ -352,7 +372,7 @@ def given(code: CodeType) -> set[str]:
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether a statement may do more than to define a function."""
+    """True if a statement may do more than to define a function."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
         return True
     defaults = (*node.args.defaults, *filter(None, node.args.kw_defaults))

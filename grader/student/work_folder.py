@@ -28,8 +28,8 @@ class WorkFolder:
     def renew(self, files: Mapping[str, bytes]) -> None:
         """Removes everything, then writes the submission's files in their order.
 
-        One that cannot be written is not there: who looks for it says so. So is the second of two that are one file
-        where capitals make no difference.
+        One that cannot be written is left out, and so is the second of two that are one file where capitals make no
+        difference: the import raises for what is missing.
         """
         remove_all(self.path, set())
         self._kept = {name.partition("/")[0] for name in files}

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from grader.testkit import probes
 
 Batches = Iterable[Any]
-"""Pairs of features and labels, as a loader gives them."""
+"""Pairs of features and labels, as a loader yields them."""
 
 
 @contextmanager

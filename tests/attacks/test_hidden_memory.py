@@ -21,17 +21,22 @@ CHILDREN = """
 import os, signal, time
 
 def in_children(count, action):
-    \"\"\"Forks, and lets each child act and wait; ends them after a while.\"\"\"
+    \"\"\"Forks, and lets each child act and wait; ends them a while after all have acted.\"\"\"
     children = []
+    acted, acting = os.pipe()
     for _ in range(count):
         child = os.fork()
         if not child:
             try:
                 kept = action()
+                os.close(acting)
                 time.sleep(20)
             finally:
                 os._exit(0)
         children.append(child)
+    os.close(acting)
+    os.read(acted, 1)
+    os.close(acted)
     time.sleep(1)
     for child in children:
         os.kill(child, signal.SIGKILL)

@@ -14,9 +14,9 @@ from shared import WarmUp
 from grader import kit
 from grader.course import Course
 from grader.intake.submission import Submission
-from grader.judge.in_process import LocalDesk
 from grader.judge.run import CollectedChecks
 from grader.judge.session import collected_checks
+from grader.judge.topic_desk import LocalDesk
 from grader.results import SubmissionResult, to_json
 
 pytestmark = pytest.mark.slow
@@ -133,7 +133,7 @@ def table(recorded: bytes, lookup: str) -> Submission:
 
 def ask(checks: CollectedChecks, course: Course, folder: Path) -> None:
     for name in EXERCISES:
-        desk = LocalDesk(folder, TOPIC, course.kit)
+        desk = LocalDesk(folder, TOPIC, course)
         for check in checks.of(f"{TOPIC}.{name}"):
             assert checks.run(check, desk)[0].verdict == "passed", check.name
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from judge_here import ServiceHere
 from torch import Tensor
 
 from grader.border import arena as arenas
@@ -24,7 +25,6 @@ from grader.border.failures import ArgumentChanged
 from grader.border.messages import Missing, Request, Returned
 from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
-from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, probes, tensors, value_and_grad
 from grader.testkit.in_student_process import MODULES
 
@@ -37,7 +37,7 @@ class There:
         vars(module).update(functions)
         student = student or Arena.local()
         service = Service(module, frozenset(), modules=MODULES, arena=student)
-        self.channel = Channel(LocalTransport(service), arena=judge or student)
+        self.channel = Channel(ServiceHere(service), arena=judge or student)
         self.proxy = SubmissionProxy(self.channel)
 
     def change(self, use: Callable[[SubmissionProxy], object], may_change: bool = False) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import torch
+from judge_here import ServiceHere
 from torch import Tensor
 
 from grader.border.channel import Channel
 from grader.border.failures import MissingName, SubmissionCrashed, SubmissionRaised
 from grader.border.proxies import Remote, SubmissionProxy, maker_of
 from grader.border.service import Service
-from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, recipes, value_and_grad
 from grader.testkit.in_student_process import MODULES
 
@@ -30,7 +30,7 @@ def submission(tmp_path: Any) -> SubmissionProxy:
     file = tmp_path / "work.py"
     file.write_text(SUBMITTED)
     exec(compile(SUBMITTED, str(file), "exec"), module.__dict__)
-    return SubmissionProxy(Channel(LocalTransport(Service(module, frozenset({str(file)}), modules=MODULES))))
+    return SubmissionProxy(Channel(ServiceHere(Service(module, frozenset({str(file)}), modules=MODULES))))
 
 
 def test_values_cross_both_ways_by_value(submission: SubmissionProxy) -> None:

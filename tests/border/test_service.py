@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+from judge_here import ServiceHere
 
 from grader.border.arena import Arena
 from grader.border.channel import Channel
 from grader.border.failures import ArgumentChanged, MissingName, SubmissionRaised
 from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
-from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, probes, recipes, value_and_grad
 from grader.testkit.in_student_process import MODULES
 
@@ -25,7 +25,7 @@ def channel_to(**functions: Callable[..., Any]) -> Channel:
     module = ModuleType("work")
     vars(module).update(functions)
     arena = Arena.local()
-    return Channel(LocalTransport(Service(module, frozenset(), modules=MODULES, arena=arena)), arena=arena)
+    return Channel(ServiceHere(Service(module, frozenset(), modules=MODULES, arena=arena)), arena=arena)
 
 
 def draws() -> tuple[Any, ...]:

@@ -6,8 +6,9 @@ import importlib
 import sys
 from pathlib import Path
 
+from judge_here import desk_here
+
 from grader.border.proxies import SubmissionProxy
-from grader.judge.in_process import LocalDesk
 from grader.kit import let_checks_import
 from grader.testkit import probes
 
@@ -32,7 +33,7 @@ def folder_with(folder: Path, number: int) -> Path:
 
 
 def test_a_topic_imports_the_other_modules_of_its_own_folder_in_its_functions(tmp_path: Path) -> None:
-    one, two = (SubmissionProxy(LocalDesk(folder_with(tmp_path / str(n), n), "topic").channel()) for n in (1, 2))
+    one, two = (SubmissionProxy(desk_here(folder_with(tmp_path / str(n), n), "topic").channel()) for n in (1, 2))
     assert [one.answer(), two.answer(), one.answer()] == [1, 2, 1]
     assert one.same()
     assert "other" not in sys.modules
@@ -40,7 +41,7 @@ def test_a_topic_imports_the_other_modules_of_its_own_folder_in_its_functions(tm
 
 
 def test_a_check_can_use_a_class_of_another_topic(tmp_path: Path) -> None:
-    submission = SubmissionProxy(LocalDesk(folder_with(tmp_path / "3", 3), "topic").channel())
+    submission = SubmissionProxy(desk_here(folder_with(tmp_path / "3", 3), "topic").channel())
     assert submission.there(probes.imported, "other", "Kind").number == 3
 
 

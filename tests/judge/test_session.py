@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from judge_here import desk_here
 
 from grader.errors import UserError
-from grader.judge.in_process import LocalDesk
 from grader.judge.run import CollectedChecks
 from grader.judge.session import collected_checks
 
@@ -138,7 +138,7 @@ def test_checks_with_fixtures_run_again_and_again(tmp_path: Path) -> None:
     path.write_text(HEAD + FIXTURES)
 
     def verdicts(checks: CollectedChecks) -> list[tuple[str, str, str]]:
-        results = [checks.run(check, LocalDesk(tmp_path, "some"))[0] for check in checks.of("some.thing")]
+        results = [checks.run(check, desk_here(tmp_path, "some"))[0] for check in checks.of("some.thing")]
         return [(result.name, result.verdict, result.message) for result in results]
 
     with collected_checks([path], tmp_path, 0) as checks:

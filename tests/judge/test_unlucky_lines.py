@@ -10,7 +10,7 @@ import pytest
 import torch
 from shared import REPO, WarmUp
 
-from grader.student.process_settings import put_back
+from grader.student.statements import put_back
 
 EXERCISES = ("tensor_ops", "checkpoints.save_weights", "checkpoints.load_weights", "efficiency.amp_step", "ddp.main")
 UNLUCKY = {

@@ -16,7 +16,7 @@ import pytest
 from grader.border import frames, wire
 from grader.sandbox.limits import Limits
 from grader.student import portable
-from grader.student.process import Ready
+from grader.student.process import Hello, Ready
 from grader.student.student_process import HostGone
 
 
@@ -87,10 +87,10 @@ def test_a_stranger_who_sends_slowly_does_not_hold_the_judge(starting: Any, monk
 def test_the_process_itself_is_taken_after_strangers(starting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "_CONNECTING_SECONDS", 0.3)
     trickle(starting.listener)
-    ready = frames.frame(wire.pack(Ready(process=os.getpid())))
+    ready = Ready(process=os.getpid())
     address = starting.listener.getsockname()
     with socket.create_connection(address) as stranger, socket.create_connection(address) as itself:
-        stranger.sendall(b"x" * 32 + ready)
-        itself.sendall(TOKEN + ready)
+        frames.send(stranger, wire.pack(Hello(b"x" * 32, ready)))
+        frames.send(itself, wire.pack(Hello(TOKEN, ready)))
         starting.finish_start()
         assert starting.calls.getpeername() == itself.getsockname() and starting.pid == os.getpid()

@@ -19,11 +19,12 @@ import msgspec
 import pytest
 
 from grader.border.channel import Channel
-from grader.border.failures import NoAnswer
+from grader.border.failures import NoAnswer, SubmissionCrashed
 from grader.border.proxies import SubmissionProxy
 from grader.sandbox import process_tree, sandbox
 from grader.sandbox.limits import Limits
-from grader.student.student_process import Host, StudentProcess, TopicProcesses
+from grader.student.socket_process import TopicProcess
+from grader.student.student_process import Host, TopicProcesses
 
 LIMITS = Limits(check_seconds=0.8, topic_seconds=30.0, memory_bytes=640 << 20, processes=24)
 WORK = '''
@@ -160,7 +161,7 @@ CASES = [(engine, name) for engine in ENGINES for name in (NO_ANSWER if engine =
 # ---------------------------------------------------------------- in a process of its own
 
 
-def started(topic: TopicProcesses) -> StudentProcess:
+def started(topic: TopicProcesses) -> TopicProcess:
     """A fresh main process that has imported the topic."""
     process = topic.start_afresh()
     failure = process.finish_import(topic.deadline(20.0))
@@ -168,7 +169,7 @@ def started(topic: TopicProcesses) -> StudentProcess:
     return process
 
 
-def ask(process: StudentProcess, name: str, *args: Any) -> Any:
+def ask(process: TopicProcess, name: str, *args: Any) -> Any:
     """The value that a function returns; or the type of the exception, and its text."""
     process.deadline = process.new_deadline(LIMITS.check_seconds)
     try:
@@ -217,9 +218,10 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
     found["sleepers"] = ask(process, "leaves_sleepers", 3 if engine == "portable" else 60), len(living(topic, host))
     if engine != "portable":
         other = host.open_topic("work", {"work.py": WORK.encode()}, None)
-        refused = other.start_afresh()
-        found["the next one beside sleepers"] = str(refused.finish_import(other.deadline(20.0)))
-        refused.end()
+        try:
+            started(other).end()
+        except SubmissionCrashed as refused:
+            found["the next one beside sleepers"] = str(refused)
         topic.close()
         found["the next one after them"] = ask(started(other), "fine")
         other.close()

@@ -6,11 +6,11 @@ from types import ModuleType
 
 import pytest
 import torch
+from judge_here import ServiceHere
 
 from grader.border.channel import Channel
 from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
-from grader.judge.in_process import LocalTransport
 from grader.testkit import assert_calls, load_weights, observe, probes
 from grader.testkit.in_student_process import MODULES
 
@@ -39,7 +39,7 @@ class Tied(nn.Module):
 def submission() -> SubmissionProxy:
     module = ModuleType("work")
     exec(SUBMITTED, module.__dict__)
-    return SubmissionProxy(Channel(LocalTransport(Service(module, frozenset(), modules=MODULES))))
+    return SubmissionProxy(Channel(ServiceHere(Service(module, frozenset(), modules=MODULES))))
 
 
 @pytest.mark.parametrize(

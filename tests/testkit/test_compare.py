@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from judge_here import ServiceHere
 from torch import nn
 
 from grader.border.channel import Channel
@@ -14,7 +15,6 @@ from grader.border.failures import MissingName, SubmissionRaised, exception_of
 from grader.border.messages import Raised
 from grader.border.proxies import Remote
 from grader.border.service import Service
-from grader.judge.in_process import LocalTransport
 from grader.testkit import assert_close, assert_equal, assert_that, raises
 from grader.testkit.compare import Mismatch
 
@@ -23,7 +23,7 @@ T = torch.tensor
 
 def remote(kind: str = "Linear") -> Remote:
     module = type(torch)("nothing")
-    return Remote(Channel(LocalTransport(Service(module, frozenset()))), 0, kind)
+    return Remote(Channel(ServiceHere(Service(module, frozenset()))), 0, kind)
 
 
 SAME = [

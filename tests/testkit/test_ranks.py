@@ -15,14 +15,12 @@ import torch
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
-from grader.border.service import Service
-from grader.judge.in_process import LocalTransport, load_module
+from grader.judge.in_process import LocalHost, ModuleProcess
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks import world
 from grader.testkit._ranks.members import own_lines
-from grader.testkit.in_student_process import MODULES
 
 HEAD = """\
 import os, sys, time
@@ -48,24 +46,22 @@ def nothing_left() -> Iterator[None]:
 @pytest.fixture
 def written(tmp_path: Path, nothing_left: None) -> Iterator[Written]:
     """Makes a submission of some source; its ranks are forked from this process."""
-    transports: list[LocalTransport] = []
+    processes: list[ModuleProcess] = []
 
     def write(source: str) -> SubmissionProxy:
-        folder = tmp_path / str(len(transports))
+        folder = tmp_path / str(len(processes))
         folder.mkdir()
-        path = folder / "work.py"
-        path.write_text(HEAD + source, encoding="utf-8")
-
-        def make_service() -> Service:
-            modules = {**MODULES, __name__: sys.modules[__name__]}
-            return Service(load_module("work", path), frozenset({str(path)}), modules=modules)
-
-        transports.append(LocalTransport(make_service(), make_service, folder))
-        return SubmissionProxy(Channel(transports[-1], __name__.partition(".")[0]))
+        (folder / "work.py").write_text(HEAD + source, encoding="utf-8")
+        host = LocalHost(folder)
+        host.modules[__name__] = sys.modules[__name__]
+        topic = host.open_topic("work", {"work.py": b""}, None)
+        processes.append(topic.start_afresh())
+        assert processes[-1].finish_import(topic.deadline(20.0)) is None
+        return SubmissionProxy(Channel(processes[-1], __name__.partition(".")[0]))
 
     yield write
-    for transport in transports:
-        transport.close()
+    for process in processes:
+        process.end()
 
 
 # ---------------------------------------------------------------- what comes back
@@ -154,13 +150,13 @@ def test_the_group_is_set_up_unless_the_check_asks_for_none(written: Written) ->
     assert ranks.run(submission.f, group=False).results == [False, False]
 
 
-def test_a_function_finds_no_pipe_but_that_for_stack_dumps(written: Written) -> None:
+def test_a_function_finds_no_pipes_but_those_for_stack_dumps_and_notes(written: Written) -> None:
     """What it could write elsewhere might pass for another rank's or for the judge's."""
     submission = written(
         "def f():\n    fds = [f'/proc/self/fd/{fd}' for fd in range(3, 64)]\n"
         "    return sum(os.readlink(fd).startswith('pipe') for fd in fds if os.path.lexists(fd))\n"
     )
-    pipes = ["dumps"]
+    pipes = ["dumps", "notes"]
     assert ranks.run(submission.f, group=False).results == [len(pipes)] * 2  # a group has pipes of its own
 
 
