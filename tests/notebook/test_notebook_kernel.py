@@ -217,7 +217,7 @@ def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:
     (home / "folder.json").write_text('{"has_course": false, "course": "vectors-in-a-week"}')
     paths = os.pathsep.join([str(tmp_path / "lib"), str(REPO)])
     with Kernel(tmp_path / "work", PYTHONPATH=paths) as kernel:
-        kernel.run("import torch\nfrom grader import check, hint")
+        kernel.run("from grader import check, hint")
         kernel.run("SMALLEST = 1e-12\n" + RIGHT)
         assert "✓ <code>vectors.normalize</code>" in kernel.html("check('vectors.normalize')")
         assert "Each row" in kernel.html("hint('vectors.normalize')")

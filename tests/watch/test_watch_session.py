@@ -130,6 +130,15 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.save(WRONG)
     wrong = session.see("expected", " quit")
     assert "✗ vectors.normalize  vectors.py:4" in wrong and "│" in wrong
+
+    # The screen is drawn anew when the window changes.
+    assert any(len(line) > 44 for line in wrong.splitlines() if "│" in line), "nothing is wide, so nothing can wrap"
+    session.child.setwinsize(50, 40)
+    narrow = session.see("vectors.normalize", "expected", " quit")
+    assert "│" in narrow and all(len(line.rstrip()) <= 40 for line in narrow.splitlines())
+    session.child.setwinsize(50, 100)
+    session.see("expected", " quit")
+
     session.press("h")
     session.press("h")
     session.see("hint 2 of 2:")
@@ -267,19 +276,6 @@ def test_what_cannot_be_watched_is_one_clear_line(tmp_path: Path, arguments: tup
     done = run_here("watch", *arguments, cwd=tmp_path)
     assert done.returncode == 4 and said in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") <= 2
-
-
-def test_the_screen_is_drawn_anew_when_the_window_changes(folder: Path, start: Start) -> None:
-    (folder / "vectors.py").write_text(WRONG)
-    session = start(folder)
-    wide = session.see("expected", " quit")
-    assert any(len(line) > 44 for line in wide.splitlines() if "│" in line), "nothing is wide, so nothing can wrap"
-    session.child.setwinsize(30, 40)
-    narrow = session.see("vectors.normalize", "expected", " quit")
-    assert "│" in narrow and all(len(line.rstrip()) <= 40 for line in narrow.splitlines())
-    session.child.setwinsize(30, 100)
-    session.see("expected", " quit")
-    session.quit()
 
 
 def test_a_list_longer_than_the_window_has_pages(tmp_path: Path, start: Start) -> None:
