@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from arena import EXERCISES, LIMITS, MOST_UNPROVEN, PROJECT, Arena
+from arena import EXERCISES, LIMITS, PROJECT, Arena
 
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
@@ -25,26 +25,16 @@ def arenas() -> Iterator[list[Arena]]:
         pytest.skip(f"attacks need the whole sandbox: {missing}")
     started: list[Arena] = []
     yield started
-    try:
-        for arena in started[-1:]:
-            arena.require_honest()
-    finally:
-        for arena in started:
-            arena.close()
+    for arena in started:
+        arena.close()
 
 
 @pytest.fixture
 def arena(arenas: list[Arena], request: pytest.FixtureRequest) -> Iterator[Arena]:
-    """The worker that all attacks meet; a new one only after an attack that succeeded in ending it.
-
-    What honest work gets is looked at after some tests, after the last, and after each that fails.
-    """
+    """The worker that all attacks meet; a new one only after an attack that succeeded in ending it."""
     if not arenas or arenas[-1].worker.process.poll() is not None:
         honest = Submission("honest", {"tensor_ops.py": (PROJECT / "solutions" / "tensor_ops.py").read_bytes()})
         names = tuple(f"tensor_ops.{name}" for name in EXERCISES)
         arenas.append(Arena(WorkerOptions(exercises=names, limits=LIMITS), honest))
-    arena, failed = arenas[-1], request.session.testsfailed
-    arena.unproven.append(request.node.nodeid)
-    yield arena
-    if len(arena.unproven) >= MOST_UNPROVEN or request.session.testsfailed > failed:
-        arena.require_honest()
+    with arenas[-1].after(request.session) as arena:
+        yield arena

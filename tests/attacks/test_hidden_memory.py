@@ -29,11 +29,9 @@ def roomy(arenas: list[Arena]) -> Iterator[Arena]:
 
 
 @pytest.fixture
-def arena(roomy: Arena) -> Iterator[Arena]:
-    """It, with honest work after each attack."""
-    roomy.unproven.append("this attack")
-    yield roomy
-    roomy.require_honest()
+def arena(roomy: Arena, request: pytest.FixtureRequest) -> Iterator[Arena]:
+    with roomy.after(request.session) as arena:
+        yield arena
 
 
 def with_gram(text: str) -> Submission:
@@ -46,24 +44,30 @@ CHILDREN = """
 import os, signal, time
 
 def in_children(count, action, seconds=60):
-    \"\"\"Forks, and lets each child act and wait; ends them so long after all have acted.\"\"\"
+    \"\"\"Forks, lets all children act together and wait, and ends them so long after the last has acted.\"\"\"
     children = []
     acted, says = os.pipe()
+    waits, go = os.pipe()
     for _ in range(count):
         child = os.fork()
         if not child:
             try:
+                os.close(acted)
+                os.close(go)
+                os.read(waits, 1)
+                os.close(waits)
                 kept = action()
                 os.write(says, b"x")
                 time.sleep(600)
             finally:
                 os._exit(0)
         children.append(child)
-    os.close(says)
+    for one in (says, waits, go):
+        os.close(one)
     while count and (said := os.read(acted, count)):
         count -= len(said)
     os.close(acted)
-    time.sleep(seconds)
+    time.sleep(0 if count else seconds)  # a child that ended without having acted is no attack
     for child in children:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -97,7 +101,7 @@ def gram(x):
 import socket
 
 def gram(x):
-    in_children(12, lambda: [fill(one) for _ in range(110) for one in socket.socketpair()])
+    in_children(12, lambda: [fill(one) for _ in range(100) for one in socket.socketpair()])
     return x @ x.T
 """,
     "connections_that_nobody_takes": """

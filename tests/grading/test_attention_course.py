@@ -25,7 +25,7 @@ ATTENTION = REPO / "examples" / "attention"
 ANSWERS = Path(__file__).with_name("attention_in_another_way")
 
 
-@pytest.mark.parametrize("names", [("attention",), as_nightly(((),))], ids=["a topic", "all"])
+@pytest.mark.parametrize("names", [("blocks",), as_nightly(((),))], ids=["a topic", "all"])
 def test_the_course_is_sound(names: tuple[str, ...]) -> None:
     done = run_here("verify", "--course", ATTENTION, *names)
     assert "the course is sound" in done.stdout.splitlines(), done.stdout + done.stderr
