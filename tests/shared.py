@@ -6,6 +6,7 @@ Beside it, each for one purpose:
 - ``promise_tables.py``: the promises of the shipped course, each with its check and its wrong answer;
 - ``odd_course.py``: the course ``courses/odd`` and submissions to it;
 - ``judge_here.py``: a judge over submissions in the test's own process, for tests of its decisions;
+- ``command_here.py``: runs of the command in the test's own process;
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
 - ``class_of_sixty.py``: a class of 60, and the mark of each worked out by hand;

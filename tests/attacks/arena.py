@@ -6,12 +6,15 @@ its other exercises are honest. Limits are small, so that what never ends is ove
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from shared import PATIENCE
 
 from grader.grading.protocol import WorkerOptions
@@ -32,6 +35,8 @@ PORT = 47123
 """Where attacks listen that would outlive their submission."""
 MARK = "attack-was-here"
 """The name of every file that an attack would leave behind."""
+MOST_UNPROVEN = 10
+"""Attacks after which the honest submission is graded again: to do so after each takes as long as they do."""
 MOST_GROWTH = 192 << 20
 """Memory that the judge may need at most for one submission, whatever that sends (bytes)."""
 LONGEST_MESSAGE = 8_000
@@ -43,12 +48,14 @@ class Arena:
     Attributes:
         honest: a right submission.
         expected: its result, as JSON, which stays the same after every attack.
+        unproven: the tests since it was last graded.
     """
 
     def __init__(self, options: WorkerOptions, honest: Submission) -> None:
         self.worker = Worker()
         self.worker.configure(options)
         self.honest = honest
+        self.unproven: list[str] = []
         for _ in range(3):  # The first runs draw examples and record plans.
             self.expected = to_json(self.grade(honest))
         assert isinstance(self.worker.process, ForkedProcess)
@@ -70,7 +77,8 @@ class Arena:
         return result
 
     def attack(self, submission: Submission) -> SubmissionResult:
-        """The result of a hostile submission, after which everything is as it was before."""
+        """The result of a hostile submission, after which nothing is left of it."""
+        self.unproven.append(os.environ["PYTEST_CURRENT_TEST"])
         resting = self._start_memory()
         result = self.grade(submission)
         growth = self._peak_memory() - resting
@@ -81,8 +89,23 @@ class Arena:
         assert left_files() == []
         with socket.socket() as way:
             assert way.connect_ex(("127.0.0.1", PORT)), "a port is left"
-        assert to_json(self.grade(self.honest)) == self.expected
+        if len(self.unproven) >= MOST_UNPROVEN:
+            self.require_honest()
         return result
+
+    def require_honest(self) -> None:
+        """The honest submission gets what it got before all attacks."""
+        tests, self.unproven = self.unproven, []
+        if tests:
+            assert to_json(self.grade(self.honest)) == self.expected, f"one of these has changed it: {tests}"
+
+    @contextlib.contextmanager
+    def after(self, session: pytest.Session) -> Iterator[Arena]:
+        """It, for one test: after a test that fails, honest work is graded at once."""
+        failed = session.testsfailed
+        yield self
+        if session.testsfailed > failed:
+            self.require_honest()
 
     def survive(
         self, name: str, gram: str, honest: str = "passed", also: frozenset[str] = frozenset()
@@ -109,7 +132,11 @@ class Arena:
         return message
 
     def close(self) -> None:
-        self.worker.end(gently=True)
+        try:
+            if self.worker.process.poll() is None:
+                self.require_honest()
+        finally:
+            self.worker.end(gently=True)
 
     def _open_descriptors(self) -> list[int]:
         return [len(os.listdir(f"/proc/{process}/fd")) for process in (self._pid, *self.host)]

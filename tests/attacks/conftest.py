@@ -30,10 +30,11 @@ def arenas() -> Iterator[list[Arena]]:
 
 
 @pytest.fixture
-def arena(arenas: list[Arena]) -> Arena:
+def arena(arenas: list[Arena], request: pytest.FixtureRequest) -> Iterator[Arena]:
     """The worker that all attacks meet; a new one only after an attack that succeeded in ending it."""
     if not arenas or arenas[-1].worker.process.poll() is not None:
         honest = Submission("honest", {"tensor_ops.py": (PROJECT / "solutions" / "tensor_ops.py").read_bytes()})
         names = tuple(f"tensor_ops.{name}" for name in EXERCISES)
         arenas.append(Arena(WorkerOptions(exercises=names, limits=LIMITS), honest))
-    return arenas[-1]
+    with arenas[-1].after(request.session) as arena:
+        yield arena

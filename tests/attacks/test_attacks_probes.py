@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from shared import PATIENCE, exercise_of
+from shared import PATIENCE, as_nightly, but_nightly, exercise_of
 
 from grader.course import Course
 from grader.grading.protocol import WorkerOptions
@@ -161,7 +161,12 @@ torch.utils.data.Dataset = object
 }
 """Wrong answers that replace a function, a class or a note which the check of just that promise might look at."""
 HEADS = {"by_name": PATCHED_BY_NAME, "in_every_module": PATCHED_IN_EVERY_MODULE, "blind_torch": BLIND_TORCH}
-
+BY_DAY = {
+    "by_name": ("autograd.sgd_step", "tensor_ops.softmax", "checkpoints.save_weights"),
+    "in_every_module": ("autograd.Cube", "tensor_ops.pairwise_sq_dists", "training.evaluate"),
+    "blind_torch": ("autograd.sgd_step", "devices.train_on", "checkpoints.save_weights"),
+}
+"""Three wrong answers for each head, and each of them with one head at least; the others are left to the night."""
 
 EXERCISES = (*WRONG, *LIES)
 COURSE = Course.load(None)
@@ -188,9 +193,11 @@ def graded(worker: Worker, name: str, text: str) -> SubmissionResult:
     return result
 
 
-@pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize("head", HEADS)
-def test_a_wrong_answer_with_lying_probes_earns_nothing(worker: Worker, name: str, head: str) -> None:
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [(head, name) if name in BY_DAY[head] else as_nightly((head, name)) for head in HEADS for name in WRONG],
+)
+def test_a_wrong_answer_with_lying_probes_earns_nothing(worker: Worker, head: str, name: str) -> None:
     result = graded(worker, name, HEADS[head] + WRONG[name])
     assert exercise_of(result, name.partition(".")[2]).score == 0
     assert result.flags, "nobody is told"
@@ -335,7 +342,16 @@ def pairwise_sq_dists(a, b):
 }
 
 
-@pytest.mark.parametrize("where", HIDDEN)
+@pytest.mark.parametrize(
+    "where",
+    but_nightly(
+        HIDDEN,
+        "in_a_thread_without_threading",
+        "in_a_thread_of_the_import",
+        "in_starmap_over_columns",
+        "in_torchscript_over_pieces",
+    ),
+)
 def test_a_loop_is_seen_wherever_it_is_hidden(worker: Worker, where: str) -> None:
     name = "tensor_ops.pairwise_sq_dists"
     assert exercise_of(graded(worker, name, HIDDEN[where]), "pairwise_sq_dists").score == 0

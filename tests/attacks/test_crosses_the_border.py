@@ -15,12 +15,18 @@ COURSE = HERE / "course"
 
 
 @pytest.fixture(scope="module")
-def borders(arenas: list[Arena]) -> Iterator[Arena]:
+def arena_of_borders(arenas: list[Arena]) -> Iterator[Arena]:
     """A worker for the course beside this file."""
     honest = Submission("honest", {"borders.py": (COURSE / "solutions" / "borders.py").read_bytes()})
     arena = Arena(WorkerOptions(course=str(COURSE), limits=LIMITS, misconceptions=False), honest)
     yield arena
     arena.close()
+
+
+@pytest.fixture
+def borders(arena_of_borders: Arena, request: pytest.FixtureRequest) -> Iterator[Arena]:
+    with arena_of_borders.after(request.session) as arena:
+        yield arena
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from shared import run_grader
+from command_here import run_here
 
 from grader.course import Course
 from grader.course.answers import given_away, handed_out, modules_with_answers, without_answers
@@ -82,11 +82,11 @@ def test_a_hidden_check_is_cut_whole_whatever_stands_above_it() -> None:
 @pytest.mark.slow
 def test_the_author_gets_all_checks_and_a_student_those_without_the_reference(course: Path, tmp_path: Path) -> None:
     solution = course / "solutions"
-    mine = run_grader("check", "-v", "--course", course, "--submission", solution)
+    mine = run_here("check", "-v", "--course", course, "--submission", solution)
     assert mine.returncode == 0 and "3/3 points" in mine.stdout, mine.stdout
-    assert run_grader("init", tmp_path / "work", "--course", course).returncode == 0
+    assert run_here("init", tmp_path / "work", "--course", course).returncode == 0
     shutil.copy(solution / "vectors.py", tmp_path / "work")
-    theirs = run_grader("check", "-v", "--skipped-ok", cwd=tmp_path / "work")
+    theirs = run_here("check", "-v", "--skipped-ok", cwd=tmp_path / "work")
     assert theirs.returncode == 0 and "not assessed: it needs the course's reference" in theirs.stdout, theirs.stdout
     assert "2 points not assessed: vectors.cosine" in theirs.stdout
 

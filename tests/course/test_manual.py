@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shared import MARKED_COURSE, run_grader
+from command_here import run_here
+from shared import MARKED_COURSE
 
 from grader.course import Course, CourseError, content_hash
 from grader.course.handout import init
@@ -120,11 +121,11 @@ def test_init_hands_out_what_the_work_begins_with_and_no_stub_of_it(tmp_path: Pa
 
 
 def test_commands_about_checks_say_that_a_person_marks_it(tmp_path: Path) -> None:
-    listed = run_grader("list", "--course", MARKED_COURSE).stdout
+    listed = run_here("list", "--course", MARKED_COURSE).stdout
     assert "2 points\nand 7.5 points that a person marks: curves.style, findings.plot, findings.report" in listed
     assert "      0.5  names say what they hold" in listed
     for command in ("reset", "debug", "solution"):
-        ended = run_grader(command, "findings.report", "--course", MARKED_COURSE, cwd=tmp_path)
+        ended = run_here(command, "findings.report", "--course", MARKED_COURSE, cwd=tmp_path)
         assert ended.returncode == 4 and "has no checks: a person marks it" in ended.stderr, ended.stderr
-    hint = run_grader("hint", "findings.report", "--course", MARKED_COURSE)
+    hint = run_here("hint", "findings.report", "--course", MARKED_COURSE)
     assert hint.returncode == 4 and "has no hints" in hint.stderr

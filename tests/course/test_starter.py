@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from shared import KIT_COURSE, run_grader
+from command_here import run_here
+from shared import KIT_COURSE
 
 from grader.course import Course
 from grader.course.starter import new_course, new_exercise, with_imports
@@ -16,19 +17,19 @@ from grader.errors import CourseError, UserError
 
 @pytest.mark.slow
 def test_a_new_course_is_sound_and_has_all_that_an_author_looks_for(tmp_path: Path) -> None:
-    made = run_grader("new", "my-course", cwd=tmp_path)
+    made = run_here("new", "my-course", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     course = tmp_path / "my-course"
     for name in ("lines.halve", "shapes.widen"):
-        added = run_grader("new", "--exercise", name, "--course", "my-course", cwd=tmp_path)
+        added = run_here("new", "--exercise", name, "--course", "my-course", cwd=tmp_path)
         assert added.returncode == 0, added.stderr
     loaded = Course.load(course)
     assert [one.full_name for one in loaded.exercises] == [
         "lines.predict", "lines.squared_error", "lines.halve", "shapes.widen",
     ]  # fmt: skip
-    verified = run_grader("verify", "--course", "my-course", cwd=tmp_path)
+    verified = run_here("verify", "--course", "my-course", cwd=tmp_path)
     assert verified.returncode == 0 and "the course is sound" in verified.stdout, verified.stdout
-    mutants = run_grader("verify", "--mutants", "--course", "my-course", cwd=tmp_path)
+    mutants = run_here("verify", "--mutants", "--course", "my-course", cwd=tmp_path)
     assert mutants.returncode == 0, mutants.stdout
     checks = (course / "checks" / "test_lines.py").read_text()
     assert "@given(" in checks and "@picture(" in checks
@@ -111,7 +112,7 @@ def test_an_exercise_that_cannot_be_added_leaves_the_course_as_it_was(
     new_exercise(Course.load(course), "later.first")
     spoil(course)
     before = content_of(course)
-    added = run_grader("new", "--exercise", "lines.third", "--course", "c", cwd=tmp_path)
+    added = run_here("new", "--exercise", "lines.third", "--course", "c", cwd=tmp_path)
     assert added.returncode == 4 and "Traceback" not in added.stderr, added.stderr
     assert content_of(course) == before
 

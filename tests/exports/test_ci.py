@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_here import run_here
 from odd_course import with_own, write_odd_course
-from shared import REPO, run_grader
+from shared import REPO
 from wheelhouse import make_wheels
 
 from grader.errors import UserError
@@ -191,7 +192,7 @@ def test_clean_leaves_slices_alone() -> None:
 
 
 def test_command_prints_the_workflow() -> None:
-    ended = run_grader("ci", "gitlab", "--requirement", GRADER, "--no-hashes", "--only", "fit")
+    ended = run_here("ci", "gitlab", "--requirement", GRADER, "--no-hashes", "--only", "fit")
     assert ended.stdout == workflow("gitlab", GRADER, None, "fit") and ended.returncode == 0
 
 
@@ -200,7 +201,7 @@ def test_command_prints_the_workflow() -> None:
     [((), "say which grader the workflow installs"), (("--requirement", GRADER, "--only", "fitt"), "did you mean")],
 )
 def test_command_says_what_is_missing(options: tuple[str, ...], words: str) -> None:
-    ended = run_grader("ci", "github", *options)
+    ended = run_here("ci", "github", *options)
     assert ended.returncode == 4 and words in ended.stderr and ended.stdout == ""
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader
+from command_here import run_here
+from shared import KIT_COURSE, OWN_COURSE, REPO
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other = renamed_kit_course(place / "other")
     shown = with_solutions_shown(place / "shown")
     for course, options in ((shown, ["--students"]), (KIT_COURSE, []), (other, [])):
-        done = run_grader("package", "--course", course, "--to", place / "dist", *options)
+        done = run_here("package", "--course", course, "--to", place / "dist", *options)
         assert done.returncode == 0, done.stderr
     wheels = sorted(map(str, (place / "dist").iterdir()))
     install = [
@@ -127,12 +128,12 @@ def test_watch_checks_without_solutions(run: Run, place: Path, tmp_path: Path) -
 
 def test_a_folder_whose_course_was_uninstalled_says_so(run: Run, tmp_path: Path) -> None:
     assert run("grader", "init", "work", "--course", "vectors-in-a-week", cwd=tmp_path).returncode == 0
-    alone = run_grader("check", cwd=tmp_path / "work")
+    alone = run_here("check", cwd=tmp_path / "work")
     assert alone.returncode == 4 and "`vectors-in-a-week`, is not installed here" in alone.stderr
 
 
 def test_a_wheel_for_students_holds_no_answer(tmp_path: Path) -> None:
-    done = run_grader("package", "--students", "--course", OWN_COURSE, "--to", tmp_path, "--version", "2.1")
+    done = run_here("package", "--students", "--course", OWN_COURSE, "--to", tmp_path, "--version", "2.1")
     file = tmp_path / "torchkata_course_vectors_in_a_week-2.1+students-py3-none-any.whl"
     assert done.stdout.strip() == str(file)
     with zipfile.ZipFile(file) as archive:

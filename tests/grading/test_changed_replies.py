@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shared import run_grader
+from command_here import run_here
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ reason = "any number will do"
 def test_checks_that_do_not_look_are_found_unless_that_is_written_down(own_course: Path) -> None:
     (own_course / "checks" / "test_vectors.py").write_text(CHECKS)
     (own_course / "solutions" / "equivalent_mutants.toml").write_text(ACCEPTED)
-    done = run_grader("verify", "--course", own_course)
+    done = run_here("verify", "--course", own_course)
     found = [line for line in done.stdout.splitlines() if "no check notices" in line]
     words = "no check notices when all values that come back are changed"
     file = own_course / "checks" / "test_vectors.py"

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
+from command_here import run_here
 from shared import OWN_COURSE, REPO, workers_of
 
 from grader.course import Course, content_hash
@@ -105,8 +106,8 @@ def submissions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(submissions: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What `--jobs` makes of the class."""
     out = tmp_path_factory.mktemp("local")
-    code, stderr = grade(submissions, out, "--jobs", "1")
-    assert code == 1, stderr
+    done = run_here("grade", submissions, "--course", OWN_COURSE, "--out", out, "--seed", "0", "--jobs", "1")
+    assert done.returncode == 1, done.stderr
     return (out / "results.jsonl").read_bytes()
 
 
@@ -224,8 +225,8 @@ def test_cluster_that_cannot_be_used_is_reported_in_one_line_with_the_fix(
 
 
 def test_jobs_and_dask_together_are_refused(submissions: Path, tmp_path: Path) -> None:
-    code, stderr = grade(submissions, tmp_path / "out", "--dask", "127.0.0.1:1", "--jobs", "2")
-    assert "--jobs" in stderr and code == 4
+    done = run_here("grade", submissions, "--course", OWN_COURSE, "--dask", "127.0.0.1:1", "--jobs", "2", cwd=tmp_path)
+    assert "--jobs" in done.stderr and done.returncode == 4
 
 
 def test_worker_says_which_version_or_course_differs(tmp_path: Path) -> None:

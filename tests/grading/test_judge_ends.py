@@ -92,7 +92,7 @@ class Class:
         file = folder / "checks" / "test_vectors.py"
         file.write_text(file.read_text() + HEAD + "".join(map(check, [*FOR_EVERYBODY, *WHEN_TOLD])) + HOARDS)
         self.text = file.read_text()
-        options = WorkerOptions(course=str(folder), judge_seconds=SECONDS, limits=Limits(check_seconds=3.0))
+        options = WorkerOptions(course=str(folder), judge_seconds=SECONDS, limits=Limits(check_seconds=1.5))
         self.workers = LocalWorkers(Course.load(folder), options)
         self.first = self.grade()
         """Of the solution: meanwhile the checks are found that do not end for anybody."""

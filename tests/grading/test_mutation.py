@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from shared import run_grader
+from command_here import run_here
 
 from grader.course import Course
 from grader.errors import CourseError
@@ -44,7 +44,7 @@ def write_down(course: Path, *changes: str) -> None:
 @pytest.mark.slow
 def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(own_course: Path) -> None:
     def verify(*names: str) -> tuple[int, list[str]]:
-        done = run_grader("verify", "--mutants", "--course", own_course, *names)
+        done = run_here("verify", "--mutants", "--course", own_course, *names)
         return done.returncode, done.stdout.splitlines()
 
     same = "1.0 -> 2.0"  # zeros divided by anything
@@ -78,7 +78,7 @@ def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(
 def test_a_check_that_the_solution_does_not_pass_catches_no_mutant(own_course: Path) -> None:
     broken = WEAK.replace("torch.tensor([[0.6, 0.8]])", "no_such_name")
     (own_course / "checks" / "test_vectors.py").write_text(broken)
-    done = run_grader("verify", "--mutants", "--course", own_course)
+    done = run_here("verify", "--mutants", "--course", own_course)
     assert done.returncode == 4 and "mutants caught" not in done.stdout
     assert "`normalize` does not pass its own checks: run grader verify vectors.normalize" in done.stderr
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_here import run_here
 from shared import DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE, OWN_COURSE, REPO
 
 from grader.course import Course
@@ -250,24 +251,19 @@ def broken(root: Path, defects: dict[str, Defect]) -> Path:
     return root
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONHASHSEED": "2"}
-    return subprocess.run(
-        [sys.executable, *arguments],
+@pytest.fixture(scope="module")
+def in_checks_and_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """File and message of each defect that is found in a course with all `CHECKS_AND_FILES`."""
+    course = broken(tmp_path_factory.mktemp("courses") / "course", CHECKS_AND_FILES)
+    done = subprocess.run(
+        [sys.executable, "-c", VERIFY, str(course)],
         cwd=REPO,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(REPO), "PYTHONHASHSEED": "2"},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-
-
-@pytest.fixture(scope="module")
-def in_checks_and_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
-    """File and message of each defect that is found in a course with all `CHECKS_AND_FILES`."""
-    course = broken(tmp_path_factory.mktemp("courses") / "course", CHECKS_AND_FILES)
-    done = run("-c", VERIFY, str(course))
     assert done.returncode == 0, done.stderr
     return [(file, message) for file, message in json.loads(done.stdout)]
 
@@ -288,7 +284,7 @@ def test_nothing_else_is_found(in_checks_and_files: list[tuple[str, str]]) -> No
 
 def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
     course = broken(tmp_path / "course", TEXTS_AND_ANSWERS)
-    done = run("-m", "grader", "verify", "--course", str(course))
+    done = run_here("verify", "--course", course)
     assert done.returncode == 1, done.stderr
     *lines, last, suggestion = done.stdout.splitlines()
     printed = lines[: next(number for number, line in enumerate(lines) if line.startswith("exercise "))]
@@ -304,7 +300,7 @@ def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize("course", [DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE], ids=lambda course: course.name)
 def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
     """That nothing is wrong in the example course shows above: nothing is found but what is broken there on purpose."""
-    done = run("-m", "grader", "verify", "--course", str(course))
+    done = run_here("verify", "--course", course)
     assert done.returncode == 0, done.stdout
     *table, sound, suggestion = done.stdout.splitlines()
     assert (sound, suggestion) == ("the course is sound", NOT_RUN)
@@ -349,9 +345,9 @@ def test_only_what_is_named_is_looked_at_and_with_the_seed_that_is_named(tmp_pat
         file.write("# not what `grader release` makes\n")
     with (course / "checks" / "test_gpus.py").open("a") as file:
         file.write(HANGS_ON_THE_SEED)
-    command = ("-m", "grader", "verify", "mean_on", "--course", str(course))
-    done = run(*command)
+    command = ("verify", "mean_on", "--course", course)
+    done = run_here(*command)
     assert {line.partition(":")[0] for line in done.stderr.splitlines()} == {"gpus"}
     assert done.returncode == 0 and "\nthe course is sound\n" in done.stdout, done.stdout
-    done = run(*command, "--seed", "7")
+    done = run_here(*command, "--seed", "7")
     assert done.returncode == 1 and "hangs_on_the_seed" in done.stdout, done

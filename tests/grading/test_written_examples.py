@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from shared import REPO, run_grader
+from command_here import run_here
+from shared import REPO
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +128,7 @@ def test_each_example_that_is_not_true_gives_one_line(tmp_path: Path) -> None:
     file.write_text(SOLUTION)
     checks = "from grader.testkit import assert_that, exercise\n\n" + "\n".join(map(CHECK.format, NAMES))
     (course / "checks" / "test_numbers_.py").write_text(checks)
-    subprocess.run([sys.executable, "-m", "grader", "release", "--course", str(course)], check=True)
+    assert run_here("release", "--course", course).returncode == 0
     of_examples = untrue_lines(course)
     assert len(of_examples) == len(UNTRUE), of_examples
     assert [line for line in of_examples if "`double`" in line] == untrue_lines(course, "numbers_.double")
@@ -140,7 +141,7 @@ def test_each_example_that_is_not_true_gives_one_line(tmp_path: Path) -> None:
 
 def untrue_lines(course: Path, *only: str) -> list[str]:
     """The lines about examples that `verify` prints."""
-    done = run_grader("verify", *only, "--course", course)
+    done = run_here("verify", *only, "--course", course)
     assert done.returncode == 1, done.stderr
     return [line for line in done.stdout.splitlines() if "the example" in line]
 

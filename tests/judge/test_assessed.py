@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_here import run_here
 from judge_here import grade_here
-from shared import run_grader
 
 from grader.errors import UserError
 
@@ -66,7 +66,7 @@ def course_of(folder: Path, *checks: str) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    run_grader("release", "--course", str(folder))
+    run_here("release", "--course", str(folder))
     return folder
 
 
@@ -111,7 +111,7 @@ def test_verify_names_what_it_has_not_assessed_and_warns_of_nothing(tmp_path: Pa
         check("partly", '@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.skip("no two"))])', ", n"),
         check("imports", body='pytest.importorskip("no_such_module")'),
     )
-    done = run_grader("verify", "--course", str(course))
+    done = run_here("verify", "--course", str(course))
     lines = {line.partition("`test_")[2] for line in done.stdout.splitlines() if line.startswith("  /")}
     assert {line.partition("`: ")[0]: line.partition("`: ")[2] for line in lines} == {
         "skips": "later",

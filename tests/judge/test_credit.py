@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from classrooms import entry
+from command_here import run_here
 from judge_here import grade_here
 from msgspec.structs import replace
-from shared import OWN_COURSE, exercise_of, run_grader
+from shared import OWN_COURSE, exercise_of
 
 from grader.course import Course, CourseError
 from grader.course.handout import init
@@ -255,7 +256,7 @@ def test_what_a_course_hands_out_has_no_hidden_check(course: Path, solution: str
     assert "length_does_not_matter" not in handed_out and "Making a vector longer" not in handed_out
     assert "test_cosine_of_every_pair_of_rows" in handed_out and "test_extra" in handed_out
     (work / "vectors.py").write_text(solution)
-    done = run_grader("check", "--json", cwd=work)
+    done = run_here("check", "--json", cwd=work)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["score"] == 3
 
@@ -265,7 +266,7 @@ def test_check_shows_no_more_of_a_hidden_check_where_the_course_is_whole(
     course: Path, solution: str, tmp_path: Path
 ) -> None:
     (tmp_path / "vectors.py").write_text(solution + "\n\ndef cosine(a, b):\n    return None\n")
-    done = run_grader("check", "--course", course, "--submission", tmp_path, "--verbose")
+    done = run_here("check", "--course", course, "--submission", tmp_path, "--verbose")
     assert done.returncode == 1
     assert "hidden check 1: failed  0/0.5 points" in done.stdout
     assert "extra: failed  0/0.5 points of a bonus" in done.stdout

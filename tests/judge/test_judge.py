@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_here import run_here
 from judge_here import grade_here
 from odd_course import RIGHT, with_own, write_odd_course
-from shared import REPO, Warm, WarmUp, check_of, exercise_of
+from shared import Warm, WarmUp, check_of, exercise_of
 
 from grader.errors import CourseError
 from grader.results import SubmissionResult
@@ -219,16 +217,7 @@ def test_what_goes_wrong_at_import_costs_the_topic(odd: Warm, text: str, verdict
 
 def test_check_exits_3_when_a_check_has_a_bug(odd_course: Path, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(RIGHT)
-    command = [sys.executable, "-m", "grader", "check", "buggy", "--course", str(odd_course), "--json"]
-    done = subprocess.run(
-        [*command, "--submission", str(tmp_path)],
-        cwd=REPO,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_here("check", "buggy", "--course", odd_course, "--json", "--submission", tmp_path)
     assert done.returncode == 3, done.stderr
     (exercise,) = json.loads(done.stdout)["exercises"]
     assert [check["verdict"] for check in exercise["checks"]] == ["error", "passed", "error"]

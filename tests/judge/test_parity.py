@@ -64,7 +64,7 @@ def verdicts_in(report: Path) -> Verdicts:
 @pytest.fixture(scope="module")
 def sandboxed(warm: WarmUp, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
     """Verdicts of each submission from a worker, with all its isolation."""
-    worker, course = warm(only=TOPICS), Course.load()
+    worker, course = warm(only=TOPICS, misconceptions=False), Course.load()
     found = {}
     for folder in submissions(tmp_path_factory.mktemp("sandboxed")):
         topic = topic_of(folder)

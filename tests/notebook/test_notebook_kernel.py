@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared import OWN_COURSE, REPO, WarmUp, run_grader, workers_of
+from command_here import run_here
+from shared import OWN_COURSE, REPO, WarmUp, workers_of
 
 from grader.course import Course
 from grader.course.handout import notebook_of
@@ -86,7 +87,7 @@ class Kernel:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a notebook for each topic, and the course in it."""
     folder = tmp_path_factory.mktemp("init") / "kata"
-    done = run_grader("init", folder, "--notebooks", "--course", OWN_COURSE)
+    done = run_here("init", folder, "--notebooks", "--course", OWN_COURSE)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -207,7 +208,7 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
 
 
 def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:
-    assert run_grader("package", "--students", "--course", OWN_COURSE, "--to", tmp_path).returncode == 0
+    assert run_here("package", "--students", "--course", OWN_COURSE, "--to", tmp_path).returncode == 0
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "lib")
@@ -216,7 +217,7 @@ def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:
     (home / "folder.json").write_text('{"has_course": false, "course": "vectors-in-a-week"}')
     paths = os.pathsep.join([str(tmp_path / "lib"), str(REPO)])
     with Kernel(tmp_path / "work", PYTHONPATH=paths) as kernel:
-        kernel.run("import torch\nfrom grader import check, hint")
+        kernel.run("from grader import check, hint")
         kernel.run("SMALLEST = 1e-12\n" + RIGHT)
         assert "✓ <code>vectors.normalize</code>" in kernel.html("check('vectors.normalize')")
         assert "Each row" in kernel.html("hint('vectors.normalize')")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from answer_files import COURSES
-from shared import run_grader
+from command_here import run_here
 
 from grader.course import Course
 
@@ -27,7 +27,7 @@ def test_a_module_to_preload_that_does_not_exist_is_named_before_other_topics_ar
     topic = (TEAM / "course.toml").read_text()
     topic = topic[topic.index("[[topics]]") :].replace("torch.distributed.run", "no_such_module")
     (own_course / "course.toml").write_text((own_course / "course.toml").read_text() + "\n" + topic)
-    done = run_grader("check", "--course", own_course, "--submission", own_course / "solutions")
+    done = run_here("check", "--course", own_course, "--submission", own_course / "solutions")
     assert done.returncode != 0
     assert "No module named 'no_such_module'" in " ".join(done.stdout.split()).replace("│ ", "")
     assert "✓ normalize" not in done.stdout
@@ -38,7 +38,7 @@ def test_what_cannot_be_a_module_name_is_refused_with_its_line(
 ) -> None:
     course = Path(shutil.copytree(TEAM, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__")))
     edit(course / "course.toml", '["torch.distributed.run"]', '["../x"]')
-    done = run_grader("check", "--json", "--course", course, "--submission", course / "solutions")
+    done = run_here("check", "--json", "--course", course, "--submission", course / "solutions")
     text = done.stderr + done.stdout
     assert done.returncode != 0
     assert "`../x` cannot be the name of a module" in text and "course.toml:8" in text

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from shared import OWN_COURSE, REPO, run_grader
+from command_here import run_here
+from shared import OWN_COURSE, REPO
 
 from grader.course.home import Home
 
@@ -97,7 +98,7 @@ class Session:
 def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that `init` made, with the course in it."""
     folder = tmp_path_factory.mktemp("init") / "kata"
-    done = run_grader("init", folder, "--course", OWN_COURSE)
+    done = run_here("init", folder, "--course", OWN_COURSE)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -129,6 +130,15 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.save(WRONG)
     wrong = session.see("expected", " quit")
     assert "✗ vectors.normalize  vectors.py:4" in wrong and "│" in wrong
+
+    # The screen is drawn anew when the window changes.
+    assert any(len(line) > 44 for line in wrong.splitlines() if "│" in line), "nothing is wide, so nothing can wrap"
+    session.child.setwinsize(50, 40)
+    narrow = session.see("vectors.normalize", "expected", " quit")
+    assert "│" in narrow and all(len(line.rstrip()) <= 40 for line in narrow.splitlines())
+    session.child.setwinsize(50, 100)
+    session.see("expected", " quit")
+
     session.press("h")
     session.press("h")
     session.see("hint 2 of 2:")
@@ -163,7 +173,7 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     processes = [worker, *worker.children(recursive=True)]
     session.quit()
     assert psutil.wait_procs(processes, SECONDS)[1] == []
-    assert "✓ vectors.cosine" in run_grader("list", cwd=folder).stdout
+    assert "✓ vectors.cosine" in run_here("list", cwd=folder).stdout
 
 
 def test_nothing_that_happens_to_the_folder_or_the_worker_ends_it(folder: Path, start: Start) -> None:
@@ -263,26 +273,13 @@ def test_without_a_terminal_it_prints_plain_lines(folder: Path) -> None:
     ("arguments", "said"), [((), "no topic module"), (("nosuch",), "unknown"), (("--course", "nowhere"), "nowhere")]
 )
 def test_what_cannot_be_watched_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = run_grader("watch", *arguments, cwd=tmp_path)
+    done = run_here("watch", *arguments, cwd=tmp_path)
     assert done.returncode == 4 and said in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") <= 2
 
 
-def test_the_screen_is_drawn_anew_when_the_window_changes(folder: Path, start: Start) -> None:
-    (folder / "vectors.py").write_text(WRONG)
-    session = start(folder)
-    wide = session.see("expected", " quit")
-    assert any(len(line) > 44 for line in wide.splitlines() if "│" in line), "nothing is wide, so nothing can wrap"
-    session.child.setwinsize(30, 40)
-    narrow = session.see("vectors.normalize", "expected", " quit")
-    assert "│" in narrow and all(len(line.rstrip()) <= 40 for line in narrow.splitlines())
-    session.child.setwinsize(30, 100)
-    session.see("expected", " quit")
-    session.quit()
-
-
 def test_a_list_longer_than_the_window_has_pages(tmp_path: Path, start: Start) -> None:
-    assert run_grader("init", tmp_path / "kata").returncode == 0
+    assert run_here("init", tmp_path / "kata").returncode == 0
     session = start(tmp_path / "kata")
     session.see("not written yet", " quit")
     session.press("l")
