@@ -18,10 +18,12 @@ Beside it, each for one purpose:
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +31,7 @@ from typing import Any, Protocol
 import psutil
 import pytest
 
+from grader.cli.app import main
 from grader.course import Course, pictured
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
@@ -46,7 +49,7 @@ DEFAULT_LIMITS = Limits()
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""
 MOST_WORKERS = 4
-"""Warm workers that live at a time in one test process; the oldest ends for the next one."""
+"""Warm workers that live at a time in one test process; the one that was not used for longest ends for the next one."""
 
 
 class Warm:
@@ -126,11 +129,9 @@ def warm() -> Iterator[WarmUp]:
         **limits: float,
     ) -> Warm:
         settings = (course, Limits(**limits), only, seed, devices, misconceptions, pictures)
-        if settings not in workers:
-            if len(workers) == MOST_WORKERS:
-                oldest = next(iter(workers))
-                workers.pop(oldest).worker.end()
-            workers[settings] = Warm(*settings)
+        if settings not in workers and len(workers) == MOST_WORKERS:
+            workers.pop(next(iter(workers))).worker.end()
+        workers[settings] = workers.pop(settings, None) or Warm(*settings)
         return workers[settings]
 
     yield warm_up
@@ -168,6 +169,27 @@ def as_nightly(case: Any) -> Any:
 
 
 def run_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
+    """One run of the command in the test's own process, whose zygote its workers come from: neither start a Python.
+
+    `start_grader` starts one, for tests of what only a process of its own has.
+    """
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.chdir(cwd)
+        for name, stream in (("stdin", io.StringIO()), ("stdout", out), ("stderr", errors)):
+            patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, arguments)])
+        patch.undo()
+        out.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.read(), errors.read())
+
+
+def start_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
     """One run of the command, as a user would start it."""
     return subprocess.run(
         [sys.executable, "-m", "grader", *map(str, arguments)],

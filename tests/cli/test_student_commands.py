@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader
+from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader, start_grader
 
 from grader.cli.app import app
 from grader.cli.command_line import GROUPS, first_sentence
@@ -39,7 +39,7 @@ def cosine(a, b):
 def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that `init` made, with the course in it."""
     folder = tmp_path_factory.mktemp("init") / "kata"
-    done = run_grader("init", folder, "--course", OWN_COURSE)
+    done = start_grader("init", folder, "--course", OWN_COURSE)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -62,7 +62,7 @@ def test_init_says_what_to_type_next(tmp_path: Path) -> None:
 
 
 def test_help_groups_the_commands_on_one_uncut_line_each() -> None:
-    text = run_grader("--help").stdout
+    text = start_grader("--help").stdout
     assert [line for line in text.splitlines() if re.fullmatch(r"(Student|Instructor|Course author|Other):", line)] == [
         "Student:",
         "Instructor:",
@@ -135,24 +135,24 @@ def test_a_hostile_folder_runs_nothing_of_its_own_as_a_check(folder: Path, tmp_p
     checks = folder / ".torchkata" / "course" / "checks" / "test_vectors.py"
     trap = tmp_path / "trap"
     checks.write_text(f"open({str(trap)!r}, 'w')\n" + checks.read_text())
-    done = run_grader("check", folder, cwd=tmp_path)
+    done = start_grader("check", folder, cwd=tmp_path)
     assert done.returncode == 4 and "--course DIR" in done.stderr and not trap.exists()
     # With a course that is named it is graded; and so are the lines of a file in another folder for GitHub.
     (folder / "vectors.py").write_text(WRONG)
     command = ("check", folder / "vectors.py", "--course", OWN_COURSE, "--format", "github")
-    graded = run_grader(*command, cwd=folder.parent)
+    graded = start_grader(*command, cwd=folder.parent)
     assert graded.stdout.startswith("::error file=vectors.py,line=4,title=vectors.normalize")
     assert graded.returncode == 1 and not trap.exists()
 
 
 @pytest.mark.slow
 def test_the_folder_is_all_that_a_student_needs(folder: Path) -> None:
-    first = run_grader(cwd=folder).stdout
+    first = start_grader(cwd=folder).stdout
     assert "vectors  ░░░" in first and "next: vectors.normalize  vectors.py:" in first
     assert "grader check vectors.normalize" in first and "grader hint vectors.normalize" in first
 
     stub = folder / "vectors.py"
-    early = run_grader("check", cwd=folder)
+    early = start_grader("check", cwd=folder)
     assert early.returncode == 1 and "1 not written yet" in early.stdout and "0/3 points" in early.stdout
     stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())  # as a script, Python refuses it
     assert "it is not saved as UTF-8" in run_grader("check", cwd=folder).stdout
@@ -265,7 +265,7 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
     check = run_grader("check", "normalize", "--format", "concise", cwd=folder)
     said = next(line for line in check.stdout.splitlines() if ": vectors.normalize: " in line).split(": ", 2)[2]
     assert said in done.stdout.partition("in short, as `grader check vectors.normalize` says it:")[2]
-    unknown = run_grader("debug", "normalise", cwd=folder)
+    unknown = start_grader("debug", "normalise", cwd=folder)
     assert unknown.returncode == 4 and "did you mean `normalize`?" in unknown.stderr
 
 
@@ -304,6 +304,6 @@ def test_what_is_not_there_is_called_that(folder: Path, name: str, kind: str) ->
 @pytest.mark.slow
 def test_debug_lists_the_checks_if_none_has_the_words(folder: Path) -> None:
     (folder / "vectors.py").write_text(SOLUTION)
-    done = run_grader("debug", "normalize", "--check", "nonsense", cwd=folder)
+    done = start_grader("debug", "normalize", "--check", "nonsense", cwd=folder)
     assert done.returncode == 4 and "no check of vectors.normalize has `nonsense`" in done.stderr
     assert "its checks: " in done.stderr
