@@ -5,6 +5,7 @@ Beside it, each for one purpose:
 - ``answer_files.py``: student code in ``answers/`` and ``courses/*/answers/``, made into submissions;
 - ``promise_tables.py``: the promises of the shipped course, each with its check and its wrong answer;
 - ``odd_course.py``: the course ``courses/odd`` and submissions to it;
+- ``command_here.py``: the command in the test's own process, where not its start is what is tested;
 - ``judge_here.py``: a judge over submissions in the test's own process, for tests of its decisions;
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
@@ -18,12 +19,10 @@ Beside it, each for one purpose:
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,7 +30,6 @@ from typing import Any, Protocol
 import psutil
 import pytest
 
-from grader.cli.app import main
 from grader.course import Course, pictured
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
@@ -49,7 +47,7 @@ DEFAULT_LIMITS = Limits()
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""
 MOST_WORKERS = 4
-"""Warm workers that live at a time in one test process; the one that was not used for longest ends for the next one."""
+"""Warm workers that live at a time in one test process; for the next one, that ends which was used longest ago."""
 
 
 class Warm:
@@ -131,7 +129,7 @@ def warm() -> Iterator[WarmUp]:
         settings = (course, Limits(**limits), only, seed, devices, misconceptions, pictures)
         if settings not in workers and len(workers) == MOST_WORKERS:
             workers.pop(next(iter(workers))).worker.end()
-        workers[settings] = workers.pop(settings, None) or Warm(*settings)
+        workers[settings] = workers.pop(settings, None) or Warm(*settings)  # the last one is used now
         return workers[settings]
 
     yield warm_up
@@ -169,27 +167,6 @@ def as_nightly(case: Any) -> Any:
 
 
 def run_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
-    """One run of the command in the test's own process, whose zygote its workers come from: neither start a Python.
-
-    `start_grader` starts one, for tests of what only a process of its own has.
-    """
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
-        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.chdir(cwd)
-        for name, stream in (("stdin", io.StringIO()), ("stdout", out), ("stderr", errors)):
-            patch.setattr(sys, name, stream)
-        with pytest.raises(SystemExit) as ended:
-            main([*map(str, arguments)])
-        patch.undo()
-        out.seek(0)
-        errors.seek(0)
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.read(), errors.read())
-
-
-def start_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
     """One run of the command, as a user would start it."""
     return subprocess.run(
         [sys.executable, "-m", "grader", *map(str, arguments)],

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from command_here import run_here
 from make_class_zips import OWN, SOLUTION, STUB, notebook, zipped
-from shared import run_grader
 
 from grader.gradebook import Gradebook
 from grader.grading.settings import read_selection
@@ -75,7 +75,7 @@ CLASS = (
 
 
 def grader(*arguments: str | Path, code: int | None = None) -> str:
-    ended = run_grader(*arguments)
+    ended = run_here(*arguments)
     assert code is None or ended.returncode == code, ended.stdout + ended.stderr
     return ended.stdout + ended.stderr
 

@@ -1,0 +1,34 @@
+"""The command ``grader`` in the test's own process, whose zygote has imported torch: seconds less than a new one takes.
+
+For what a command prints, writes and ends with. Its environment, its signals and its start are tested in a new process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+from pathlib import Path
+
+from shared import REPO
+
+from grader.cli.app import main
+
+
+def run_here(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
+    """What `shared.run_grader` gives."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    words = list(map(str, arguments))
+    before = Path.cwd()
+    os.chdir(cwd)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(words)
+    except SystemExit as end:
+        code = end.code
+    finally:
+        os.chdir(before)
+    assert isinstance(code, int)
+    texts = [one.buffer.getvalue().decode() for one in (out, err)]  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(words, code, *texts)
