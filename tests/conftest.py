@@ -4,6 +4,7 @@ import compileall
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -32,6 +33,8 @@ if CACHE:
     # workers that the tests start would compile the package again.
     compileall.compile_dir(FOLDER, quiet=1)
 
+# Where PYTHONDONTWRITEBYTECODE is set, each tester would rewrite the asserts of all files of tests in each session.
+sys.dont_write_bytecode = False
 gc.disable()  # until everything is collected, which stays
 SLOW = (
     "attacks",
