@@ -28,8 +28,8 @@ pytestmark = [
 ]
 
 
-AT_NIGHT = ("datasets/make_loaders__endless_loader",)
-"""Answers that take their time to the end, as others do that stay in the suite."""
+AT_NIGHT = ("datasets/make_loaders__endless_loader", "ddp/main__a_constant_under_torchrun")
+"""Dear answers: one that never ends, and one to `main`. Of both kinds more than three are in the suite."""
 NAMED = ("tensor_ops", "autograd", "efficiency")
 """Topics whose answers get the names of their misconceptions in the suite."""
 MODULES = together(one for one in every("wrong") if str(one) not in AT_NIGHT)
