@@ -1,8 +1,8 @@
 # Everything a contributor runs. `make` alone lists it.
 PYTHON ?= python3
 JOBS ?= 2
-# Processes that run tests: two more than cores, because some tests wait for what sleeps.
-TESTERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# Processes that run tests: one more than cores, because some tests wait for what sleeps.
+TESTERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 STAMP := .venv/.installed
 

@@ -9,7 +9,7 @@
 
       # verdict: failed, timeout      all verdicts of its checks other than passed; `|` between alternatives
       # message: no file at `path`    words that the student must read; `|` between alternatives; any number of lines
-      # misconception: keeps_int64    the misconception that must be named; without this line, none may be (nightly)
+      # misconception: keeps_int64    the misconception that must be named; without this line, none may be
       # others: blocked               a verdict that other exercises of the topic may get, besides passed and skipped
 
 Adding a file adds a test case: nothing lists the files.
@@ -107,8 +107,6 @@ class Answer:
         if (self.course, self.topic) != (other.course, other.topic) or self.exercise == other.exercise:
             return False
         if not (self.exercise and other.exercise and self.is_honest and other.is_honest):
-            return False
-        if self.names_misconception != other.names_misconception:
             return False
         one_needs_the_other = self.exercise in other.needs or other.exercise in self.needs
         return not (one_needs_the_other or self.names & other.names or self.header("others") or other.header("others"))

@@ -4,6 +4,7 @@ import compileall
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -32,9 +33,13 @@ if CACHE:
     # workers that the tests start would compile the package again.
     compileall.compile_dir(FOLDER, quiet=1)
 
+# Where PYTHONDONTWRITEBYTECODE is set, each tester would rewrite the asserts of all files of tests in each session.
+sys.dont_write_bytecode = False
 gc.disable()  # until everything is collected, which stays
 SLOW = (
     "attacks",
+    "border/test_total_decoding.py",
+    "border/test_wire_hostile.py",
     "checks/test_devices_grading.py",
     "cli/test_bad_places.py",
     "cli/test_cli.py",
@@ -47,14 +52,21 @@ SLOW = (
     "grading/test_dask.py",
     "grading/test_parts.py",
     "grading/test_verify.py",
+    "intake/test_intake_archives.py",
     "intake/test_intake_limits.py",
     "judge/test_arguments.py",
+    "judge/test_assessed.py",
+    "judge/test_cheap_forks.py",
     "judge/test_clock.py",
     "judge/test_credit.py",
+    "judge/test_hostile_texts.py",
     "judge/test_judge.py",
     "judge/test_kit_grading.py",
     "judge/test_limits_named.py",
     "judge/test_needs.py",
+    "judge/test_one_desk.py",
+    "judge/test_outside.py",
+    "judge/test_own_copies.py",
     "judge/test_pictures.py",
     "judge/test_plugin.py",
     "judge/test_points_and_names.py",
@@ -63,13 +75,17 @@ SLOW = (
     "packaging",
     "portable/test_portable_engine.py",
     "portable/test_what_is_ended.py",
+    "reports/test_pictures_hostile.py",
     "similar",
+    "testkit/test_devices_modules.py",
     "testkit/test_devices_operations.py",
     "testkit/test_devices_training.py",
     "testkit/test_ranks.py",
     "testkit/test_torchrun.py",
 )
-"""Folders and files whose tests are all slow: most start workers, commands or ranks. Others say so test by test."""
+"""Folders and files whose tests are all slow: most start workers, commands or ranks, or try thousands of inputs. Others
+say so test by test.
+"""
 
 
 LONGEST = (

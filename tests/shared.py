@@ -5,6 +5,7 @@ Beside it, each for one purpose:
 - ``answer_files.py``: student code in ``answers/`` and ``courses/*/answers/``, made into submissions;
 - ``promise_tables.py``: the promises of the shipped course, each with its check and its wrong answer;
 - ``odd_course.py``: the course ``courses/odd`` and submissions to it;
+- ``command_here.py``: the command in the test's own process, where not its start is what is tested;
 - ``judge_here.py``: a judge over submissions in the test's own process, for tests of its decisions;
 - ``command_here.py``: runs of the command in the test's own process;
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
@@ -47,7 +48,7 @@ DEFAULT_LIMITS = Limits()
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""
 MOST_WORKERS = 4
-"""Warm workers that live at a time in one test process; the oldest ends for the next one."""
+"""Warm workers that live at a time in one test process; for the next one, that ends which was used longest ago."""
 
 
 class Warm:
@@ -127,11 +128,9 @@ def warm() -> Iterator[WarmUp]:
         **limits: float,
     ) -> Warm:
         settings = (course, Limits(**limits), only, seed, devices, misconceptions, pictures)
-        if settings not in workers:
-            if len(workers) == MOST_WORKERS:
-                oldest = next(iter(workers))
-                workers.pop(oldest).worker.end()
-            workers[settings] = Warm(*settings)
+        if settings not in workers and len(workers) == MOST_WORKERS:
+            workers.pop(next(iter(workers))).worker.end()
+        workers[settings] = workers.pop(settings, None) or Warm(*settings)  # the last one is used now
         return workers[settings]
 
     yield warm_up

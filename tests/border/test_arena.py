@@ -304,6 +304,7 @@ def test_what_is_as_it_was_has_not_changed(act: Callable[[Tensor], object]) -> N
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.uint8)
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.sampled_from(DTYPES).flatmap(lambda dtype: tensors(((0, 4), (0, 4)), dtype=dtype)), max_size=4),
     at=st.data(),

@@ -177,6 +177,7 @@ def test_a_torch_function_cannot_be_hidden_from_an_observation(submission: Submi
     assert seen.called == {"softmax": 1}
 
 
+@pytest.mark.slow
 def test_observing_imports_nothing_that_every_student_process_would_pay_for() -> None:
     code = (
         "import sys, torch; from grader.testkit import observation; before = set(sys.modules); "

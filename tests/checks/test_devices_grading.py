@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 from answer_files import COURSES, answers
+from command_here import run_here
 from sessions import plain_pytest
-from shared import REPO, WarmUp, run_grader
+from shared import REPO, WarmUp
 
 from grader.border import wire
 from grader.border.bounds import WireError
@@ -74,7 +75,7 @@ def test_what_is_not_simulated_fails_and_students_and_instructors_read_so(tmp_pa
     work = tmp_path / "work"
     work.mkdir()
     handed_in(work, WRONG["count__builds_a_graph"].submission())
-    run = run_grader("grade", "--course", COURSE, work, "--out", tmp_path / "o")
+    run = run_here("grade", "--course", COURSE, work, "--out", tmp_path / "o")
     assert run.returncode == 1
     note = "gpu.count fails, as torch.cuda.CUDAGraph is not simulated: it may be right on a real GPU"
     assert any("note: work: look at line " in line and note in line for line in run.stderr.splitlines())

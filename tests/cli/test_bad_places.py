@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from shared import OWN_COURSE, REPO, run_grader
+from command_here import run_here
+from shared import OWN_COURSE, REPO
 
 from grader.course import Course
 from grader.course.handout import init
@@ -105,12 +106,12 @@ def test_line_ends_of_windows_stay_and_count_for_nothing(kata: Path) -> None:
     file = kata / "vectors.py"
     answered = STUB.replace('raise NotImplementedError("write `normalize` here")', "return x")
     file.write_bytes(answered.replace("\n", "\r\n").encode())
-    done = run_grader("check", "normalize", "--format", "concise", cwd=kata)
+    done = run_here("check", "normalize", "--format", "concise", cwd=kata)
     line = answered[: answered.index("def normalize")].count("\n") + 1
     problem, points = done.stdout.splitlines()  # of the exercise that is named, and of no other
     assert done.returncode == 1 and problem.startswith(f"vectors.py:{line}: vectors.normalize: ")
     assert points == "0/1 points, 0.0%"
-    assert run_grader("init", "--update", cwd=kata).stdout == "all is up to date\n"
-    assert run_grader("reset", "normalize", cwd=kata).returncode == 0
+    assert run_here("init", "--update", cwd=kata).stdout == "all is up to date\n"
+    assert run_here("reset", "normalize", cwd=kata).returncode == 0
     assert file.read_bytes() == STUB.replace("\n", "\r\n").encode()
     assert (kata / "vectors.py.bak").read_bytes() == answered.replace("\n", "\r\n").encode()

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_here import run_here
 
 from grader.course import Course, content_hash
 from grader.course.due import LatePolicy
@@ -45,11 +46,6 @@ def graded(out: Path, *results: SubmissionResult, expected: int = 0, finish: boo
         if finish:
             book.finish_run(run)
     return out
-
-
-def grader(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "grader", *map(str, arguments)]
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=120, check=False)
 
 
 def status(out: Path, notes: bool = False) -> str:
@@ -144,7 +140,7 @@ def test_invalid_override_is_refused_and_nothing_is_kept(
 
 @pytest.mark.parametrize("arguments", [["status"], ["diff", "1", "2"], ["override", "a", "b", "1", "--why", "c"]])
 def test_without_a_gradebook_there_is_one_line_and_no_gradebook_is_made(tmp_path: Path, arguments: list[str]) -> None:
-    ended = grader(*arguments, "--out", tmp_path)
+    ended = run_here(*arguments, "--out", tmp_path)
     assert (
         ended.returncode == 4 and ended.stderr.startswith("error: no gradebook at") and "Traceback" not in ended.stderr
     )
@@ -225,12 +221,12 @@ def test_a_class_from_roster_to_override(tmp_path: Path) -> None:
     (tmp_path / "class" / "s3.zip").write_bytes(b"no zip")
     (tmp_path / "list.csv").write_text("id,name,submitted\ns1,Ann,2026-10-01\ns2,Bob,2026-10-03\ns3,Cy,\ns4,Di,\n")
     options = ["--course", OWN, "--out", tmp_path / "out", "--roster", tmp_path / "list.csv", "--jobs", "1"]
-    ended = grader("grade", tmp_path / "class", *options, "--due", "2026-10-02", "--late-penalty", "0.5")
+    ended = run_here("grade", tmp_path / "class", *options, "--due", "2026-10-02", "--late-penalty", "0.5")
     assert ended.returncode == 1, ended.stderr
     assert "note: Di: in the roster, but has handed in nothing" in ended.stderr
     assert "note: Bob: 1 day late by its roster: 50 % off; 3/3 before, 1.5/3 after" in ended.stderr
     assert "note: Cy: could not be read: s3.zip: damaged" in ended.stderr
 
-    ended = grader("override", "Cy", "cosine", "1", "--why", "showed me", "--out", tmp_path / "out")
+    ended = run_here("override", "Cy", "cosine", "1", "--why", "showed me", "--out", tmp_path / "out")
     assert "Cy: 1/3 (automatic: 0/3)" in ended.stdout
-    assert "run 1 " in grader("status", "--out", tmp_path / "out").stdout
+    assert "run 1 " in run_here("status", "--out", tmp_path / "out").stdout

@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from classrooms import check, exercise, result
+from command_here import run_here
 from make_class_zips import OWN, SOLUTION, zipped
-from shared import REPO
 
 from grader.course import Course
 from grader.gradebook import Gradebook
@@ -32,11 +30,6 @@ STUDENTS = (
     ("Flo Versions", 6, IN_TIME, {"hw_v1/vectors.py": b"", "hw_v2/vectors.py": SOLUTION}),
     ("Gus Wrong", 7, IN_TIME, {"vectors.py": SOLUTION.replace(b"def normalize", b"def normalise")}),
 )
-
-
-def grader(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "grader", *map(str, arguments)]
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
 
 
 def download(folder: Path, students: tuple[tuple[str, int, str, dict[str, bytes]], ...] = STUDENTS) -> Path:
@@ -74,11 +67,11 @@ def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
     moodle, out = download(tmp_path), tmp_path / "out"
     options = ("--course", OWN, "--out", out)
     late = ("--due", "2026-10-01T12:00+00:00", "--late-penalty", "0.1")
-    ended = grader("grade", moodle, *options, *late, "--jobs", "1")
+    ended = run_here("grade", moodle, *options, *late, "--jobs", "1")
     assert "late by" not in ended.stdout + ended.stderr, "times of the download cost nobody anything"
     assert "7 submissions without a known time of handing in" in ended.stderr, ended.stderr
 
-    ended = grader("grade", moodle, *options, "--roster", tmp_path / "worksheet.csv", "--jobs", "1")
+    ended = run_here("grade", moodle, *options, "--roster", tmp_path / "worksheet.csv", "--jobs", "1")
     assert "late work as in earlier runs: due 2026-10-01" in ended.stderr
     assert "Bo Ü: 2 days late by its Moodle worksheet: 20 % off; 3/3 before, 2.4/3 after" in ended.stderr
     assert "Cy Pdf: could not be read: report.pdf" in ended.stderr
@@ -86,7 +79,7 @@ def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
     assert "needs a look: 2" in ended.stdout
 
     to = tmp_path / "upload.csv"
-    ended = grader("export", "moodle", "--into", tmp_path / "worksheet.csv", "--to", to, *options)
+    ended = run_here("export", "moodle", "--into", tmp_path / "worksheet.csv", "--to", to, *options)
     assert "left as it is, as the work could not be read: Cy Pdf" in ended.stderr, ended.stderr
     marks = dict.fromkeys(("Anna Groß", "Di Deep", "Flo Versions"), "3") | {
         "Bo Ü": "2,4",
@@ -96,35 +89,35 @@ def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
     }
     assert cells(to, "Note") == marks
     assert "no mark yet" in cells(to, "Feedback par commentaires")["Cy Pdf"]
-    ended = grader("export", "moodle", "--into", to, "--to", tmp_path / "zeros.csv", "--unread-as", "0", *options)
+    ended = run_here("export", "moodle", "--into", to, "--to", tmp_path / "zeros.csv", "--unread-as", "0", *options)
     assert cells(tmp_path / "zeros.csv", "Note") == {**marks, "Cy Pdf": "0"}
     before = to.read_bytes()
-    ended = grader("export", "moodle", "--into", to, "--to", to, *options)
+    ended = run_here("export", "moodle", "--into", to, "--to", to, *options)
     assert ended.returncode == 4 and "is the file that you downloaded" in ended.stderr and to.read_bytes() == before
 
     # A single late hand-in into the same folder does not hide the others.
     one = download(tmp_path, STUDENTS[:1])
-    ended = grader("grade", one, *options)
+    ended = run_here("grade", one, *options)
     assert "(with 6 students of earlier runs)" in ended.stdout
     assert len((out / "results.jsonl").read_text().splitlines()) == 7
     results = results_in(out)
     assert results["Cy Pdf"]["unread"][0]["topic"] == "vectors" and results["Anna Groß"]["unread"] == []
 
-    assert grader("report", *options).returncode == 0
+    assert run_here("report", *options).returncode == 0
     page = (out / "report" / "index.html").read_text()
     assert "<dt>needs a look</dt><dd>2</dd>" in page and "<dt>submissions</dt><dd>7</dd>" in page
 
     # What needed the exercise that a person has given all points for is graded now; without the override, not any more.
     needed = next(one for one in results["Gus Wrong"]["exercises"] if one["checks"][0]["verdict"] == "blocked")
-    ended = grader("override", "Gus Wrong", "normalize", "1", "--why", "a slip", "--out", out)
+    ended = run_here("override", "Gus Wrong", "normalize", "1", "--why", "a slip", "--out", out)
     assert f"{needed['name']} had to wait for it: run the same `grader grade` again" in ended.stdout, ended.stdout
-    grader("grade", moodle, *options, "--jobs", "1")
-    assert "Gus Wrong: vectors.normalize: 1/1" in grader("status", "--out", out).stdout
+    run_here("grade", moodle, *options, "--jobs", "1")
+    assert "Gus Wrong: vectors.normalize: 1/1" in run_here("status", "--out", out).stdout
     results = results_in(out)
     assert not any(c["verdict"] == "blocked" for e in results["Gus Wrong"]["exercises"] for c in e["checks"])
-    assert grader("grade", moodle, *options).stdout.count("unchanged") == 7
-    grader("override", "Gus Wrong", "normalize", "auto", "--why", "no slip", "--out", out)
-    grader("grade", moodle, *options, "--jobs", "1")
+    assert run_here("grade", moodle, *options).stdout.count("unchanged") == 7
+    run_here("override", "Gus Wrong", "normalize", "auto", "--why", "no slip", "--out", out)
+    run_here("grade", moodle, *options, "--jobs", "1")
     results = results_in(out)
     assert any(c["verdict"] == "blocked" for e in results["Gus Wrong"]["exercises"] for c in e["checks"])
 
@@ -138,11 +131,11 @@ def test_a_damaged_gradebook_is_restored_by_the_command_that_grade_names(tmp_pat
     (tmp_path / "ann").mkdir()
     shutil.copy(OWN / "solutions" / "vectors.py", tmp_path / "ann")
     options = ("--course", OWN, "--out", out)
-    grader("override", "ann", "normalize", "0", "--why", "copied", "--out", out)
+    run_here("override", "ann", "normalize", "0", "--why", "copied", "--out", out)
     book = out / "gradebook.sqlite"
     book.write_bytes(b"\xa5" * 4096 + book.read_bytes()[4096:])
-    ended = grader("grade", tmp_path / "ann", *options)
+    ended = run_here("grade", tmp_path / "ann", *options)
     assert ended.returncode == 4 and f"gradebook.backup-2.sqlite: grader restore --out {out}" in ended.stderr
-    assert "restored: gradebook.backup-2.sqlite" in grader("restore", "--out", out).stdout
-    assert grader("grade", tmp_path / "ann", *options).returncode == 0
-    assert "override: ann: vectors.normalize: 0/1" in grader("status", "--out", out).stdout
+    assert "restored: gradebook.backup-2.sqlite" in run_here("restore", "--out", out).stdout
+    assert run_here("grade", tmp_path / "ann", *options).returncode == 0
+    assert "override: ann: vectors.normalize: 0/1" in run_here("status", "--out", out).stdout

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_here import run_here
+from shared import run_grader
 
 from grader import new_python
 from grader.cli.app import main
@@ -39,13 +41,6 @@ SECONDS = 120
 
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "grader", *map(str, arguments)]
-
-
-def grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPO)}
-    return subprocess.run(
-        command(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
 
 
 def handed_in(root: Path, **submissions: str) -> Path:
@@ -158,9 +153,9 @@ def test_options_are_shown_in_groups_as_plain_text_on_any_terminal(width: str, m
 
 
 def test_without_a_command_there_is_help() -> None:
-    ended = grader("help")
+    ended = run_grader("help")
     assert ended.returncode == 0 and "Student:" in ended.stdout and "\b" not in ended.stdout
-    assert grader("--version").stdout.startswith("torchkata ")
+    assert run_here("--version").stdout.startswith("torchkata ")
 
 
 def test_usage_errors_are_one_line_with_a_fix_and_exit_4() -> None:
@@ -183,18 +178,18 @@ def test_usage_errors_are_one_line_with_a_fix_and_exit_4() -> None:
         assert code == 4, arguments
         assert printed == "" and "Traceback" not in error
         assert error.startswith("error: ") and words in error
-    ended = grader(*wrong[0][0])
+    ended = run_grader(*wrong[0][0])
     assert ended.returncode == 4 and ended.stderr.rstrip() == shown[0][2].rstrip()
 
 
 def test_list_and_hint() -> None:
-    assert "vectors.cosine" in grader("list", "--course", OWN).stdout
-    ended = grader("hint", "cosine", "--course", OWN)
+    assert "vectors.cosine" in run_here("list", "--course", OWN).stdout
+    ended = run_here("hint", "cosine", "--course", OWN)
     assert Course.load(OWN).exercise("vectors.cosine").hints[0] in ended.stdout and "--level 2" in ended.stdout
 
 
 def test_doctor_names_versions_and_layers() -> None:
-    ended = grader("doctor")
+    ended = run_grader("doctor")
     assert ended.returncode == 0 and "torch " in ended.stdout and "sandbox " in ended.stdout
 
 
@@ -202,7 +197,7 @@ def test_check_of_a_solution_takes_what_it_needs_and_is_shadowed_by_none_of_its_
     work = handed_in(tmp_path, me=SOLUTION) / "me"
     for name in ("torch", "rich", "msgspec", "sqlite3", "pytest"):
         (work / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
-    ended = grader("check", "cosine", "--course", OWN, "--json", cwd=work)
+    ended = run_grader("check", "cosine", "--course", OWN, "--json", cwd=work)
     assert ended.returncode == 0, ended.stderr
     result = from_json(ended.stdout)
     assert (result.submission, result.score, result.max) == ("me", 3.0, 3.0)
@@ -214,24 +209,24 @@ def test_class_is_graded_recorded_resumed_and_the_same_again(tmp_path: Path) -> 
     classroom = handed_in(tmp_path / "class", alice=SOLUTION, bob=STUB, carol="x = (\n")
     out = tmp_path / "out"
     arguments = ("grade", classroom, "--course", OWN, "--out", out, "--jobs", "1")
-    first = grader(*arguments[:-1], "2")
+    first = run_grader(*arguments[:-1], "2")
     assert first.returncode == 1 and "mean 33.3%" in first.stdout
     note = "note: carol: vectors.py cannot be imported: SyntaxError: '(' was never closed (vectors.py, line 1)\n"
     assert first.stderr == note
     lines = (out / "results.jsonl").read_bytes()
     assert [from_json(line).submission for line in lines.splitlines()] == ["alice", "bob", "carol"]
 
-    second = grader(*arguments)
+    second = run_grader(*arguments)
     assert second.stdout.count("unchanged") == 3 and (out / "results.jsonl").read_bytes() == lines
     with Gradebook.open(out / "gradebook.sqlite") as book:
         assert {run.seed for run in book.runs()} == {book.seed} and book.seed
-        assert f"seed of the next run: {book.seed} " in grader("status", "--out", out).stdout
+        assert f"seed of the next run: {book.seed} " in run_here("status", "--out", out).stdout
 
-    again = grader(*arguments, "--again")
+    again = run_here(*arguments, "--again")
     assert "unchanged" not in again.stdout and (out / "results.jsonl").read_bytes() == lines
 
     (classroom / "bob" / "vectors.py").write_text(SOLUTION)
-    changed = grader(*arguments, "--fail-under", "0")
+    changed = run_here(*arguments, "--fail-under", "0")
     assert changed.returncode == 0 and changed.stdout.count("unchanged") == 2 and "mean 66.7%" in changed.stdout
 
 

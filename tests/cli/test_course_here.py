@@ -6,32 +6,33 @@ import shutil
 from pathlib import Path
 
 import pytest
-from shared import REPO, run_grader
+from command_here import run_here
+from shared import REPO
 
 
 def test_commands_in_the_folder_of_a_course_mean_that_course(own_course: Path, tmp_path: Path) -> None:
-    assert "Vectors in a week" in run_grader("list", cwd=own_course).stdout
-    assert "all stubs are up to date" in run_grader("release", "--check", cwd=own_course).stdout
-    assert run_grader("init", tmp_path / "kata", cwd=own_course).returncode == 0
+    assert "Vectors in a week" in run_here("list", cwd=own_course).stdout
+    assert "all stubs are up to date" in run_here("release", "--check", cwd=own_course).stdout
+    assert run_here("init", tmp_path / "kata", cwd=own_course).returncode == 0
     assert (tmp_path / "kata" / "vectors.py").is_file()
-    shipped = run_grader("list", cwd=own_course / "checks").stdout  # not the folder of the course, but one in it
+    shipped = run_here("list", cwd=own_course / "checks").stdout  # not the folder of the course, but one in it
     assert "Vectors in a week" not in shipped and "194 points" in shipped
 
 
 def test_a_folder_of_a_student_keeps_its_course_wherever_it_lies(own_course: Path) -> None:
-    assert run_grader("init", "kata", cwd=own_course.parent).returncode == 0
+    assert run_here("init", "kata", cwd=own_course.parent).returncode == 0
     shutil.move(own_course.parent / "kata", own_course / "kata")
-    assert "194 points" in run_grader("list", cwd=own_course / "kata").stdout
-    assert "all is up to date" in run_grader("init", "--update", "kata", cwd=own_course).stdout
+    assert "194 points" in run_here("list", cwd=own_course / "kata").stdout
+    assert "all is up to date" in run_here("init", "--update", "kata", cwd=own_course).stdout
 
 
 def test_work_with_a_manifest_of_its_own_is_no_course(own_course: Path) -> None:
     shutil.rmtree(own_course / "solutions")
-    assert "194 points" in run_grader("list", cwd=own_course).stdout
+    assert "194 points" in run_here("list", cwd=own_course).stdout
 
 
 def test_no_submission_brings_the_course_that_it_is_graded_with(own_course: Path) -> None:
-    done = run_grader("grade", ".", cwd=own_course)
+    done = run_here("grade", ".", cwd=own_course)
     assert done.returncode == 4 and "has a course in it, whose checks would run here" in done.stderr
 
 
@@ -39,20 +40,20 @@ def test_no_submission_brings_the_course_that_it_is_graded_with(own_course: Path
 def test_in_a_folder_of_a_student_no_other_course_is_meant(
     own_course: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    assert run_grader("init", "kata", "--course", own_course, cwd=tmp_path).returncode == 0
-    done = run_grader(*command, cwd=tmp_path / "kata")
+    assert run_here("init", "kata", "--course", own_course, cwd=tmp_path).returncode == 0
+    done = run_here(*command, cwd=tmp_path / "kata")
     assert done.returncode == 4 and "its course is not the shipped one" in done.stderr, done.stdout + done.stderr
     assert "name the course: --course DIR" in done.stderr
 
 
 def test_a_folder_of_a_student_is_given_no_other_course(own_course: Path, tmp_path: Path) -> None:
-    assert run_grader("init", "kata", "--course", own_course, cwd=tmp_path).returncode == 0
-    done = run_grader("init", ".", cwd=tmp_path / "kata")
+    assert run_here("init", "kata", "--course", own_course, cwd=tmp_path).returncode == 0
+    done = run_here("init", ".", cwd=tmp_path / "kata")
     assert done.returncode == 4 and ". is a folder of another course" in done.stderr, done.stdout
-    assert "Vectors in a week" in run_grader("list", cwd=tmp_path / "kata").stdout
+    assert "Vectors in a week" in run_here("list", cwd=tmp_path / "kata").stdout
 
 
 def test_a_new_course_takes_no_other_course(tmp_path: Path) -> None:
-    done = run_grader("new", "other", "--course", REPO / "examples" / "own_course", cwd=tmp_path)
+    done = run_here("new", "other", "--course", REPO / "examples" / "own_course", cwd=tmp_path)
     assert done.returncode == 4 and "a new course is made in other, not in" in done.stderr
     assert not (tmp_path / "other").exists()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from command_here import run_here
 from make_class_zips import OWN, SOLUTION, STUB, notebook, zipped
-from shared import REPO
 
 from grader.gradebook import Gradebook
 from grader.grading.settings import read_selection
@@ -77,8 +75,7 @@ CLASS = (
 
 
 def grader(*arguments: str | Path, code: int | None = None) -> str:
-    command = [sys.executable, "-m", "grader", *map(str, arguments)]
-    ended = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
+    ended = run_here(*arguments)
     assert code is None or ended.returncode == code, ended.stdout + ended.stderr
     return ended.stdout + ended.stderr
 

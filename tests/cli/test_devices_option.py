@@ -8,14 +8,14 @@ import os
 import resource
 import stat
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_here import run_here
+from shared import REPO
 
 from grader import machine
 from grader.errors import UserError
@@ -25,14 +25,8 @@ from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import Sandbox
 
-REPO = Path(__file__).resolve().parent.parent.parent
 OWN = REPO / "examples" / "own_course"
 NO_CUDA = machine.why_no_gpu()
-
-
-def grader(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "grader", *map(str, arguments)]
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
 
 
 def in_sandbox(sandbox: Sandbox, look: Callable[[], Any]) -> Any:
@@ -79,7 +73,7 @@ def test_auto_is_resolved_for_the_machine(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("command", ["check", "grade", "verify"])
 def test_real_devices_are_refused_where_there_are_none(command: str, tmp_path: Path) -> None:
     where = [OWN / "solutions", "--out", tmp_path] if command == "grade" else []
-    ended = grader(command, *where, "--course", OWN, "--devices", "real")
+    ended = run_here(command, *where, "--course", OWN, "--devices", "real")
     assert ended.returncode == 4 and "Traceback" not in ended.stderr
     assert ended.stderr.splitlines() == [
         f"error: --devices real: needs a CUDA device ({NO_CUDA})",
@@ -88,12 +82,12 @@ def test_real_devices_are_refused_where_there_are_none(command: str, tmp_path: P
 
 
 def test_an_unknown_kind_of_devices_is_refused() -> None:
-    ended = grader("check", "--devices", "fake")
+    ended = run_here("check", "--devices", "fake")
     assert ended.returncode == 4 and "auto" in ended.stderr
 
 
 def test_doctor_says_what_auto_means() -> None:
-    line = next(line for line in grader("doctor").stdout.splitlines() if line.startswith("devices"))
+    line = next(line for line in run_here("doctor").stdout.splitlines() if line.startswith("devices"))
     assert ("simulated" in line) if NO_CUDA is None else (f"simulated ({NO_CUDA})" in line)
 
 
@@ -108,9 +102,10 @@ def test_another_kind_of_devices_is_another_grading() -> None:
 @pytest.mark.skipif(NO_CUDA is None, reason="there is a CUDA device")
 def test_auto_without_cuda_is_the_same_grading_as_simulated(tmp_path: Path) -> None:
     for name in ("auto", "simulated"):
-        ran = grader("grade", OWN / "solutions", "--course", OWN, "--out", tmp_path, "--jobs", "1", "--devices", name)
+        options = ("--course", OWN, "--out", tmp_path, "--jobs", "1", "--devices", name)
+        ran = run_here("grade", OWN / "solutions", *options)
         assert ran.returncode == 0, ran.stderr
-    assert "run 2: 0 graded, 1 taken over" in grader("status", "--out", tmp_path).stdout
+    assert "run 2: 0 graded, 1 taken over" in run_here("status", "--out", tmp_path).stdout
 
 
 # ---------------------------------------------------------------- what the sandbox shows

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from command_here import run_here
 from marked_class import ADA, BOB, graded, row
-from shared import MARKED_COURSE, OWN_COURSE, REPO, run_grader
+from shared import MARKED_COURSE, OWN_COURSE, REPO
 
 pexpect = pytest.importorskip("pexpect")
 pytestmark = [
@@ -131,7 +132,7 @@ def test_a_comment_by_prompt_and_by_editor(tmp_path: Path, start: Start) -> None
 
 def test_keys_to_move_to_take_back_and_to_open(tmp_path: Path, start: Start) -> None:
     out = graded(tmp_path, {"ada": ADA, "bob": BOB})
-    assert run_grader(*_mark(out, "ada")).returncode == 0
+    assert run_here(*_mark(out, "ada")).returncode == 0
     session = start(out, "report", "--all", columns=60)
     session.see("report · ada · 1 of 2", "3/4 points, marked by", "q quit")
     session.press("p")
@@ -192,15 +193,15 @@ def _mark(out: Path, student: str, *more: str) -> list[str | Path]:
 
 def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
-    ended = run_grader("mark", "--out", out, "--course", MARKED_COURSE)
+    ended = run_here("mark", "--out", out, "--course", MARKED_COURSE)
     assert ended.returncode == 4 and "needs a terminal" in ended.stderr and "--items 1,3" in ended.stderr
-    done = run_grader(*_mark(out, "ada", "--comment", "fine"))
+    done = run_here(*_mark(out, "ada", "--comment", "fine"))
     assert done.returncode == 0 and "ada: findings.report: 3/4 (items: 1, 3)" in done.stdout
-    alone = run_grader("mark", "--comment", "x", "--out", out, "--course", MARKED_COURSE)
+    alone = run_here("mark", "--comment", "x", "--out", out, "--course", MARKED_COURSE)
     assert alone.returncode == 4 and "--comment goes with --items" in alone.stderr
-    other = run_grader("mark", "--items", "1", "--student", "ada", "--out", out, "--course", OWN_COURSE)
+    other = run_here("mark", "--items", "1", "--student", "ada", "--out", out, "--course", OWN_COURSE)
     assert other.returncode == 4 and "is of the course `smooth-curves`" in other.stderr
-    said = run_grader("comment", "ada", "moving_average", "see conv1d", "--out", out)
+    said = run_here("comment", "ada", "moving_average", "see conv1d", "--out", out)
     assert said.returncode == 0 and "ada: curves.moving_average: see conv1d (by " in said.stdout
 
 
@@ -212,14 +213,14 @@ def test_marks_go_from_grading_to_a_regrade_of_changed_work(tmp_path: Path) -> N
             (tmp_path / "class" / name / file).write_bytes(content)
     out = tmp_path / "out"
     command = ["grade", tmp_path / "class", "--course", MARKED_COURSE, "--out", out, "--jobs", "1"]
-    first = run_grader(*command)
+    first = run_here(*command)
     assert first.returncode == 0, "nobody fails for what nobody has marked"
     assert "not marked yet: findings.report: 2 of 2 submissions (see: grader mark)" in first.stdout
-    assert run_grader(*_mark(out, "ada")).returncode == 0
+    assert run_here(*_mark(out, "ada")).returncode == 0
     (tmp_path / "class" / "ada" / "report.md").write_text("another one")
-    again = run_grader(*command)
+    again = run_here(*command)
     assert again.returncode == 0 and "not marked yet: findings.report: 1 of 2" in again.stdout
     assert "ada: mark of findings.report: the work under it has changed" in again.stderr
     assert row(out, "ada").score == 5 and row(out, "ada").marks[0].stale and row(out, "bob").reused
-    assert run_grader(*_mark(out, "ada")).returncode == 0
+    assert run_here(*_mark(out, "ada")).returncode == 0
     assert not row(out, "ada").marks[0].stale

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from command_here import run_here
 from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader
 
 from grader.cli.app import app
@@ -53,11 +54,11 @@ def folder(handed_out: Path, tmp_path: Path) -> Path:
 @pytest.mark.skipif(sys.platform == "win32", reason="the shell of other systems")
 def test_init_says_what_to_type_next(tmp_path: Path) -> None:
     for name in ("kata", "my kata"):
-        shown = run_grader("init", name, "--course", OWN_COURSE, cwd=tmp_path).stdout.splitlines()
+        shown = run_here("init", name, "--course", OWN_COURSE, cwd=tmp_path).stdout.splitlines()
         assert shown[-1].startswith("next: cd ") and shown[-1].endswith(" && grader")
         where = subprocess.run(["sh", "-c", f"{shown[-1][6:-10]} && pwd"], cwd=tmp_path, capture_output=True, text=True)
         assert Path(where.stdout.strip()) == (tmp_path / name).resolve()
-    here = run_grader("init", ".", "--course", OWN_COURSE, cwd=tmp_path / "kata").stdout.splitlines()
+    here = run_here("init", ".", "--course", OWN_COURSE, cwd=tmp_path / "kata").stdout.splitlines()
     assert here == [".: everything is there already", "next: grader"]
 
 
@@ -155,36 +156,36 @@ def test_the_folder_is_all_that_a_student_needs(folder: Path) -> None:
     early = run_grader("check", cwd=folder)
     assert early.returncode == 1 and "1 not written yet" in early.stdout and "0/3 points" in early.stdout
     stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())  # as a script, Python refuses it
-    assert "it is not saved as UTF-8" in run_grader("check", cwd=folder).stdout
+    assert "it is not saved as UTF-8" in run_here("check", cwd=folder).stdout
 
     (folder / "vectors.py").write_text(WRONG)
-    wrong = run_grader("check", cwd=folder)
+    wrong = run_here("check", cwd=folder)
     assert wrong.returncode == 1 and wrong.stderr == ""
     assert "\n✗ vectors.normalize  vectors.py:4\n" in wrong.stdout
     assert "✗ cosine" in wrong.stdout or "○ cosine" in wrong.stdout
     assert wrong.stdout.endswith("next: vectors.normalize  vectors.py:4\n")
-    assert run_grader("next", cwd=folder).stdout == "vectors.normalize  vectors.py:4\n"
-    assert "does not show its solutions" in run_grader("solution", "cosine", cwd=folder).stderr
+    assert run_here("next", cwd=folder).stdout == "vectors.normalize  vectors.py:4\n"
+    assert "does not show its solutions" in run_here("solution", "cosine", cwd=folder).stderr
 
     (folder / "vectors.py").write_text(SOLUTION)
-    right = run_grader("check", cwd=folder)
+    right = run_here("check", cwd=folder)
     assert right.returncode == 0 and "★ vectors is done: 3/3 points" in right.stdout
     assert "You have finished" in right.stdout and "next:" not in right.stdout
-    assert "★ vectors" in run_grader(cwd=folder).stdout
-    listed = run_grader("list", cwd=folder).stdout
+    assert "★ vectors" in run_here(cwd=folder).stdout
+    listed = run_here("list", cwd=folder).stdout
     assert "3 points, 3 done, 100.0%" in listed and "✓ vectors.cosine" in listed
 
-    again = run_grader("reset", "vectors.cosine", cwd=folder)
+    again = run_here("reset", "vectors.cosine", cwd=folder)
     assert again.returncode == 0 and (folder / "vectors.py.bak").read_text() == SOLUTION
-    assert "✓ vectors.cosine" not in run_grader("list", cwd=folder).stdout
+    assert "✓ vectors.cosine" not in run_here("list", cwd=folder).stdout
 
 
 @pytest.mark.slow
 def test_a_handed_out_course_with_a_kit_grades_an_unusable_answer_as_wrong(tmp_path: Path) -> None:
-    assert run_grader("init", tmp_path / "kata", "--course", KIT_COURSE).returncode == 0
+    assert run_here("init", tmp_path / "kata", "--course", KIT_COURSE).returncode == 0
     file = tmp_path / "kata" / "layers.py"
     file.write_text(re.sub(r"raise NotImplementedError.*", "return 'nothing to use'", file.read_text()))
-    done = run_grader("check", "--json", cwd=tmp_path / "kata")
+    done = run_here("check", "--json", cwd=tmp_path / "kata")
     assert done.returncode == 1 and '"verdict":"failed"' in done.stdout and '"verdict":"error"' not in done.stdout
 
 
@@ -213,20 +214,20 @@ def test_ctrl_c_says_what_was_done_and_exits_with_2(folder: Path) -> None:
 
 
 def test_solutions_of_the_shipped_course_are_shown_after_passing_only(tmp_path: Path) -> None:
-    assert run_grader("init", tmp_path / "kata").returncode == 0
-    early = run_grader("solution", "tensor_ops.gram", cwd=tmp_path / "kata")
+    assert run_here("init", tmp_path / "kata").returncode == 0
+    early = run_here("solution", "tensor_ops.gram", cwd=tmp_path / "kata")
     assert early.returncode == 4 and "has not passed yet" in early.stderr and early.stdout == ""
     from grader.course.home import LastCheck
 
     home = Home.find(tmp_path / "kata")
     assert home is not None
     home.note({"tensor_ops.gram": LastCheck("passed", 1, 1)})
-    shown = run_grader("solution", "tensor_ops.gram", cwd=tmp_path / "kata").stdout
+    shown = run_here("solution", "tensor_ops.gram", cwd=tmp_path / "kata").stdout
     assert "def gram(" in shown and "solution:" not in shown and "# end" not in shown and "NotImplemented" not in shown
 
 
 def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
-    assert run_grader("init", tmp_path / "kata").returncode == 0
+    assert run_here("init", tmp_path / "kata").returncode == 0
     code = (
         "import sys\nfrom grader.cli.app import _run\n_run([])\n"
         "print({'torch', 'rich', 'numpy', 'pytest', 'hypothesis'} & set(sys.modules), file=sys.stderr)"
@@ -262,7 +263,7 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
     assert "vectors.py(" in done.stdout and "('here', (" in done.stdout
     assert "[failed] " in done.stdout and "normalize(tensor(" in done.stdout and "shadowed" not in done.stdout
     (folder / "vectors.py").write_text((folder / "vectors.py").read_text().replace("    breakpoint()\n", ""))
-    check = run_grader("check", "normalize", "--format", "concise", cwd=folder)
+    check = run_here("check", "normalize", "--format", "concise", cwd=folder)
     said = next(line for line in check.stdout.splitlines() if ": vectors.normalize: " in line).split(": ", 2)[2]
     assert said in done.stdout.partition("in short, as `grader check vectors.normalize` says it:")[2]
     unknown = run_grader("debug", "normalise", cwd=folder)
@@ -270,29 +271,29 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
 
 
 def test_a_newcomer_reads_three_lines_and_can_ask_for_all(tmp_path: Path) -> None:
-    first = run_grader(cwd=tmp_path).stdout.splitlines()
+    first = run_here(cwd=tmp_path).stdout.splitlines()
     assert len(first) == 3 and "grader init kata" in first[1] and "grader help" in first[2]
-    assert run_grader("help", cwd=tmp_path).stdout == run_grader("--help", cwd=tmp_path).stdout
-    assert run_grader("help", "hint", cwd=tmp_path).stdout == run_grader("hint", "--help", cwd=tmp_path).stdout
-    unknown = run_grader("help", "nonsense", cwd=tmp_path)
+    assert run_here("help", cwd=tmp_path).stdout == run_here("--help", cwd=tmp_path).stdout
+    assert run_here("help", "hint", cwd=tmp_path).stdout == run_here("hint", "--help", cwd=tmp_path).stdout
+    unknown = run_here("help", "nonsense", cwd=tmp_path)
     assert unknown.returncode == 4 and "there is no command `nonsense`" in unknown.stderr
 
 
 def test_without_a_name_a_command_means_the_exercise_at_hand(folder: Path) -> None:
-    assert run_grader("hint", cwd=folder).stdout.startswith("vectors.normalize:\n")
-    assert "vectors.normalize is still as it was handed out" in run_grader("reset", cwd=folder).stdout
+    assert run_here("hint", cwd=folder).stdout.startswith("vectors.normalize:\n")
+    assert "vectors.normalize is still as it was handed out" in run_here("reset", cwd=folder).stdout
     assert not (folder / "vectors.py.bak").exists()
     (folder / "vectors.py").write_text(SOLUTION)
-    assert run_grader("reset", cwd=folder).stdout.startswith("vectors.normalize is as it was handed out; your text")
-    outside = run_grader("hint", cwd=folder.parent)
+    assert run_here("reset", cwd=folder).stdout.startswith("vectors.normalize is as it was handed out; your text")
+    outside = run_here("hint", cwd=folder.parent)
     assert outside.returncode == 4 and "no exercise is at hand" in outside.stderr
 
 
 def test_list_takes_names(folder: Path) -> None:
-    one = run_grader("list", "cosine", cwd=folder).stdout
+    one = run_here("list", "cosine", cwd=folder).stdout
     assert "vectors.cosine" in one and "vectors.normalize " not in one
-    assert "vectors.normalize" in run_grader("list", "vectors", cwd=folder).stdout
-    assert "unknown topic or exercise" in run_grader("list", "nonsense", cwd=folder).stderr
+    assert "vectors.normalize" in run_here("list", "vectors", cwd=folder).stdout
+    assert "unknown topic or exercise" in run_here("list", "nonsense", cwd=folder).stderr
 
 
 @pytest.mark.parametrize(("name", "kind"), [("nosuch.py", "file"), ("week/2/vectors.py", "file"), ("week/", "folder")])

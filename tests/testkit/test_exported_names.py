@@ -79,6 +79,7 @@ def test_every_function_of_a_public_module_of_the_student_side_is_used() -> None
         assert [name for name in names if name not in used] == []
 
 
+@pytest.mark.slow
 def test_the_student_side_loads_neither_pytest_nor_hypothesis_nor_the_judge() -> None:
     modules = ", ".join(f"grader.testkit.{name}" for name in (*STUDENT_SIDE, "watching", "models"))
     code = f"import sys, {modules}; print([n for n in sys.modules if n in ('pytest', 'hypothesis') or 'judge' in n])"
