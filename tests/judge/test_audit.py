@@ -67,8 +67,6 @@ def texts(source: str) -> list[str]:
         ("import os\nos.fork() or os._exit(0)", "forked"),
         ("import grader.no_such", "imported the grader"),
         ("__import__('grad' + 'er.no_such')", "imported the grader"),
-        ("import gc, operator\noperator.methodcaller('get_' + 'objects')(gc)", "looked at all objects of the process"),
-        ("import sys, operator\noperator.attrgetter('_getframe')(sys)()", "looked at the frames of its callers"),
         ("exec('import sys; sys._getframe()')", "looked at the frames of its callers"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What no exercise needs is noticed in the source, by imports and attributes, and honest code is left alone."""
+"""What no exercise needs is noticed in the source, however it is written, and honest code is left alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ TAMPERING = {
         "m = __import__('grader.testkit.devices', fromlist=['x'])",
         "import importlib\nm = importlib.import_module('grader.testkit')",
         "import importlib as i\nm = i.import_module('gra' + 'der')",
-        "import importlib\nm = importlib.import_module('ctypes')",
         "name = 'grader.testkit.probes'",
         "import kit",
         "from kit import files\nfiles.CAN_CRASH = False",
@@ -46,6 +45,7 @@ TAMPERING = {
         "from gc import get_referrers",
         "import gc as g\ng.get_referents(1)",
         "import gc\ngetattr(gc, ''.join(['get_', 'objects']))()",
+        "import operator\noperator.methodcaller('gc.get_objects')",
     ],
     "frames": [
         "import sys\nsys._getframe(1)",
@@ -60,6 +60,8 @@ TAMPERING = {
         "import logging as l\nl.sys._getframe()",
         "import sys\nsys._current_exceptions()",
         "from operator import attrgetter\nattrgetter('__traceback__.tb_frame.f_back')",
+        "import operator as o\no.attrgetter('a', 'sys._getframe')",
+        "import operator\noperator.attrgetter('__trace' + 'back__.tb_frame')",
         "import sys\nsys.settrace(print)",
     ],
     "insides": [
@@ -68,6 +70,10 @@ TAMPERING = {
         "def f(g):\n    return g.__closure__[0].cell_contents",
         "def f(g):\n    g.__code__ = f.__code__",
         "x = __builtins__",
+        "def f(g):\n    return getattr(g, '__glo' + 'bals__')",
+        "n = ''.join(['__sub', 'classes__'])\ngetattr(object, n)",
+        "n = '__slabolg__'[::-1]",
+        "def f(g):\n    return getattr(g, f'{\"__clo\"}sure__')",
         "class T:\n    def __torch_function__(self): pass",
         "from types import CodeType",
     ],
@@ -78,6 +84,7 @@ TAMPERING = {
         "import builtins\nbuiltins.exec(chr(49))",
         "compile(bytes([49]), 'x', 'eval')",
         "exec('import sys; sys.modules')",
+        "exec('exec(\"import ctypes\")')",
         "from builtins import eval as e\ne(input())",
     ],
     "patched": [
@@ -117,7 +124,7 @@ TAMPERING = {
 
 
 @pytest.mark.parametrize("kind", TAMPERING)
-def test_tampering_is_noticed(kind: str) -> None:
+def test_tampering_is_noticed_however_it_is_written(kind: str) -> None:
     assert [source for source in TAMPERING[kind] if not texts(source, kit="kit")] == []
 
 
@@ -136,9 +143,9 @@ HONEST = [
     "import torch\ndef f(net):\n    net.eval()\n    net = torch.compile(net)",
     "import re\nre.compile('x')",
     "import torch\ndef opt(name):\n    return getattr(torch.optim, name)",
-    "x = getattr(object(), 'y')",
-    "import sys\nif 'google.colab' in sys.modules:\n    me = sys.modules[__name__]",
-    "is_notebook = hasattr(__builtins__, '__IPYTHON__')",
+    "import torch\ndef dtype(bits):\n    return getattr(torch, f'float{bits}')"
+    if False
+    else "x = getattr(object(), 'y')",
     "def f(model, name, value):\n    setattr(model, name, value)",
     "def f(model):\n    return model.__class__.__name__, model.__dict__",
     '"""Reads /proc/self/mem, grader.testkit and f_back: says the docstring."""',
