@@ -95,5 +95,7 @@ class ServiceHere:
 
 
 def desk_here(folder: Path, topic: str) -> LocalDesk:
-    """A desk for a topic of a folder that is no course's."""
-    return LocalDesk(folder, topic, cast("Course", SimpleNamespace(kit=None)))
+    """A desk for a topic of a folder that is no course's; its failures are explained."""
+    desk = LocalDesk(folder, topic, cast("Course", SimpleNamespace(kit=None)))
+    desk.explains_failures = True
+    return desk
