@@ -30,8 +30,10 @@ def _block(names: str) -> str:
     for name in names.split():
         value = getattr(importlib.import_module("grader.testkit"), name)
         if isinstance(value, ModuleType):
-            tree = ast.parse(inspect.getsource(value))
-            public = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+            listed = (getattr(value, one) for one in getattr(value, "__all__", ()))
+            passed_on = [one for one in listed if isinstance(one, type) and one.__module__ != value.__name__]
+            nodes = [node for source in (value, *passed_on) for node in ast.parse(inspect.getsource(source)).body]
+            public = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
             parts += [_entry(node, f"{name}.") for node in public if not node.name.startswith("_")]
         else:
             node = ast.parse(inspect.getsource(value)).body[0]
