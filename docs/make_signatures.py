@@ -14,6 +14,7 @@ import inspect
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 PAGE = Path(__file__).with_name("testkit.md")
 _BLOCK = re.compile(r"<!-- signatures: (.*?) -->\n```text\n.*?```\n", re.DOTALL)
@@ -32,7 +33,8 @@ def _block(names: str) -> str:
         if isinstance(value, ModuleType):
             listed = (getattr(value, one) for one in getattr(value, "__all__", ()))
             passed_on = [one for one in listed if isinstance(one, type) and one.__module__ != value.__name__]
-            nodes = [node for source in (value, *passed_on) for node in ast.parse(inspect.getsource(source)).body]
+            sources: list[Any] = [value, *passed_on]
+            nodes = [node for source in sources for node in ast.parse(inspect.getsource(source)).body]
             public = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
             parts += [_entry(node, f"{name}.") for node in public if not node.name.startswith("_")]
         else:
