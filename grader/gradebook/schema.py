@@ -29,7 +29,8 @@ import msgspec
 from grader.errors import UserError
 from grader.gradebook.backups import backups, newest_number, require_whole_pages
 
-VERSION = 1
+VERSION = 2
+"""Raise it with every change of `TABLES`: else an older gradebook would count as damaged."""
 NAME = "gradebook.sqlite"
 # How errors begin that SQLite calls operational, and that only a damaged file causes.
 _DAMAGE = ("no such ", "Could not decode ")

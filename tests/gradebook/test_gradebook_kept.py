@@ -50,14 +50,14 @@ def test_work_is_kept_and_given_back(tmp_path: Path) -> None:
         assert (row.notes, row.arrival) == (work.note_lines, work.arrival)
 
 
-@pytest.mark.parametrize("version", [VERSION + 1, 6, -1])
+@pytest.mark.parametrize("version", [1, VERSION + 1, 6, -1])
 def test_gradebook_of_another_version_is_refused_in_one_line_and_left_alone(tmp_path: Path, version: int) -> None:
     path = tmp_path / "g.sqlite"
     Gradebook.open(path).close()
     later = sqlite3.connect(path)
     later.execute(f"PRAGMA user_version = {version}")
     later.close()
-    with pytest.raises(UserError, match=f"version {version}; this grader reads version 1$"):
+    with pytest.raises(UserError, match=f"version {version}; this grader reads version 2$"):
         Gradebook.open(path)
     assert [file.name for file in tmp_path.iterdir()] == ["g.sqlite"]
 

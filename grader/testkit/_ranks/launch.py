@@ -186,8 +186,10 @@ def _be_torchrun(arguments: list[str], scratch: str, seconds: float, env: Mappin
 
 
 def _look_at_script() -> Look:
-    """The work of all below this process. Its own polls are no work of theirs, and before it has started them they
-    cannot rest."""
+    """The work of all below this process, and whether they rest: not before it has started them.
+
+    Whether this process rests does not count: it works whenever it looks.
+    """
     launcher = os.getpid()
     below = process_tree.descendants(launcher)
     return Look(process_tree.look(below, launcher).worked, process_tree.look(below).at_rest if below else False)
