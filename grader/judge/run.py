@@ -12,14 +12,11 @@ beside the checks are made here, too: they decide no verdict, and one that fails
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
-import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis.errors import UnsatisfiedAssumption
@@ -44,8 +41,6 @@ if TYPE_CHECKING:
     from grader.course import Course
 
 Failure: TypeAlias = AssertionError | SubmissionRaised
-_SAYS_SKIP: Final = re.compile(rb"(?<!fmt: )\bskip(if)?\b|importorskip|SkipTest|Skipped")
-"""Is in each Python file whose functions skip a check."""
 
 
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
@@ -386,8 +381,6 @@ class Assessment:
 
     def __init__(self, course: Course, checks: CollectedChecks, layers: Callable[[], Collection[str]]) -> None:
         self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
-        self._course = course
-        self._check_files = {course.check_file(topic.name) for topic in course.topics}
         self.checks = checks
         self._layers = layers
         self._reasons: dict[str, str] = {}
@@ -421,19 +414,9 @@ class Assessment:
         return self.reason(check)  # else, as after the end of its process, that of a run without a submission
 
     def _own_skip(self, check: Check) -> str:
-        """Why a check skips itself: it is run with a submission that answers nothing.
-
-        Not if its file says nothing of skipping, nor does one that all checks share: a helper, a conftest, the kit.
-        """
-        if not any(file == check.item.path or file not in self._check_files for file in self._files_that_skip):
-            return ""
+        """Why a check skips itself: it is run with a submission that answers nothing."""
         result, _ = self.checks.run(check.with_first_example(), _NobodysDesk())
         return result.message if result.verdict == "skipped" else ""
-
-    @functools.cached_property
-    def _files_that_skip(self) -> list[Path]:
-        files = {*self._course.checks_dir.rglob("*.py"), *(self._course.kit.files if self._course.kit else ())}
-        return [file for file in files if _SAYS_SKIP.search(file.read_bytes())]
 
     def _lacking_need(self, exercise: str) -> str:
         for need in self._needs.get(exercise, ()):
