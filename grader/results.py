@@ -4,7 +4,7 @@ Never holds live objects: everything here can be written as JSON and read back e
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -333,6 +333,18 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     def left_out(self) -> tuple[ExerciseResult, ...]:
         """The exercises that are not in the total, or only in part, because checks of them could not be assessed."""
         return tuple(one for one in self.exercises if one.checks and (one.max == 0 or one.not_assessed > 0))
+
+    def of_exercises(self, names: Collection[str]) -> "SubmissionResult":
+        """The same with these exercises alone, and the topics among them that could not be read."""
+        exercises = tuple(one for one in self.exercises if one.name in names)
+        topics = {name.partition(".")[0] for name in names}
+        return msgspec.structs.replace(
+            self,
+            exercises=exercises,
+            score=total_points(one.score for one in exercises),
+            max=total_points(one.max for one in exercises),
+            unread=tuple(one for one in self.unread if one.topic in topics),
+        )
 
     @property
     def verdicts(self) -> set[str]:

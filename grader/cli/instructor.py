@@ -45,6 +45,7 @@ def grade(
         str | None, Option(metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]').")
     ] = None,
     again: Annotated[bool, Option("--again", help="Grade unchanged submissions again, too.")] = False,
+    assignment: options.AssignmentOption = None,
     only: options.OnlyOption = None,
     trial: Annotated[bool, Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     no_sandbox: Annotated[
@@ -66,6 +67,7 @@ def grade(
       grader grade submissions/
       grader grade alice/ bob/ carol_autograd.py --jobs 4
       grader grade submissions/ --out week1 --only tensor_ops --fail-under 50
+      grader grade week2.zip --assignment week2 --course my-course
       grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1
       grader grade submissions/ --dask tcp://10.0.0.1:8786
     """
@@ -98,6 +100,7 @@ def grade(
         roster=roster,
         late=LateOptions(*late),
         no_sandbox=no_sandbox,
+        assignment=assignment,
     )
     return grade_class(loaded, class_settings, settings)
 
@@ -163,6 +166,7 @@ def regrade(
     student: _Student,
     only: options.OnlyOption = None,
     yes: Annotated[bool, Option("--yes", help="The new result counts, without asking.")] = False,
+    assignment: options.AssignmentOption = None,
     out: options.OutOption = _OUT,
     course: options.CourseHereOption = None,
     *,
@@ -181,7 +185,8 @@ def regrade(
         return yes or (sys.stdin.isatty() and typer.confirm("does this count from now on?"))
 
     changed = settings.limits()
-    print_lines(again(Course.load(course), out, student, tuple(only or ()), agreed, changed, settings.devices))
+    loaded = Course.load(course)
+    print_lines(again(loaded, out, student, tuple(only or ()), agreed, changed, settings.devices, assignment))
     if not yes and not sys.stdin.isatty():
         typer.echo("without a terminal nothing is recorded: --yes")
 
@@ -310,17 +315,39 @@ def extend(
     due: Annotated[str, Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
     why: _Why,
     who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    assignment: options.AssignmentOption = None,
     out: options.OutOption = _OUT,
 ) -> None:
     """Give one student more time; it counts at once, for graded work too.
 
     Examples:
       grader extend "Zoë Müller" 2026-11-07 --why "was ill"
+      grader extend 12345 2026-11-14 --assignment week2 --why "moved house"
       grader extend 12345 none --why "was meant for another one"
     """
     from grader.marking.given import give_time
 
-    print_lines(give_time(out, student, due, why, who))
+    print_lines(give_time(out, student, due, why, who, assignment))
+
+
+@app.command()
+def excuse(
+    student: _Student,
+    why: _Why,
+    back: Annotated[bool, Option("--back", help="Take it back: the assignment counts.")] = False,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    assignment: options.AssignmentOption = None,
+    out: options.OutOption = _OUT,
+) -> None:
+    """Excuse one student from an assignment: it counts nowhere, with work or without.
+
+    Examples:
+      grader excuse "Zoë Müller" --assignment week2 --why "was ill"
+      grader excuse 12345 --assignment week2 --back --why "handed in after all"
+    """
+    from grader.marking.given import give_excuse
+
+    print_lines(give_excuse(out, student, why, who, assignment, back=back))
 
 
 @app.command()

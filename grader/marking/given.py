@@ -17,9 +17,22 @@ from typing import Final, NamedTuple
 from grader.course import Course, Exercise, RubricItem
 from grader.course.due import read_due
 from grader.errors import UserError, did_you_mean
-from grader.gradebook import Comment, Extension, Gradebook, LookedAt, Mark, MarkedItem, Override, Row, row_of, work_hash
+from grader.gradebook import (
+    Comment,
+    Excuse,
+    Extension,
+    Gradebook,
+    LookedAt,
+    Mark,
+    MarkedItem,
+    Override,
+    Row,
+    row_of,
+    work_hash,
+)
+from grader.intake.roster import Roster
 from grader.reports.feedback import CHANGED
-from grader.reports.status import comment_line, extension_line, mark_line, marks, override_line
+from grader.reports.status import comment_line, excuse_line, extension_line, mark_line, marks, override_line
 from grader.results import total_points
 from grader.text import one_line, points, printable
 
@@ -64,17 +77,20 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
         yield f"{', '.join(sorted(waiting))} had to wait for it: run the same `grader grade` again to have that graded"
 
 
-def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> Iterator[str]:
-    """Records a later due date of one student, and returns lines that show it.
+def give_time(
+    out: Path, student: str, text: str, why: str, who: str | None, assignment: str | None = None
+) -> Iterator[str]:
+    """Records a later due date of one student in an assignment (None: the only one), and returns lines that show it.
 
     Raises:
-        UserError: no gradebook, a date that is not valid, or no reason.
+        UserError: no gradebook or assignment, a date that is not valid, or no reason.
     """
     try:
         due = "" if text == "none" else read_due(text).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
         raise UserError(f"{text!r} is not a date", fix="write 2026-11-07, 2026-11-07T12:00 or none") from None
     with Gradebook.open_existing(out) as book:
+        book.choose(assignment)
         rows = list(book.results())
         is_known = any(student in (row.result.submission, row.arrival.student) for row in rows)
         row = row_of(rows, student) if is_known else None
@@ -92,6 +108,31 @@ def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> 
     elif after is not None:
         late = str(after.late) if after.late else "not late, as far as is known"
         yield f"{name}: {late}; {marks(after)}"
+
+
+def give_excuse(
+    out: Path, student: str, why: str, who: str | None, assignment: str | None, *, back: bool
+) -> Iterator[str]:
+    """Records that an assignment (None: the only one) does not count for a student, or takes that back.
+
+    Returns:
+        lines that show it.
+
+    Raises:
+        UserError: no gradebook, assignment, student or reason.
+    """
+    with Gradebook.open_existing(out) as book:
+        book.choose(assignment)
+        rows = list(book.results())
+        listed = Roster(book.newest_class_list(_course_of(book)), book.path).meant([student], student)
+        row = row_of(rows, student) if not listed or any(one.result.submission == student for one in rows) else None
+        if row is None and len(listed) != 1:
+            raise UserError(f"several students are called `{one_line(student)}`", fix="name the id")
+        name = listed[0].name if row is None else row.result.submission
+        person = listed[0].ids[0] if row is None else row.arrival.student
+        given = Excuse(student=name, excused=not back, why=_reason(why), who=who or _user(), made=_now())
+        book.give(_course_of(book), given, LookedAt(person))
+    yield excuse_line(given)
 
 
 def _points(text: str, most: float, exercise: str) -> float | None:

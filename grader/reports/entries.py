@@ -20,7 +20,7 @@ from grader.course.due import moment
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Mark, Override, Row
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, total_points
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import counted, percent
 
 _SAID: Final = "a hidden check does not pass"
@@ -116,18 +116,9 @@ class Entry:
     def of_exercises(self, names: Collection[str]) -> Entry:
         """The same with the results and points of these exercises alone."""
         row = self.row
-        exercises = tuple(one for one in row.result.exercises if one.name in names)
-        topics = {name.partition(".")[0] for name in names}
-        result = replace(
-            row.result,
-            exercises=exercises,
-            score=total_points(one.score for one in exercises),
-            max=total_points(one.max for one in exercises),
-            unread=tuple(one for one in row.result.unread if one.topic in topics),
-        )
         row = replace(
             row,
-            result=result,
+            result=row.result.of_exercises(names),
             missing=tuple(name for name in row.missing if name in names),
             overrides=tuple(one for one in row.overrides if one.exercise in names),
             marks=tuple(one for one in row.marks if one.exercise in names),

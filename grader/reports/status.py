@@ -9,7 +9,7 @@ import msgspec
 
 from grader.course.due import moment
 from grader.errors import UserError
-from grader.gradebook import Comment, Extension, Gradebook, Mark, Override, Row, Run
+from grader.gradebook import Comment, Excuse, Extension, Gradebook, Mark, Override, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
 from grader.sandbox import process_tree
 from grader.text import counted, duration, listed, one_line, points
@@ -196,6 +196,12 @@ def extension_line(given: Extension) -> str:
     """An extension with who, when and why."""
     until = f"until {when(given.due)}" if given.due else "no extension any more"
     return f"{given.student}: {until}, by {given.who}, {when(given.made)}: {given.why}"
+
+
+def excuse_line(given: Excuse) -> str:
+    """An excuse with who, when and why."""
+    what = "excused" if given.excused else "not excused any more"
+    return f"{given.student}: {what}, by {given.who}, {when(given.made)}: {given.why}"
 
 
 def mark_line(mark: Mark) -> str:
