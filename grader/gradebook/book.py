@@ -174,13 +174,13 @@ class Gradebook(Queries):
         if not plan.is_term:
             return
         runs = self._db.execute(
-            "SELECT runs.id, started, selection, exercises FROM runs JOIN courses ON courses.id = runs.course"
+            "SELECT runs.id, started, exercises FROM runs JOIN courses ON courses.id = runs.course"
             " WHERE name = ? AND assignment = '' ORDER BY runs.id",
             (course,),
         ).fetchall()
         begun: list[tuple[str, str]] = []
-        for run, started, selection, exercises in runs:
-            graded = msgspec.json.decode(selection).get("exercises") or msgspec.json.decode(exercises)
+        for run, started, exercises in runs:
+            graded = self.exercises_of(run) or msgspec.json.decode(exercises)
             for one in plan.of(graded)[:1]:
                 every = _json(list(one.exercises))
                 self._db.execute("UPDATE runs SET assignment = ?, exercises = ? WHERE id = ?", (one.name, every, run))

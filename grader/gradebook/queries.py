@@ -230,6 +230,11 @@ class Queries:
         with file_errors(self.path):
             return str(self._value("SELECT selection FROM runs WHERE id = ?", run))
 
+    def exercises_of(self, run: int) -> tuple[str, ...]:
+        """The exercises that a run graded; empty: all of its course."""
+        kept = msgspec.json.decode(self.selection(run), type=dict[str, Any])
+        return tuple(kept.get("exercises", ()))
+
     def runs(self) -> list[records.Run]:
         """Every run and how far it came, the first one first."""
         with file_errors(self.path):

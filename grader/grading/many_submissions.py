@@ -129,7 +129,7 @@ def _require_one_assignment(
     graded: dict[str, LatePolicy] = {}
     for run in book.runs():
         if run.course == course.name and not run.trial and not run.assignment:
-            graded |= dict.fromkeys(read_selection(book.selection(run.id)).exercises or every, book.policy(run.id))
+            graded |= dict.fromkeys(book.exercises_of(run.id) or every, book.policy(run.id))
     others = {name: policy for name, policy in graded.items() if name not in (options.exercises or every)}
     if not others:
         return
