@@ -109,16 +109,19 @@ def grade(
 def status(
     out: options.OutOption = _OUT,
     notes: Annotated[bool, Option("--notes", help="Also list the files that were left out or unclear.")] = False,
+    assignment: Annotated[str | None, Option(metavar="NAME", help="Only this one.  [default: all of them]")] = None,
+    course: options.CourseHereOption = None,
 ) -> None:
     """Show how far a class is graded: done, left, failed, remaining time; late work and overrides.
 
     Examples:
       grader status
       grader status --out week1 --notes
+      grader status --assignment week2
     """
     from grader.reports.status import status_lines
 
-    print_lines(status_lines(out, notes=notes))
+    print_lines(status_lines(out, notes=notes, course=Course.load(course), assignment=assignment))
 
 
 @app.command()
