@@ -195,8 +195,8 @@ class _ComparedTopic:
             shared.update({(one, number): count for one, count in of_it.items()})
         candidates = self._candidates(mine, theirs, shared, least, f", with {others.name}")
         for pair in self._compared(mine, theirs, candidates, least, handed_out):
-            file = pair.second.name if others.is_code else ""
-            yield pair._replace(second=pair.second._replace(origin=others.name, file=file))
+            its_file = pair.second.name if others.is_code else ""
+            yield pair._replace(second=pair.second._replace(origin=others.name, file=its_file))
 
     def _candidates(
         self,

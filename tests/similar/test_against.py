@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from classrooms import exercise, result
+import test_similar
 from shared import OWN_COURSE
 from test_similar import COURSE, LONG_WAY, OTHER_WAY, RENAMED, SOLUTION, STUB, grader, made_up
 
 from grader.course import Course
 from grader.errors import UserError
 from grader.gradebook import Gradebook
-from grader.intake.submission import Submission, digest
 from grader.reports.entries import entries_of
 from grader.similar.others import open_others
 from grader.similar.page import write_page
@@ -40,14 +39,7 @@ def steps(x):
 
 
 def gradebook(folder: Path, works: dict[str, str], topic: str = "vectors") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    with Gradebook.open(folder / "gradebook.sqlite") as book:
-        run = book.start_run("course", "hash", 0, "{}", {})
-        for name, text in works.items():
-            submission = Submission(name, {f"{topic}.py": text.encode()})
-            book.record_arrival(run, submission, digest(submission))
-            book.record(run, result(name, exercise(f"{topic}.cosine")), digest(submission), 0.1)
-    return folder
+    return test_similar.gradebook(folder, *works.items(), topic=topic)
 
 
 def found(now: Path, *places: str | Path, course: Course = COURSE, least: float = 0.6) -> Findings:

@@ -262,13 +262,13 @@ def test_page_is_bounded_where_much_is_alike(tmp_path: Path) -> None:
     assert len(text) < 6 * 10_000_000 // MOST_PAIRS
 
 
-def gradebook(folder: Path, *works: tuple[str, str]) -> Path:
+def gradebook(folder: Path, *works: tuple[str, str], topic: str = "vectors") -> Path:
     with Gradebook.open(folder / "gradebook.sqlite") as book:
         run = book.start_run("course", "hash", 0, "{}", {})
         for name, text in works:
-            submission = Submission(name, {"vectors.py": text.encode()})
+            submission = Submission(name, {f"{topic}.py": text.encode()})
             book.record_arrival(run, submission, digest(submission))
-            book.record(run, result(name, exercise("vectors.cosine")), digest(submission), 0.1)
+            book.record(run, result(name, exercise(f"{topic}.cosine")), digest(submission), 0.1)
     return folder
 
 
