@@ -17,7 +17,7 @@ from grader.machine import affordable, cores, workers_in_memory
 from grader.text import counted
 
 if TYPE_CHECKING:
-    from grader.similar.pairs import Findings
+    from grader.similar.pairs import Findings, Side
 
 _OUT = Path("grades")
 _Student = Annotated[str, Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")]
@@ -517,42 +517,66 @@ def similar(
         Path | None,
         Option(metavar="PATH", help="The page (.html), or its folder.  [default: similar.html beside the gradebook]"),
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATH | solutions",
+            help="Compare with others, too: grades of an earlier term, code, the course's solutions; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """List pairs of submissions with similar code, for you to look at; it is never a verdict.
 
     Examples:
       grader similar --out week1
       grader similar --least 0.8 --to similar.html
+      grader similar --out week1 --against ../2025/week1 --against ../2024/week1
+      grader similar --out week1 --against solutions --against found-online/
     """
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
-    from grader.similar.pairs import find_pairs, write_page
+    from grader.similar.others import open_others
+    from grader.similar.page import write_page
+    from grader.similar.pairs import find_pairs
 
     loaded = Course.load(course)
-    with Gradebook.open_existing(out) as book:
+    with Gradebook.open_existing(out) as book, open_others(against or (), loaded, book) as others:
         entries = entries_of(book, run)
-        findings = find_pairs(entries, loaded, least)
+        findings = find_pairs(entries, loaded, least, others)
         page = to or book.path.parent / "similar.html"
         if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
             page /= "similar.html"
-        write_page(findings, loaded, page, list(about(book, entries)))
+        compared_with = (f"with {line}" for one in others for line in one.about)
+        write_page(findings, loaded, page, [*about(book, entries), *compared_with])
     print_lines(_similar_lines(findings))
     typer.echo(f"page: {page}")
 
 
 def _similar_lines(findings: "Findings") -> Iterator[str]:
-    from grader.similar.pairs import NOT_A_VERDICT, bounded_notes, summary
-    from grader.text import one_line
+    from grader.similar.page import bounded_notes
+    from grader.similar.pairs import NOT_A_VERDICT, summary
 
     yield summary(findings)
-    shown = findings.pairs[:_MOST_PAIRS]
-    width = max((len(pair.topic) for pair in shown), default=0)
-    for pair in shown:
-        sides = (pair.first, pair.second)
-        shares = " / ".join(f"{side.share:>4.0%} {len(side.lines):>4}" for side in sides)
-        names = "  ·  ".join(one_line(side.name, _NAME_COLUMNS) for side in sides)
-        yield f"  {shares}  {pair.topic:<{width}}  {names}"
-    if more := len(findings.pairs) - len(shown):
-        yield f"  and {more} more: see the page"
+    sections = [("", findings.pairs)]
+    if findings.with_others is not None:
+        sections = [("with others:", findings.with_others), ("in the class:", findings.pairs)]
+    for heading, pairs in sections:
+        shown = pairs[:_MOST_PAIRS]
+        if heading and shown:
+            yield heading
+        width = max((len(pair.topic) for pair in shown), default=0)
+        for pair in shown:
+            sides = (pair.first, pair.second)
+            shares = " / ".join(f"{side.share:>4.0%} {len(side.lines):>4}" for side in sides)
+            yield f"  {shares}  {pair.topic:<{width}}  {'  ·  '.join(map(_whose, sides))}"
+        if more := len(pairs) - len(shown):
+            yield f"  and {more} more: see the page"
     yield from (f"note: {note}" for note in bounded_notes(findings.notes))
     yield NOT_A_VERDICT
+
+
+def _whose(side: "Side") -> str:
+    from grader.text import one_line
+
+    name = one_line(side.name, _NAME_COLUMNS)
+    return f"{name} from {one_line(side.origin)}" if side.origin else name
