@@ -12,7 +12,7 @@ from grader.errors import UserError
 from grader.gradebook import Comment, Extension, Gradebook, Mark, Override, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
 from grader.sandbox import process_tree
-from grader.text import counted, duration, listed, one_line, points
+from grader.text import counted, duration, listed, named, one_line, points
 
 _MOST_NAMED = 10
 
@@ -39,7 +39,7 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
         everybody = list(book.results())
         if absent := [f"{one.name} ({one.ids[0]})" for one in book.no_shows()]:
-            yield f"handed in nothing: {counted(len(absent), 'student')}: {listed(absent, _MOST_NAMED)}"
+            yield f"handed in nothing: {counted(len(absent), 'student')}: {named(absent, _MOST_NAMED)}"
         yield from _where_from(everybody)
         missing = {not_assessed(row.result, row.given) for row in everybody}
         yield from sorted(missing - {""})[:_MOST_NAMED]
@@ -47,7 +47,7 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
-            yield f"failed, by a fault of the grader's own: {listed(failed, _MOST_NAMED)}"
+            yield f"failed, by a fault of the grader's own: {named(failed, _MOST_NAMED)}"
         for row in everybody:
             yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
             if less := worth_less(row):
@@ -179,6 +179,8 @@ def when(iso: str) -> str:
 
 def marks(row: Row) -> str:
     """Points, before and after the penalty for lateness."""
+    if row.differing and row.unread:
+        return "no mark yet"
     after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
     return f"{points(row.score, row.max)}{after}"
 
