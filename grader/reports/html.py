@@ -30,7 +30,7 @@ from grader.reports.html_feedback import Line, by_hand, feedback_page, heading_o
 from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, total_points
 from grader.text import clean, listed, one_line, points
 
-_PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
+_PAGE_NAME = re.compile(r"[^\s./\\]*-[0-9a-f]{10}\.html")
 _REPORT_BYTES = 9_000_000
 """The size of all pages of a class of up to 300 submissions; code is shown only while there is room for it."""
 _ENOUGH: Final = 9
