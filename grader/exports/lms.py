@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import html
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,13 +21,12 @@ from grader.intake import worksheet
 from grader.intake.names import id_key, joined, name_key
 from grader.reports import feedback
 from grader.reports.entries import Entry
-from grader.text import counted, listed, named, one_line, points
+from grader.text import counted, named, one_line, points
 
 _CANVAS_IDS: Final = ("id", "sis user id", "sis login id", "integration id")
 _MOODLE_IDS: Final = ("identifier", "id number", "email address", "username")
 _OURS: Final = "Automatic feedback"
 _NAMED: Final = 20
-_FEW: Final = 3
 
 
 class _Person(NamedTuple):
@@ -96,13 +95,21 @@ def fill(
     matched, notes = _fill(marks, layout.people, entries, lms, unread_as_zero, missing_as_zero)
     if layout.comments is not None:
         notes += _put_comments(sheet, layout.comments, matched, only_empty)
-    possible = number(layout.most)
-    totals = sorted({entry.row.max for entry in entries if entry.row.max > 0})
-    if possible and totals and totals != [possible]:
-        scales = ", ".join(f"{total:g}" for total in totals)
-        notes.insert(0, f"marks are scaled from {scales} to {possible:g} points")
+    if layout.heading:
+        with_mark = [entry for entry in entries if not any(_without_mark(entry, unread_as_zero))]
+        notes = [*_about_points(layout.most, {entry.row.max for entry in with_mark} - {0.0}), *notes]
     about = [f"column: {one_line(layout.heading)}"] if layout.heading else []
     return sheet.content(), [*about, *marks.lines(all_of_them=all_changes), *notes]
+
+
+def _about_points(most: str, totals: Collection[float]) -> Iterator[str]:
+    """How the points of submissions become those of the column."""
+    possible = number(most)
+    scales = ", ".join(f"{total:g}" for total in sorted(totals))
+    if not possible:
+        yield "the file does not say how many points the column is worth: marks are not scaled"
+    elif totals and set(totals) != {possible}:
+        yield f"marks are scaled from {scales} to {possible:g} points"
 
 
 fill_canvas: Final = functools.partial(fill, "canvas")
@@ -120,7 +127,8 @@ def _canvas(path: Path, sheet: Spreadsheet, wanted: str | None) -> _Layout:
     ids = [[sheet.value(row, c) for c in id_columns] for row in range(len(sheet.rows))]
     possible_row = next((r for r, row in enumerate(sheet.rows) if row[0].value.strip() == "Points Possible"), 0)
     if not possible_row:  # in another language
-        indented = (r for r in range(1, len(sheet.rows)) if sheet.value(r, 0).startswith("  ") and not any(ids[r]))
+        labels = [sheet.value(row, 0) for row in range(len(sheet.rows))]
+        indented = (r for r, label in enumerate(labels) if label.startswith("  ") and label.strip() and not any(ids[r]))
         possible_row = next(indented, 0)
     given = sheet.value(possible_row, target) if possible_row else ""
     if "read only" in given.lower():
@@ -249,7 +257,9 @@ def _comment(entry: Entry) -> str:
     """What the student reads in Moodle: points, and what did not pass. Safe as HTML."""
     row = entry.row
     parts = [f"{_OURS}: {points(row.score, row.max)} points."]
-    if row.unread:
+    if entry.is_of_nobody:
+        parts = [f"{_OURS}: no mark yet: {row.differing}."]
+    elif row.unread:
         parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.unread(row))]
     if row.late is not None:
         parts.append(f"{row.late}.")
@@ -292,7 +302,7 @@ def _fill(
     for row, (person, entry) in matched.items():
         if reasons := list(_without_mark(entry, unread_as_zero)):
             for reason in reasons:
-                aside.setdefault(reason, []).append(_name_of(entry))
+                aside.setdefault(reason, []).append(feedback.name_with_missing(entry.row))
             if not entry.row.missing:
                 shown[row] = entry
         elif lms == "brightspace" and _is_another(person, entry):
@@ -325,12 +335,6 @@ def _without_mark(entry: Entry, unread_as_zero: bool) -> Iterator[tuple[str, str
         yield "could not be read", "--unread-as 0: zeros"
     if row.unmarked:
         yield "is not marked yet", "see: grader mark"
-
-
-def _name_of(entry: Entry) -> str:
-    """The name in a note, with the exercises that are not graded yet."""
-    missing = f" ({listed(entry.row.missing, _FEW)})" if entry.row.missing else ""
-    return f"{one_line(entry.result.submission)}{missing}"
 
 
 def _is_another(person: _Person, entry: Entry) -> bool:

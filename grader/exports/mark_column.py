@@ -14,7 +14,7 @@ from grader.exports.spreadsheet import Spreadsheet
 from grader.text import counted, one_line
 
 _EMPTY: Final = ("", "-", "\u2013")
-_NOT_GRADED: Final = ("needs grading", "in progress")
+_NOT_GRADED: Final = ("needs grading", "needs marking", "in progress")
 """The words of Blackboard for work that has no mark yet."""
 _EXCUSED: Final = ("ex", "excused", "exempt")
 _NUMBER: Final = re.compile(r"[+-]?(?:\d[\d.,]*|[.,]\d+)", re.ASCII)

@@ -23,6 +23,7 @@ _BLACKBOARD: Final = re.compile(
     r"(?P<title>.*?)\s*\[[^\[\]:]*:\s*(?P<most>\d[\d.,]*)(?:\s+(?P<shown>[^\[\]]*?))?\s*\](?:\s*\|\s*(?P<id>\w+))?\s*",
     re.DOTALL,
 )
+_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+")
 _NOT_POINTS: Final = ("Percentage", "Letter", "Text", "Complete/Incomplete")
 
 
@@ -70,7 +71,7 @@ def blackboard_titles(head: Sequence[str]) -> dict[int, Title]:
     for column, name in enumerate(head):
         if found := _BLACKBOARD.fullmatch(name):
             shown = found["shown"] or ""
-            most = re.sub(r",(?=\d{3}\b)", "", found["most"])
+            most = re.sub("[.,]", "", found["most"]) if _THOUSANDS.fullmatch(found["most"]) else found["most"]
             titles[column] = Title(found["title"], found["id"] or "", most, shown if shown in _NOT_POINTS else "")
     return titles
 

@@ -18,7 +18,7 @@ from grader.files import write_named_file
 from grader.gradebook import Gradebook
 from grader.intake.roster import Student
 from grader.reports.entries import Entry, entries_of
-from grader.reports.feedback import changed_since, file_names, unread
+from grader.reports.feedback import changed_since, file_names, name_with_missing, unread
 from grader.results import SCHEMA
 from grader.text import clean, counted, listed, named, one_line
 
@@ -55,6 +55,7 @@ _HEAD: Final = (
 )
 _END: Final = ("not assessed", "flags", "unread", "not marked", "changed since", "comments", "group", "grade")
 _FEW: Final = 3
+_NAMED: Final = 20
 _MOST_TEXT: Final = 500
 """Characters of a comment."""
 
@@ -67,7 +68,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         course: the course's folder; None is the shipped course.
         to: the file to write, ``-`` for stdout; None: beside the gradebook.
         into: LMS: the file that was downloaded.
-        column: LMS but Moodle: the assignment's title or number.
+        column: LMS: the assignment's title or number; Moodle's worksheet is of one.
         submission: the only one to export; None: all.
         run: the number of a run in the gradebook; None: the latest result of every student.
         unread_as_zero: LMS: write 0 for work that could not be read, instead of leaving its cell.
@@ -162,11 +163,11 @@ def _not_graded(entries: Sequence[Entry]) -> list[str]:
         UserError: that is everybody, so a part of the course is meant, and nobody said so.
     """
     lacking = [entry for entry in entries if entry.row.missing]
-    if len(lacking) < len(entries) or not entries:
-        return [
-            f"no mark: {one_line(entry.result.submission)}: not graded yet: {listed(entry.row.missing, _FEW)}"
-            for entry in lacking
-        ]
+    if not lacking:
+        return []
+    if len(lacking) < len(entries):
+        names = named([name_with_missing(entry.row) for entry in lacking], _NAMED)
+        return [f"{counted(len(lacking), 'submission')} without a mark, as the work is not graded yet: {names}"]
     missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
     who = named([one_line(entry.result.submission) for entry in lacking], _FEW)
     what = f"{counted(len(lacking), 'submission')}: {listed([*missing], _FEW)} ({who})"

@@ -37,6 +37,7 @@ _RESERVED: Final = re.compile(r'[<>:"/\\|?*\n\ufffd]+')
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 """Names that Windows takes for devices."""
 _NAME_BYTES: Final = 150
+_FEW = 3
 _NAMED = 6
 """Exercises that a list on one line names."""
 
@@ -144,6 +145,12 @@ def unread(row: Row) -> list[str]:
         of_reason.setdefault(one.reason, []).append(one.topic)
     named = {reason: "" if topics == set(those) else f"{listed(those, _NAMED)} " for reason, those in of_reason.items()}
     return [f"{names}could not be read: {reason}" for reason, names in named.items()]
+
+
+def name_with_missing(row: Row) -> str:
+    """The name of a submission, and the exercises that are not graded yet."""
+    missing = f" ({listed(row.missing, _FEW)})" if row.missing else ""
+    return f"{one_line(row.result.submission)}{missing}"
 
 
 def own_name(exercise: ExerciseResult) -> str:
