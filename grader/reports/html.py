@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 import statistics
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def write_report(
         write_atomically(out / "index.html", [text.encode("utf-8", "replace")], durable=False)
         for file in students.iterdir():  # pages of submissions that an earlier report had
             is_page = _PAGE_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink()
-            if is_page and f"students/{file.name}" not in links.values():
+            if is_page and f"students/{unicodedata.normalize('NFC', file.name)}" not in links.values():
                 file.unlink()
     except OSError as problem:
         fix = "the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER"
