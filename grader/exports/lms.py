@@ -297,6 +297,10 @@ def _fill(
         notes.append(f"0 for {counted(len(names), 'student')} without a submission: {named(names, _NAMED)}")
     if names := [one_line(one.label) for one in without if one not in zeros]:
         notes.append(f"not changed: {counted(len(names), 'row')} without a submission: {named(names, _NAMED)}")
+    named_so: dict[tuple[str, ...], set[int]] = {}
+    for person in people:
+        for key in map(name_key, person.names):
+            named_so.setdefault(key, set()).add(person.row)
     aside: dict[tuple[str, str], list[str]] = {}
     shown: dict[int, Entry] = {}
     for row, (person, entry) in matched.items():
@@ -305,8 +309,8 @@ def _fill(
                 aside.setdefault(reason, []).append(feedback.name_with_missing(entry.row))
             if not entry.row.missing:
                 shown[row] = entry
-        elif lms == "brightspace" and _is_another(person, entry):
-            notes.append(_not_filled(entry, f"its id is that of {one_line(person.label)} in the file"))
+        elif lms == "brightspace" and _is_another(person, entry, named_so):
+            notes.append(_not_filled(entry, f"its id is that of {one_line(person.label)} in the file, its name is not"))
         elif entry.row.max <= 0:
             notes.append(_not_filled(entry, "nothing could be assessed"))
         else:
@@ -337,13 +341,18 @@ def _without_mark(entry: Entry, unread_as_zero: bool) -> Iterator[tuple[str, str
         yield "is not marked yet", "see: grader mark"
 
 
-def _is_another(person: _Person, entry: Entry) -> bool:
-    """Whether the number in the name of a download's folder, which may be of another kind, is another one's id here."""
+def _is_another(person: _Person, entry: Entry, named_so: Mapping[tuple[str, ...], set[int]]) -> bool:
+    """Whether the number of a download's folder is one person's id here, and the name beside it is another's.
+
+    That number may be of another kind than the ids of the file.
+
+    Args:
+        named_so: the rows of each name.
+    """
     arrival = entry.row.arrival
     is_by_number = arrival.lms == "brightspace" and id_key(arrival.student) in map(id_key, person.ids)
-    key = name_key(entry.result.submission)
-    has_name = any(name_key(name) for name in person.names)
-    return is_by_number and has_name and key not in map(name_key, person.names)
+    rows = named_so.get(name_key(entry.result.submission), set())
+    return is_by_number and bool(rows) and person.row not in rows
 
 
 def _matched(

@@ -44,11 +44,11 @@ def test_brightspace_with_one_kind_of_id_only(tmp_path: Path) -> None:
 
 
 def test_the_number_of_a_brightspace_folder_is_nobodys_id_if_the_names_are_two_peoples(tmp_path: Path) -> None:
-    """Pat's folder has a number of another kind, which happens to be Jürgen's id."""
-    entries = [came("Pat =Neil", 1.0, "0101", "brightspace"), came("Jo Lee, Jr.", 1.0, "0103", "brightspace")]
+    """Pat's folder has a number of another kind, which happens to be Jürgen's id. A nickname is no contradiction."""
+    entries = [came("Pat =Neil", 1.0, "0101", "brightspace"), came("Joanna Lee", 1.0, "0103", "brightspace")]
     content, notes = fill("brightspace", file(tmp_path, BRIGHTSPACE), entries, "Week 1")
     assert content.decode() == BRIGHTSPACE.replace("jd@x.org,3.50", "jd@x.org,10")
-    assert any("Pat =Neil: its id is that of Müller, Jürgen in the file" in note for note in notes)
+    assert any("Pat =Neil: its id is that of Müller, Jürgen in the file, its name is not" in note for note in notes)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
