@@ -29,7 +29,8 @@ _Hashes = Annotated[
 ]
 
 
-_Format = Literal["csv", "json", "junit", "canvas", "moodle", "gradescope", "github", "gitlab", "feedback"]
+_Lms = Literal["canvas", "moodle", "brightspace", "blackboard"]
+_Format = Literal["csv", "json", "junit", _Lms, "gradescope", "github", "gitlab", "feedback"]
 _Host = Literal["github", "gitlab"]
 _MOST_PAIRS = 20
 _NAME_COLUMNS = 32
@@ -388,30 +389,36 @@ def export(
         Path | None, Option(metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]")
     ] = None,
     into: Annotated[
-        Path | None, Option(metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed.")
+        Path | None, Option(metavar="FILE", help="LMS: the file you downloaded; a copy of it is filled.")
     ] = None,
     column: Annotated[
-        str | None, Option(metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one.")
+        str | None, Option(metavar="NAME", help="LMS: the assignment's title or number; needed unless there is one.")
     ] = None,
     submission: Annotated[str | None, Option(metavar="NAME", help="Only this submission.")] = None,
     unread_as: Annotated[
-        Literal["blank", "0"], Option(help="Canvas, Moodle: cells of work that could not be read; blank: as they are.")
+        Literal["blank", "0"], Option(help="LMS: cells of work that could not be read; blank: as they are.")
     ] = "blank",
     missing_as: Annotated[
-        Literal["blank", "0"], Option(help="CSV, Canvas, Moodle: cells of those who handed in nothing.")
+        Literal["blank", "0"], Option(help="CSV, LMS: cells of those who handed in nothing.")
     ] = "blank",
+    only_empty: Annotated[bool, Option("--only-empty", help="LMS: fill empty cells only; marks there stay.")] = False,
+    all_changes: Annotated[
+        bool,
+        Option("--all-changes", help="LMS: list each cell that is filled or changes, not the first 20 that change."),
+    ] = False,
     root: Annotated[Path, Option(metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")] = Path(),
     only: options.OnlyOption = None,
     out: options.OutOption = _OUT,
     run: options.RunOption = None,
     course: options.CourseHereOption = None,
 ) -> None:
-    """Hand results to another program: Canvas and Moodle files are filled, the others are made.
+    """Hand results to another program: the files of Canvas, Moodle, Brightspace and Blackboard are filled, others made.
 
     Examples:
       grader export csv
       grader export canvas --into Grades.csv --column 'Week 1'
       grader export moodle --into worksheet.csv --to upload.csv
+      grader export blackboard --into gradebook.csv --column 'Week 1' --only-empty
       grader export gradescope --submission alice
     """
     from grader.exports.write import ExportSettings
@@ -427,6 +434,8 @@ def export(
         run=run,
         unread_as_zero=unread_as == "0",
         missing_as_zero=missing_as == "0",
+        only_empty=only_empty,
+        all_changes=all_changes,
         root=root,
         only=tuple(only or ()),
     )

@@ -24,7 +24,7 @@ from grader.reports import feedback
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import VERDICT_WORDS, bounded
 from grader.results import NOT_ASSESSED, ExerciseResult
-from grader.text import clean, points
+from grader.text import clean, named, points
 
 _MOST: Final = 100
 _FAULT: Final = "The grader failed. This says nothing about your work: tell your instructor."
@@ -138,7 +138,7 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
         with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
             entries = entries_of(book)
             if len(entries) > 1:
-                names = ", ".join(entry.result.submission for entry in entries[:5])
+                names = named([entry.result.submission for entry in entries], 5)
                 return _failure(f"There are several submissions in this upload: {names}. Hand in one set of files.")
             return results(entries[0])
 

@@ -392,6 +392,7 @@ class Queries:
         if history.group:
             arrival = replace(arrival, due=history.extension)
             if (seen.name, seen.person) != (whose.name, whose.person):
+                arrival = replace(arrival, prefix="")
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
@@ -682,7 +683,7 @@ def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) 
 def _of_group(group: str, of_members: dict[Student, list[SeenResult]], members: Sequence[Student]) -> Iterator[History]:
     shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
     last = [one for one in shared if one.run == shared[-1].run]
-    names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
+    names = "; ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
     are_equal = len({one.digest for one in last}) == 1
     differing = "" if are_equal else f"group {one_line(group)} handed in differing work: {names}"
     whose = {}

@@ -150,7 +150,18 @@ def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
     lms = pieces[0].lms if pieces else ""
     submitted = max((piece.submitted for piece in pieces), default="")
     by = f"{lms.capitalize()} time" if submitted else ""
-    return Arrival(student=student, submitted=submitted, by=by, late=any(piece.late for piece in pieces), lms=lms)
+    late = any(piece.late for piece in pieces)
+    return Arrival(student=student, submitted=submitted, by=by, late=late, lms=lms, prefix=_prefix_of(pieces))
+
+
+def _prefix_of(pieces: Sequence[Piece]) -> str:
+    """The beginning of the name of the last file that was uploaded, by which its platform knows the submission."""
+    if not pieces or pieces[0].lms == "gradescope":  # its folders are of all who handed in together
+        return ""
+    last = max(pieces, key=lambda piece: (piece.attempt, not piece.about, not piece.text, piece.order))
+    start = f"{last.path.removesuffix('.txt')}_" if last.about else last.path.removesuffix(last.file)
+    folder = "/" if start.endswith("/") else ""
+    return f"{start.rstrip('/').rpartition('/')[2]}{folder}"
 
 
 def latest_files(

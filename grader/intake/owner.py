@@ -14,6 +14,7 @@ from grader.intake.kinds import as_text
 from grader.intake.lms import arrival_of, pieces_of
 from grader.intake.roster import Roster, Student
 from grader.intake.sources import DownloadSource, Source
+from grader.text import named
 
 # How many students a note may name.
 _NAMED: Final = 5
@@ -96,8 +97,7 @@ def _note_no_shows(people: Roster, seen: set[Student], graded: Roster, note: Cal
     groups = {student.group for student in there} - {""}
     nothing = [one.name for one in people.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:
-        first = ", ".join(nothing[:_NAMED])
-        note(f"{len(nothing)} students of the roster have handed in nothing: {first}, …")
+        note(f"{len(nothing)} students of the roster have handed in nothing: {named(nothing, _NAMED)}")
     else:
         for name in nothing:
             note(f"{name}: in the roster, but has handed in nothing")

@@ -16,7 +16,7 @@ from grader.gradebook import Comment, Excuse, Extension, Gradebook, Mark, Overri
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
 from grader.reports.term import State, state_of
 from grader.sandbox import process_tree
-from grader.text import counted, duration, listed, one_line, points
+from grader.text import counted, duration, listed, named, one_line, points
 
 _MOST_NAMED = 10
 
@@ -81,9 +81,9 @@ def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str
     everybody = list(book.results())
     absent = book.absent()
     if nothing := [f"{one.student.name} ({one.student.ids[0]})" for one in absent if one.handed_in_nothing]:
-        yield f"handed in nothing: {counted(len(nothing), 'student')}: {listed(nothing, _MOST_NAMED)}"
+        yield f"handed in nothing: {counted(len(nothing), 'student')}: {named(nothing, _MOST_NAMED)}"
     if waiting := book.ungraded():
-        yield f"not graded yet: {counted(len(waiting), 'submission')}: {listed(waiting, _MOST_NAMED)}"
+        yield f"not graded yet: {counted(len(waiting), 'submission')}: {named(waiting, _MOST_NAMED)}"
     yield from _where_from(everybody)
     missing = {not_assessed(row.result, row.given) for row in everybody}
     yield from sorted(missing - {""})[:_MOST_NAMED]
@@ -91,7 +91,7 @@ def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str
     rows = list(book.results(own[-1].id)) if own and own[-1].failed else []
     failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
     if failed:
-        yield f"failed, by a fault of the grader's own: {listed(failed, _MOST_NAMED)}"
+        yield f"failed, by a fault of the grader's own: {named(failed, _MOST_NAMED)}"
     for row in everybody:
         yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
         if less := worth_less(row):
@@ -112,7 +112,7 @@ def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str
     listed_excused = [one.student.name for one in absent if one.excused and one.student.name not in by_hand]
     listed_excused += [name for row in everybody if row.excused and (name := row.result.submission) not in by_hand]
     if listed_excused:
-        yield f"excused by the class list: {listed(sorted(listed_excused), _MOST_NAMED)}"
+        yield f"excused by the class list: {named(sorted(listed_excused), _MOST_NAMED)}"
     marked, said = sum(len(row.marks) for row in everybody), sum(len(row.comments) for row in everybody)
     if (marked or said) and not notes:
         yield f"{counted(marked, 'mark')} and {counted(said, 'comment')} by hand (each: grader status --notes)"
@@ -229,6 +229,8 @@ def when(iso: str) -> str:
 
 def marks(row: Row) -> str:
     """Points, before and after the penalty for lateness."""
+    if row.differing and row.unread:
+        return "no mark yet"
     after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
     return f"{points(row.score, row.max)}{after}"
 

@@ -116,7 +116,8 @@ def test_moodle_feedback_explains_the_misconception(tmp_path: Path) -> None:
     one = exercise("vectors.normalize", check(verdict="failed", message="x"), misconception=known)
     content, _ = fill_moodle(file(tmp_path, WORKSHEET), [entry(result("Pat Neil", one))])
     again, notes = fill_moodle(file(tmp_path, WORKSHEET.replace("Well done", "")), [entry(result("Pat Neil", one))])
-    assert b"vectors.normalize: " not in content and b"vectors.normalize: " in again and len(notes) == 1
+    assert b"vectors.normalize: " not in content and b"vectors.normalize: " in again
+    assert not any("feedback kept" in note for note in notes)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
@@ -143,7 +144,7 @@ def test_zeros_of_those_who_handed_in_nothing_go_into_empty_cells_only(tmp_path:
     filled = text.replace('""x""",,7', '""x""",10,7')
     if zero:
         filled = filled.replace("pn,A,,", "pn,A,0,").replace("bo,A,,", "bo,A,0,")
-        assert "0 for 2 students without a submission: =Neil, Pat, Ott, Bo" in notes
+        assert "0 for 2 students without a submission: =Neil, Pat; Ott, Bo" in notes
     assert content == filled.encode()
 
 
