@@ -392,8 +392,13 @@ def export(
         Path | None, Option(metavar="FILE", help="LMS: the file you downloaded; a copy of it is filled.")
     ] = None,
     column: Annotated[
-        str | None, Option(metavar="NAME", help="LMS: the assignment's title or number; needed unless there is one.")
+        list[str] | None,
+        Option(
+            metavar="NAME",
+            help="LMS: the assignment's title or number; needed unless there is one. Several: NAME=TITLE for each.",
+        ),
     ] = None,
+    assignment: options.AssignmentOption = None,
     submission: Annotated[str | None, Option(metavar="NAME", help="Only this submission.")] = None,
     unread_as: Annotated[
         Literal["blank", "0"], Option(help="LMS: cells of work that could not be read; blank: as they are.")
@@ -419,6 +424,7 @@ def export(
       grader export canvas --into Grades.csv --column 'Week 1'
       grader export moodle --into worksheet.csv --to upload.csv
       grader export blackboard --into gradebook.csv --column 'Week 1' --only-empty
+      grader export canvas --into Grades.csv --column week1='Week 1' --column week2='Week 2'
       grader export gradescope --submission alice
     """
     from grader.exports.write import ExportSettings
@@ -429,7 +435,8 @@ def export(
         course=course,
         to=to,
         into=into,
-        column=column,
+        column=tuple(column or ()),
+        assignment=assignment,
         submission=submission,
         run=run,
         unread_as_zero=unread_as == "0",

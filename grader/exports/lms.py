@@ -17,6 +17,7 @@ from grader.errors import UserError
 from grader.exports.mark_column import MarkColumn, has_decimal_comma, number
 from grader.exports.spreadsheet import Spreadsheet, neutral
 from grader.exports.titles import Title, blackboard_titles, brightspace_titles, canvas_titles, chosen
+from grader.gradebook import Absent
 from grader.intake import worksheet
 from grader.intake.names import id_key, joined, name_key
 from grader.reports import feedback
@@ -73,6 +74,8 @@ def fill(
     *,
     only_empty: bool = False,
     all_changes: bool = False,
+    absent: Sequence[Absent] = (),
+    content: bytes | None = None,
 ) -> tuple[bytes, list[str]]:
     """The file that an LMS gave, with marks in the assignment's column; and notes about what changes or was left out.
 
@@ -85,14 +88,17 @@ def fill(
         missing_as_zero: whether an empty cell of a student without a submission gets 0.
         only_empty: whether a cell that has a mark keeps it.
         all_changes: whether the notes have a line for each cell that is filled.
+        absent: the students of the class list without work; with a class list, nobody else gets a 0 for nothing.
+        content: what the file holds by now, if other columns of it are filled already.
 
     Raises:
-        UserError: it is no such file of that LMS, or several columns or none could be meant.
+        UserError: it is no such file of that LMS, several columns or none could be meant, or zeros are wanted while
+            work is there that no row is for.
     """
-    sheet = Spreadsheet.read(path)
+    sheet = Spreadsheet.read(path) if content is None else Spreadsheet.parse(content)
     layout = _LAYOUTS[lms](path, sheet, column)
     marks = MarkColumn(sheet, layout.column, only_empty)
-    matched, notes = _fill(marks, layout.people, entries, lms, unread_as_zero, missing_as_zero)
+    matched, notes = _fill(marks, layout.people, entries, lms, unread_as_zero, missing_as_zero, absent)
     if layout.comments is not None:
         notes += _put_comments(sheet, layout.comments, matched, only_empty)
     if layout.heading:
@@ -287,11 +293,24 @@ def _fill(
     lms: str,
     unread_as_zero: bool,
     missing_as_zero: bool,
+    absent: Sequence[Absent],
 ) -> tuple[dict[int, Entry], list[str]]:
     """Writes the marks into their cells; gives the submissions that students may read about by row, and notes."""
     matched, meant, notes = _matched(people, entries, lms)
+    if missing_as_zero and notes and not absent:
+        raise UserError(
+            f"zeros for nothing could be wrong: {counted(len(notes), 'submission')} of nobody: {named(notes, _NAMED)}",
+            fix="name their owners with a class list: grade again with --roster, or leave --missing-as out",
+        )
     without = [person for person in people if person.row not in matched]
+    listed = _rows_of_absent(people, absent)
+    excused = [one for one in without if one.row in listed and listed[one.row].excused]
+    excused += [person for person, entry in matched.values() if entry.row.excused]
+    notes += _put_excused(marks, excused, lms)
+    without = [one for one in without if one not in excused]
     empty = [one for one in without if one.row not in meant and marks.is_empty(one.row)]
+    if absent:
+        empty = [one for one in empty if one.row in listed and listed[one.row].handed_in_nothing]
     zeros = [one for one in empty if missing_as_zero and marks.sheet.replace(one.row, marks.place, "0")]
     if names := [one_line(one.label) for one in zeros]:
         notes.append(f"0 for {counted(len(names), 'student')} without a submission: {named(names, _NAMED)}")
@@ -304,6 +323,8 @@ def _fill(
     aside: dict[tuple[str, str], list[str]] = {}
     shown: dict[int, Entry] = {}
     for row, (person, entry) in matched.items():
+        if entry.row.excused:
+            continue
         if reasons := list(_without_mark(entry, unread_as_zero)):
             for reason in reasons:
                 aside.setdefault(reason, []).append(feedback.name_with_missing(entry.row))
@@ -323,6 +344,32 @@ def _fill(
         cells = "1 cell left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
         notes.append(f"{cells}, as the work {why}: {named(names, _NAMED)} ({fix})")
     return shown, notes
+
+
+def _rows_of_absent(people: Sequence[_Person], absent: Sequence[Absent]) -> dict[int, Absent]:
+    """The rows of students without work: by id, else by a name that one row only has."""
+    by_id = {id_key(key): person.row for person in people for key in person.ids if key.strip()}
+    by_name = _index((joined(name), person) for person in people for name in person.names)
+    found: dict[int, Absent] = {}
+    for one in absent:
+        rows = {by_id[key] for key in map(id_key, one.student.ids) if key in by_id}
+        rows = rows or {person.row for person in by_name.get(joined(one.student.name), ())}
+        if len(rows) == 1:
+            found[rows.pop()] = one
+    return found
+
+
+def _put_excused(marks: MarkColumn, people: Sequence[_Person], lms: str) -> Iterator[str]:
+    """Writes Canvas's word for who is excused; other platforms have none, so their cells stay."""
+    if not people:
+        return
+    names = named([one_line(person.label) for person in people], _NAMED)
+    if lms == "canvas":
+        for person in people:
+            marks.put(person.row, person.label, "EX")
+        yield f"EX for {counted(len(people), 'excused student')}: {names}"
+    else:
+        yield f"not changed: {counted(len(people), 'excused student')}, whom you excuse there by hand: {names}"
 
 
 _NOT_PUT: Final[Mapping[str, str]] = {"excused": "excused (EX)", "no cell": "its row ends before the column"}

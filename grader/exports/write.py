@@ -5,7 +5,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +15,10 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.exports.spreadsheet import neutral
 from grader.files import write_named_file
-from grader.gradebook import Gradebook
-from grader.intake.roster import Student
+from grader.gradebook import Absent, Gradebook
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import changed_since, file_names, name_with_missing, unread
+from grader.reports.term import require_earned_zeros, state_of
 from grader.results import SCHEMA
 from grader.text import clean, counted, listed, named, one_line
 
@@ -68,7 +68,8 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         course: the course's folder; None is the shipped course.
         to: the file to write, ``-`` for stdout; None: beside the gradebook.
         into: LMS: the file that was downloaded.
-        column: LMS: the assignment's title or number; Moodle's worksheet is of one.
+        column: LMS: the assignment's title or number; Moodle's worksheet is of one. Several: each as ``NAME=TITLE``,
+            with the name of an assignment of the course.
         submission: the only one to export; None: all.
         run: the number of a run in the gradebook; None: the latest result of every student.
         unread_as_zero: LMS: write 0 for work that could not be read, instead of leaving its cell.
@@ -77,13 +78,14 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         all_changes: LMS: name each cell that is filled.
         root: GitHub, GitLab: the repository, to name files in it.
         only: topics and exercises that the marks are of; empty: the whole course.
+        assignment: the one that the marks are of; None: the only one, or for CSV the term.
     """
 
     grades: Path
     course: Path | None = None
     to: Path | None = None
     into: Path | None = None
-    column: str | None = None
+    column: tuple[str, ...] = ()
     submission: str | None = None
     run: int | None = None
     unread_as_zero: bool = False
@@ -92,6 +94,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
     all_changes: bool = False
     root: Path = Path()
     only: tuple[str, ...] = ()
+    assignment: str | None = None
 
 
 def export(kind: str, settings: ExportSettings) -> None:
@@ -102,13 +105,30 @@ def export(kind: str, settings: ExportSettings) -> None:
             that were not graded.
     """
     course = Course.load(settings.course)
-    to, into, name = settings.to, settings.into, settings.submission
+    to, name = settings.to, settings.submission
     with Gradebook.open_existing(settings.grades) as book:
+        book.use_plan(course.plan)
+        is_of_term = settings.assignment is None and settings.run is None and not settings.only
+        if kind == "csv" and is_of_term and book.plan.is_term and name is None:
+            from grader.exports.term import term_table
+
+            if settings.missing_as_zero:
+                require_earned_zeros(book, book.assignments())
+            _write(term_table(book, course, settings.missing_as_zero), to or book.path.parent / FILES[kind])
+            return
+        columns = _columns(settings, book)
+        if kind in DOWNLOADS and len(columns) > 1:
+            _fill_several(kind, book, course, settings, columns)
+            return
+        if settings.run is None:
+            book.choose(next(iter(columns), settings.assignment))
+        if settings.missing_as_zero and settings.run is None:
+            require_earned_zeros(book, [book.assignment])
         everybody = entries_of(book, settings.run, course.marks)
         entries = [entry for entry in everybody if name is None or entry.result.submission == name]
         if name is not None and not entries:
             raise UserError(f"no submission is called {one_line(name)}", fix="see: grader export csv")
-        absent = [] if settings.run or name else book.no_shows()
+        absent = [] if settings.run or name else book.absent()
         if settings.only:
             names = course.select(settings.only)
             entries = [entry.of_exercises(names) for entry in entries]
@@ -129,15 +149,59 @@ def export(kind: str, settings: ExportSettings) -> None:
                 write_named_file(folder / f"{stem}.json", [results(entry)])
             print(folder)
         else:
-            file = to or book.path.parent / FILES[kind]
-            if into is not None and kind in DOWNLOADS:
-                file = to or file.with_suffix(into.suffix or file.suffix)
-                with contextlib.suppress(OSError):  # one of them is not there
-                    if file.samefile(into):  # who needs to start again has only that
-                        raise UserError(f"{file} is the file that you downloaded", fix="write another one: --to FILE")
-            content, more = _content(kind, entries, course, settings, absent)
+            file = _target(kind, book, settings)
+            column = next(iter(columns.values()), next(iter(settings.column), None))
+            content, more = _content(kind, entries, course, settings, absent, column)
             _print_notes(more if kind in DOWNLOADS else notes)
             _write(content, file)
+
+
+def _columns(settings: ExportSettings, book: Gradebook) -> dict[str, str]:
+    """The columns that are named with their assignments, as in ``week1=Week 1``."""
+    known = {one.name for one in book.plan.assignments if one.name}
+    pairs = [one.partition("=") for one in settings.column]
+    if any(name not in known or not title for name, _, title in pairs):
+        if len(pairs) > 1:
+            first = next(iter(sorted(known)), "NAME")
+            raise UserError("several columns need the names of their assignments", fix=f"--column {first}='Week 1'")
+        return {}
+    return {name: title for name, _, title in pairs}
+
+
+def _fill_several(
+    kind: str, book: Gradebook, course: Course, settings: ExportSettings, columns: Mapping[str, str]
+) -> None:
+    """Fills one column for each assignment, in one copy of the file."""
+    if settings.into is None:
+        raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
+    if settings.missing_as_zero:
+        require_earned_zeros(book, list(columns))
+    file = _target(kind, book, settings)
+    content: bytes | None = None
+    for name, title in columns.items():
+        with book.within(name):
+            entries, absent = entries_of(book, None, course.marks), book.absent()
+        notes = _not_graded(entries)
+        if kind in READ_BY_STUDENTS:
+            entries = [entry.for_students() for entry in entries]
+        content, more = _filled(kind, entries, settings, absent, title, content)
+        _print_notes(f"{name}: {note}" for note in [*notes, *more])
+    _write([content or b""], file)
+
+
+def _target(kind: str, book: Gradebook, settings: ExportSettings) -> Path:
+    """The file to write.
+
+    Raises:
+        UserError: it is the one that was downloaded.
+    """
+    file = settings.to or book.path.parent / FILES[kind]
+    if settings.into is not None and kind in DOWNLOADS:
+        file = settings.to or file.with_suffix(settings.into.suffix or file.suffix)
+        with contextlib.suppress(OSError):  # one of them is not there
+            if file.samefile(settings.into):  # who needs to start again has only that
+                raise UserError(f"{file} is the file that you downloaded", fix="write another one: --to FILE")
+    return file
 
 
 def _print_notes(notes: Iterable[str]) -> None:
@@ -186,31 +250,51 @@ def _with_marks(entries: Sequence[Entry], notes: list[str]) -> list[Entry]:
         for entry in entries
         if entry.is_of_nobody
     ]
-    found = [entry for entry in entries if not entry.row.missing and not entry.is_of_nobody]
+    notes += [f"excused: {one_line(entry.result.submission)}" for entry in entries if entry.row.excused]
+    found = [entry for entry in entries if not (entry.row.missing or entry.is_of_nobody or entry.row.excused)]
     if not found:
         raise UserError(notes[-1], fix="grade again the work that counts")
     return found
 
 
+def _filled(
+    kind: str,
+    entries: list[Entry],
+    settings: ExportSettings,
+    absent: Sequence[Absent],
+    column: str | None,
+    content: bytes | None = None,
+) -> tuple[bytes, list[str]]:
+    """A file of an LMS with one more column filled."""
+    if settings.into is None:
+        raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
+    from grader.exports.lms import fill
+
+    return fill(
+        kind,
+        settings.into,
+        entries,
+        column,
+        settings.unread_as_zero,
+        settings.missing_as_zero,
+        only_empty=settings.only_empty,
+        all_changes=settings.all_changes,
+        absent=absent,
+        content=content,
+    )
+
+
 def _content(
-    kind: str, entries: list[Entry], course: Course, settings: ExportSettings, absent: Sequence[Student]
+    kind: str,
+    entries: list[Entry],
+    course: Course,
+    settings: ExportSettings,
+    absent: Sequence[Absent],
+    column: str | None,
 ) -> tuple[Iterable[bytes], list[str]]:
     # Each where it is needed: together they take a third of a small export's time.
-    if what := DOWNLOADS.get(kind):
-        if settings.into is None:
-            raise UserError(f"{kind} needs the {what} that you downloaded", fix="name it: --into FILE")
-        from grader.exports.lms import fill
-
-        filled, notes = fill(
-            kind,
-            settings.into,
-            entries,
-            settings.column,
-            settings.unread_as_zero,
-            settings.missing_as_zero,
-            only_empty=settings.only_empty,
-            all_changes=settings.all_changes,
-        )
+    if kind in DOWNLOADS:
+        filled, notes = _filled(kind, entries, settings, absent, column)
         return [filled], notes
     if kind == "feedback":
         from grader.exports.feedback_zip import feedback_zip
@@ -230,7 +314,7 @@ def _content(
 
 
 def csv_table(
-    entries: Sequence[Entry], course: Course, absent: Sequence[Student] = (), missing_as_zero: bool = False
+    entries: Sequence[Entry], course: Course, absent: Sequence[Absent] = (), missing_as_zero: bool = False
 ) -> Iterator[bytes]:
     """A CSV file of the class, piece by piece: a row per submission, a column per exercise. No cell acts as a formula.
 
@@ -240,8 +324,8 @@ def csv_table(
     read or not marked has no final points and no percentage; who was not graded on all of it, no points at all.
 
     Args:
-        absent: the students of the class list who have handed in nothing: a row for each, below the others.
-        missing_as_zero: whether they have 0 points instead of none.
+        absent: the students of the class list without work: a row for each, below the others.
+        missing_as_zero: whether those who handed in nothing have 0 points instead of none.
     """
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
     names = dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises)
@@ -251,8 +335,8 @@ def csv_table(
         row, result, late = entry.row, entry.result, entry.row.late
         scores = {one.name: f"{one.score:g}" for one in entry.read if one.max > 0}
         scores |= {name: f"{score:g}" for name, (score, _) in row.given.items()}
-        is_open = bool(row.unread or row.unmarked or row.missing)
-        has_no_points = bool(row.missing) or entry.is_of_nobody
+        is_open = bool(row.unread or row.unmarked or row.missing or row.excused)
+        has_no_points = bool(row.missing or row.excused) or entry.is_of_nobody
         aside = sum(one.not_assessed for one in result.left_out if one.name not in row.given)
         days = "0" if late is None else "unknown" if late.days is None else str(late.days)
         cells = [result.submission, row.arrival.student]
@@ -261,18 +345,21 @@ def csv_table(
         cells += ["" if has_no_points else f"{result.score:g}", days]
         cells += [f"{entry.penalty:g}", "" if is_open else f"{entry.final:g}"]
         verdicts = sorted(result.verdicts - {"passed", "failed"})
-        cells += [" ".join([*verdicts, *(["not graded yet"] if row.missing else [])])]
+        cells += [" ".join([*verdicts, *([state_of(row)[0]] if row.missing or row.excused else [])])]
         cells += [scores.get(name, "") for name in in_order]
         cells += [f"{aside:g}", "; ".join(map(str, result.flags)), "; ".join(unread(row))]
         cells += [f"{sum(one.manual.points for one in row.unmarked if one.manual):g}", "; ".join(changed_since(row))]
         cells += ["; ".join(f"{one.exercise}: {one_line(one.text, _MOST_TEXT)}" for one in row.comments)]
-        yield _line([*cells, row.group, "" if row.missing else entry.letter])
+        yield _line([*cells, row.group, "" if row.missing or row.excused else entry.letter])
     most = max((entry.row.max for entry in entries), default=0.0)
-    zeros = ["0", f"{most:g}", "0.0", "0", "0", "0", "0"] if missing_as_zero else [""] * 7
     nothing = [""] * (len(names) + len(_END) - 2)
-    letter = course.marks.letter(0.0) if missing_as_zero else ""
-    for student in absent:
-        yield _line([student.name, student.ids[0], *zeros, "nothing handed in", *nothing, student.group, letter])
+    for one in absent:
+        is_zero = missing_as_zero and one.handed_in_nothing
+        numbers = ["0", f"{most:g}", "0.0", "0", "0", "0", "0"] if is_zero else [""] * 7
+        state = "nothing handed in" if one.handed_in_nothing else state_of(one)[0]
+        letter = course.marks.letter(0.0) if is_zero else ""
+        student = one.student
+        yield _line([student.name, student.ids[0], *numbers, state, *nothing, student.group, letter])
 
 
 def _line(cells: Sequence[str]) -> bytes:
@@ -290,7 +377,8 @@ def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
     yield head[:-1] + b',"submissions":[\n'
     for number, entry in enumerate(entries):
         row = entry.row
-        score, most, final = (None, None, None) if entry.is_of_nobody else (row.score, row.max, row.final)
+        has_none = entry.is_of_nobody or row.excused
+        score, most, final = (None, None, None) if has_none else (row.score, row.max, row.final)
         marks = {"submission": row.result.submission, "score": score, "max": most, "final": final}
         not_marked = [one.name for one in row.unmarked]
         document = {**marks, "unread": row.unread, "not_marked": not_marked, **msgspec.structs.asdict(row)}

@@ -200,6 +200,15 @@ class Queries:
         with file_errors(self.path):
             return sorted({name for name, _ in self._ungraded(self.course)})
 
+    def strangers(self) -> list[str]:
+        """The names of those with a result who are on no class list of the course; none if there is no list."""
+        with file_errors(self.path):
+            course, people = self.course, self.everybody()
+            rows = self._db.execute("SELECT students FROM class_lists WHERE course = ?", (course,))
+            listed = {people.key(one.name, one.ids[0]) for (text,) in rows for one in _without_times(text)}
+            seen = by_student(self._of_course(course)) if listed else []
+            return [one[-1].name for one in seen if people.key(one[-1].name, one[-1].person) not in listed]
+
     def _ungraded(self, course: str) -> set[tuple[str, str]]:
         """Name and person of these."""
         graded: set[str] = set()

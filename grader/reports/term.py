@@ -10,14 +10,16 @@ from typing import Final, Literal
 from grader.course import Course
 from grader.course.assignments import Assignment, Plan
 from grader.course.marks import MarkPolicy
+from grader.errors import UserError
 from grader.gradebook import Absent, Gradebook, Row
 from grader.intake.roster import Student
 from grader.reports.entries import Entry
 from grader.reports.feedback import to_look_at, unread
-from grader.text import listed
+from grader.text import counted, listed, named
 
 State = Literal["marked", "needs a look", "unread", "not handed in", "not graded yet", "excused"]
 _NONE: Final = Fraction(0)
+_NAMED: Final = 10
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,30 @@ class TermStudent:
             weight = _exact(given if by_weight else worth[one.assignment.name])
             earned, of = earned + weight * share, of + weight
         return Total(earned / of if of else None, tuple(lacking), tuple(sorted(dropped)))
+
+
+def require_earned_zeros(book: Gradebook, assignments: Sequence[str]) -> None:
+    """Refuses zeros for those who handed in nothing while somebody's work may lie there without a mark.
+
+    Raises:
+        UserError: a run has not ended, or somebody of no class list has handed in.
+    """
+    for name in assignments:
+        with book.within(name):
+            of = f" of {name}" if name else ""
+            if waiting := book.ungraded():
+                raise UserError(
+                    f"no zeros{of}: {counted(len(waiting), 'submission')} not graded yet: {named(waiting, _NAMED)}",
+                    fix="run the same `grader grade` again: it goes on where it was interrupted",
+                )
+            if not book.is_finished():
+                raise UserError(f"no zeros{of}: its run has not ended", fix="see: grader status")
+            if strangers := book.strangers():
+                raise UserError(
+                    f"no zeros{of}: {counted(len(strangers), 'submission')} of nobody in the class list: "
+                    f"{named(strangers, _NAMED)}",
+                    fix="add them to the class list, or rename their files, and grade again with --roster",
+                )
 
 
 def worth_of(course: Course) -> dict[str, float]:

@@ -69,7 +69,7 @@ def test_the_list_is_there_before_the_file_is_written(tmp_path: Path, capsys: py
     (tmp_path / "blocked").write_text("a file, so no file can be below it")
     with pytest.raises(UserError):
         settings = ExportSettings(
-            grades=tmp_path, course=OWN, into=into, column="77", to=tmp_path / "blocked" / "x.csv"
+            grades=tmp_path, course=OWN, into=into, column=("77",), to=tmp_path / "blocked" / "x.csv"
         )
         export("canvas", settings)
     assert "mark changes: =Neil, Pat: 4 → 10" in capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_no_export_goes_over_the_download_that_has_the_name_of_the_result(tmp_pa
     into = tmp_path / "canvas.csv"
     into.write_bytes(GRADES.encode())
     with pytest.raises(UserError, match="is the file that you downloaded"):
-        export("canvas", ExportSettings(grades=tmp_path, course=OWN, into=into, column="77"))
+        export("canvas", ExportSettings(grades=tmp_path, course=OWN, into=into, column=("77",)))
     assert into.read_bytes() == GRADES.encode()
 
 

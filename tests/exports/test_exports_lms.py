@@ -148,11 +148,10 @@ def test_zeros_of_those_who_handed_in_nothing_go_into_empty_cells_only(tmp_path:
     assert content == filled.encode()
 
 
-def test_a_row_that_a_submission_in_doubt_could_be_for_gets_no_zero(tmp_path: Path) -> None:
-    content, _ = fill_moodle(file(tmp_path, WORKSHEET), [came("Max Max")], missing_as_zero=True)
-    zeros = {line.split(",")[1]: line.split(",")[4] for line in content.decode().splitlines() if "Max Max" in line}
-    assert zeros == {"Max Max": ""}
-    assert b'"Submitted, late",0,' in content, "who is not meant has handed in nothing"
+def test_there_are_no_zeros_while_a_submission_could_be_of_several_or_of_nobody(tmp_path: Path) -> None:
+    for name in ("Max Max", "Nobody Here"):
+        with pytest.raises(UserError, match=f"1 submission of nobody: not filled in: {name}: (several rows|no row)"):
+            fill_moodle(file(tmp_path, WORKSHEET), [came(name)], missing_as_zero=True)
 
 
 def test_weights_decide_the_mark_of_a_file(tmp_path: Path) -> None:

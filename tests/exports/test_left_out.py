@@ -64,6 +64,7 @@ def week(book: Gradebook, given: dict[str, dict[str, float]], students: tuple[St
         ]
         book.record_arrival(run, work, digest(work))
         book.record(run, result(name, *exercises), digest(work), 0.1)
+    book.finish_run(run)
 
 
 @pytest.fixture
@@ -124,8 +125,12 @@ def test_gradescope_has_a_file_for_each_who_has_a_mark(
 
 
 def test_a_part_that_nobody_was_graded_on_is_refused(term: Path, course: Path) -> None:
-    with Gradebook.open(term / "gradebook.sqlite") as book:
-        book.start_run("course", "hash", 0, "{}", {}, exercises=(*NAMES, "u.d"))
+    for name, text in (
+        ("course.toml", '[[topics.exercises]]\nname = "d"\npoints = 1\n'),
+        ("checks/test_u.py", '\n@exercise("u.d")\ndef test_d(submission):\n    """One."""\n'),
+    ):
+        file = course / name
+        file.write_text(file.read_text() + text)
     with pytest.raises(UserError, match=r"not graded yet for 3 submissions: .* \(Kim, Bo; Lee, Ann; Ott, Cy\)"):
         canvas(term, course)
     with pytest.raises(UserError, match=r"not graded yet for 1 submission: t\.a, t\.b, u\.d \(Kim, Bo\)"):
