@@ -262,17 +262,16 @@ def _rows(
                 left -= standing.entry.row.free_days if standing.entry else 0
                 lines.append(_line(standing, column, key, left))
         of_name = f"{student.name} ({', '.join(student.ids)})" if count[student.name] > 1 else student.name
-        dropped = f"without {listed(list(total.dropped), 3)}, which went worst" if total.dropped else ""
         rows.append(
             TermRow(
                 student=student,
                 page=f"students/{page_name(of_name)}",
-                cells=tuple(_cell(student.standings.get(one.assignment.name)) for one in columns),
+                cells=tuple(_cell(student.standings.get(one.assignment.name), total) for one in columns),
                 total=total,
                 share="" if total.share is None else f"{float(100 * total.share):.2f}",
                 letter=total.letter(plan.term.letters),
                 late_days=plan.term.late_days - left,
-                notable=", ".join(filter(None, ["left the class" if student.has_left else "", dropped])),
+                notable="left the class" if student.has_left else "",
                 is_open=bool(total.lacking) or len(columns) < len(plan.assignments),
                 aside=_aside(total, course),
                 lines=tuple(lines),
@@ -289,16 +288,18 @@ def _aside(total: Total, course: Course) -> str:
     return "; ".join(parts)
 
 
-def _cell(standing: Standing | None) -> Cell:
+def _cell(standing: Standing | None, total: Total) -> Cell:
     if standing is None:
         return Cell("–", -1.0 - len(get_args(State)), why="not in the class list of this assignment")
     late = standing.entry.row.late if standing.entry else None
     why = "; ".join([one_line(str(standing), 300), *([str(late)] if late else [])])
+    dropped = ["dropped"] if standing.assignment.name in total.dropped else []
     if standing.entry is None or not standing.has_mark:
         state = "nothing assessed" if standing.state == "marked" else standing.state
-        return Cell(state, -1.0 - get_args(State).index(standing.state), why=why)
+        return Cell(state, -1.0 - get_args(State).index(standing.state), tuple(dropped), why)
     notes = [counted(late.free, "late day") if late.free else "late"] if late else []
     notes += [standing.state] if standing.state != "marked" else []
+    notes += dropped
     final = standing.entry.final
     return Cell(points(final, standing.entry.row.max), final, tuple(notes), why)
 
