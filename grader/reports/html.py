@@ -40,13 +40,43 @@ _MOST_COMMON: Final = 10
 """Misconceptions and failures that the page shows."""
 
 
+@dataclass(frozen=True)
+class WithoutMark:
+    """Those of a class who are in no average, each as ``name (id)``.
+
+    Attributes:
+        nothing: they have handed in nothing.
+        waiting: a run has found their work and was interrupted before it.
+        excused: the assignment does not count for them, with work or without.
+    """
+
+    nothing: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    excused: tuple[str, ...] = ()
+
+
+NOBODY: Final = WithoutMark()
+
+
+def without_mark(book: Gradebook) -> WithoutMark:
+    """Those without a mark in the assignment at hand."""
+    absent = [(f"{one.student.name} ({one.student.ids[0]})", one) for one in book.absent()]
+    waiting = {one.student.name: name for name, one in absent if one.is_waiting and not one.excused}
+    known = {one.student.name for _, one in absent}
+    waiting |= {name: name for name in book.ungraded() if name not in known}
+    excused = [name for name, one in absent if one.excused]
+    excused += [row.result.submission for row in book.each_result() if row.excused]
+    nothing = tuple(name for name, one in absent if one.handed_in_nothing)
+    return WithoutMark(nothing, tuple(sorted(waiting.values())), tuple(sorted(excused)))
+
+
 def write_report(
     entries: Sequence[Entry],
     course: Course,
     out: Path,
     about: Sequence[str] = (),
     for_instructors: bool = False,
-    others: "Others | None" = None,
+    others: WithoutMark = NOBODY,
 ) -> Path:
     """Writes the class page and a feedback page for each submission; returns the class page's path.
 
@@ -65,7 +95,7 @@ def write_report(
         students.mkdir(parents=True, exist_ok=True)
         for entry, content in feedback_pages(entries, course, for_instructors):
             write_atomically(out / links[entry.result.submission], [content], durable=False)
-        text = render_class(entries, course, links, about, others or Others())
+        text = render_class(entries, course, links, about, others)
         write_atomically(out / "index.html", [text], durable=False)
         remove_other_pages(students, links.values())
     except OSError as problem:
@@ -78,7 +108,7 @@ def render_class(
     course: Course,
     links: Mapping[str, str],
     about: Sequence[str],
-    others: "Others",
+    others: WithoutMark,
     assignment: str = "",
 ) -> bytes:
     """The class page.
@@ -173,33 +203,6 @@ def _numbered(lines: Iterable[Line]) -> Markup:
     return Markup("".join([f"<span><i>{one.number}</i>{escape(one.text or ' ')}</span>\n" for one in lines]))
 
 
-@dataclass(frozen=True)
-class Others:
-    """Those of a class who are in no average, each as ``name (id)``.
-
-    Attributes:
-        nothing: they have handed in nothing.
-        waiting: a run has found their work and was interrupted before it.
-        excused: the assignment does not count for them, with work or without.
-    """
-
-    nothing: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()
-    excused: tuple[str, ...] = ()
-
-
-def others_of(book: Gradebook) -> Others:
-    """Those without a mark in the assignment at hand."""
-    absent = [(f"{one.student.name} ({one.student.ids[0]})", one) for one in book.absent()]
-    waiting = {one.student.name: name for name, one in absent if one.is_waiting and not one.excused}
-    known = {one.student.name for _, one in absent}
-    waiting |= {name: name for name in book.ungraded() if name not in known}
-    excused = [name for name, one in absent if one.excused]
-    excused += [row.result.submission for row in book.each_result() if row.excused]
-    nothing = tuple(name for name, one in absent if one.handed_in_nothing)
-    return Others(nothing, tuple(sorted(waiting.values())), tuple(sorted(excused)))
-
-
 class Finding(NamedTuple):
     """Something that a submission did not get right. It is counted, and the table can be filtered by it.
 
@@ -288,7 +291,7 @@ class ClassPage:
 
 
 def class_page(
-    entries: Sequence[Entry], course: Course, pages: Mapping[str, str], others: Others | None = None
+    entries: Sequence[Entry], course: Course, pages: Mapping[str, str], others: WithoutMark = NOBODY
 ) -> ClassPage:
     """The page's data. The work of those who are excused is in its table only.
 
@@ -328,7 +331,7 @@ def class_page(
     )
     tenths = Counter(min(int(row.share // 10), 9) for row in rows if row.share is not None)
     return ClassPage(
-        facts=_facts(rows, others or Others()),
+        facts=_facts(rows, others),
         bars=tuple(tenths[number] for number in range(10)),
         topics=_heat(counting, names, tags),
         misconceptions=misconceptions,
@@ -359,7 +362,7 @@ def _findings(entry: Entry) -> Iterator[Finding]:
                 yield Finding("failure", where, one_line(feedback.headline(check), 160))
 
 
-def _facts(rows: Sequence[TableRow], others: Others) -> dict[str, Any]:
+def _facts(rows: Sequence[TableRow], others: WithoutMark) -> dict[str, Any]:
     """Numbers by their names; a text is shown whatever it is, a number unless it is 0."""
     results = [row.entry.result for row in rows]
     shares = [row.share for row in rows if row.share is not None]

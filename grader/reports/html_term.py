@@ -21,14 +21,14 @@ from grader.files import write_atomically
 from grader.gradebook import Gradebook, Row
 from grader.reports.entries import Entry, about, entries_of
 from grader.reports.html import (
-    Others,
+    NOBODY,
     bytes_of_page,
     cannot_write,
     environment_of,
-    others_of,
     page_name,
     remove_other_pages,
     render_class,
+    without_mark,
     write_report,
 )
 from grader.reports.html_feedback import FeedbackPage, feedback_page
@@ -69,7 +69,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TermCell:
     """What the table shows of one student in one assignment.
 
     Attributes:
@@ -123,7 +123,7 @@ class TermRow:
 
     student: TermStudent
     page: str
-    cells: tuple[Cell, ...]
+    cells: tuple[TermCell, ...]
     total: Total
     share: str
     letter: str
@@ -161,7 +161,7 @@ def report_of(
     if book.assignment:
         folder = folder.with_name(f"report-{book.assignment}")
     return write_report(
-        entries, course, folder, list(about(book, entries)), inside, Others() if run else others_of(book)
+        entries, course, folder, list(about(book, entries)), inside, NOBODY if run else without_mark(book)
     )
 
 
@@ -288,20 +288,20 @@ def _aside(total: Total, course: Course) -> str:
     return "; ".join(parts)
 
 
-def _cell(standing: Standing | None, total: Total) -> Cell:
+def _cell(standing: Standing | None, total: Total) -> TermCell:
     if standing is None:
-        return Cell("–", -1.0 - len(get_args(State)), why="not in the class list of this assignment")
+        return TermCell("–", -1.0 - len(get_args(State)), why="not in the class list of this assignment")
     late = standing.entry.row.late if standing.entry else None
     why = "; ".join([one_line(str(standing), 300), *([str(late)] if late else [])])
     dropped = ["dropped"] if standing.assignment.name in total.dropped else []
     if standing.entry is None or not standing.has_mark:
         state = "nothing assessed" if standing.state == "marked" else standing.state
-        return Cell(state, -1.0 - get_args(State).index(standing.state), tuple(dropped), why)
+        return TermCell(state, -1.0 - get_args(State).index(standing.state), tuple(dropped), why)
     notes = [counted(late.free, "late day") if late.free else "late"] if late else []
     notes += [standing.state] if standing.state != "marked" else []
     notes += dropped
     final = standing.entry.final
-    return Cell(points(final, standing.entry.row.max), final, tuple(notes), why)
+    return TermCell(points(final, standing.entry.row.max), final, tuple(notes), why)
 
 
 def _line(standing: Standing, column: Column, key: str, left: int) -> StudentLine:
@@ -348,7 +348,7 @@ def _class_page(book: Gradebook, course: Course, column: Column, rows: Sequence[
         if standing is not None and standing.entry is not None:
             links[standing.entry.result.submission] = f"{row.page}#{name}"
     title = column.assignment.title or name
-    return render_class(entries, course, links, list(about(book, entries)), others_of(book), title)
+    return render_class(entries, course, links, list(about(book, entries)), without_mark(book), title)
 
 
 def _notes(book: Gradebook, columns: Sequence[Column]) -> Iterator[str]:
