@@ -196,6 +196,8 @@ def requirements(*, hashes: bool) -> tuple[list[str], list[str]]:
     Args:
         hashes: whether each names the hash of its wheel; pip asks the package index for them.
 
+    A line with a hash has the version of that wheel, such as ``2.13.0+cpu``: uv refuses a hash for another one.
+
     Raises:
         UserError: pip could not find one of the wheels.
     """
@@ -204,8 +206,7 @@ def requirements(*, hashes: bool) -> tuple[list[str], list[str]]:
     found = []
     for versions, options in ((torch, ("--index-url", _TORCH_INDEX)), (others, ())):
         lines = [f"{name}=={version}" for name, version in sorted(versions.items())]
-        known = _hashes(lines, options) if hashes else {}
-        found.append([f"{line} --hash=sha256:{known[line.partition('==')[0]]}" if known else line for line in lines])
+        found.append(_with_hashes(lines, options) if hashes else lines)
     return found[0], found[1]
 
 
@@ -234,8 +235,8 @@ def pinned() -> dict[str, str]:
     return found
 
 
-def _hashes(lines: Sequence[str], options: Sequence[str]) -> dict[str, str]:
-    """SHA-256 (hex) of the wheel of each package, as the package index gives it: pip reports what it would install.
+def _with_hashes(lines: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Each line with the SHA-256 and the full version of its wheel in the package index: what pip would install.
 
     Raises:
         UserError: pip cannot say.
@@ -258,10 +259,10 @@ def _hashes(lines: Sequence[str], options: Sequence[str]) -> dict[str, str]:
     if reason:
         fix = "try again where the package index can be reached, or leave them out: --no-hashes"
         raise UserError(f"the hashes of the packages are not known: {reason}", fix)
-    found: dict[str, str] = {}
+    found = []
     for item in json.loads(ended.stdout)["install"]:
-        archive = item["download_info"]["archive_info"]
+        archive, about = item["download_info"]["archive_info"], item["metadata"]
         # pip 23.0 and older report the older form alone, "sha256=...".
         sha256 = archive["hashes"]["sha256"] if "hashes" in archive else archive["hash"].removeprefix("sha256=")
-        found[canonicalize_name(item["metadata"]["name"])] = sha256
-    return found
+        found.append(f"{canonicalize_name(about['name'])}=={about['version']} --hash=sha256:{sha256}")
+    return sorted(found)
