@@ -132,6 +132,18 @@ def test_a_student_who_handed_in_nothing_reads_so(archive: Path, tmp_path: Path)
     assert read["score"] == 0.0 and "your submission" in read["output"] and str(tmp_path) not in read["output"]
 
 
+@pytest.mark.parametrize("name", ["report.docx", "vectors.docx"])
+def test_a_document_alone_is_unread_in_words_for_students(archive: Path, tmp_path: Path, name: str) -> None:
+    root = laid_out(archive, tmp_path / "autograder")
+    (root / "submission" / name).write_bytes(b"PK\3\4")
+    read = run(root)
+    assert read["output"] == (
+        f"This is no mark yet: {name} could not be read. Hand in Python files or notebooks: vectors.py. "
+        "Or tell your instructor."
+    )
+    assert read["extra_data"] == {"unread": ["vectors"]} and read["score"] == 0.0
+
+
 def test_results_are_there_when_the_grader_cannot_even_start(archive: Path, tmp_path: Path) -> None:
     root = laid_out(archive, tmp_path / "autograder", vectors=SOLUTION)
     assert "did not finish" in run(root, AUTOGRADER_PYTHON="/no/such/python")["output"]
