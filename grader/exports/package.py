@@ -1,4 +1,4 @@
-"""What other machines get: a course as a wheel, the archive for Gradescope, a workflow of a CI system.
+"""What other machines get: a course as a wheel, archives for Gradescope and Classroom 50, a workflow of a CI system.
 
 A wheel for students holds what the course hands out, and no answer. The same grader and course always give the same
 bytes. What grades elsewhere installs the packages of this machine: torch from an index whose builds have no CUDA. A
@@ -54,17 +54,60 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
     course.select(only)
     values = {"HASHES": " --require-hashes" if hashes else "", "ONLY": "".join(f" {shlex.quote(one)}" for one in only)}
     scripts = {name: _filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
+    files = _grader_with(course, own=own, hashes=hashes)
+    write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
+
+
+def classroom50(
+    course: Course | None,
+    *,
+    own: bool,
+    to: Path,
+    course_repository: str | None = None,
+    only: Sequence[str] = (),
+    hashes: bool = True,
+) -> None:
+    """Writes the bundle for an assignment of Classroom 50 into a folder: ``autograder.py`` and ``autograder.zip``.
+
+    Args:
+        course: None: it comes from the repository.
+        own: the course is the instructor's, not the shipped one.
+        course_repository: ``URL@COMMIT`` of a git repository with an instructor's own course.
+        only: topics or exercises to grade there; none means all.
+        hashes: whether the requirements name the hashes of their wheels.
+
+    Raises:
+        UserError: it cannot be written, `only` names what there is not, the repository is not given with a commit, or
+            a hash is not known.
+    """
+    if course is not None:
+        course.select(only)
+    pin = None if course_repository is None else _pinned_course(course_repository)
+    settings = {
+        "python": _python_version(),
+        "torch_index": _TORCH_INDEX,
+        "hashes": ["--require-hashes"] if hashes else [],
+        "only": only,
+        "repository": pin,
+    }
+    files = {"settings.json": msgspec.json.encode(settings), **_grader_with(course, own=own, hashes=hashes)}
+    for name, content in (("autograder.py", _filled("autograder.py", {}).encode()), ("autograder.zip", _zip(files))):
+        write_named_file(to / name, [content], fix="name another folder: --to DIR")
+
+
+def _grader_with(course: Course | None, *, own: bool, hashes: bool) -> dict[str, bytes]:
+    """The files of the grader, of a course if there is one, and the requirements, by path."""
     found = dict(files_below(FOLDER, "grader"))
-    if own:
+    if course is not None and own:
         found |= {f"course/{name}": file for name, file in _course_files(course)}
-    elif not (FOLDER / "shipped").is_dir():
+    elif course is not None and not (FOLDER / "shipped").is_dir():
         handed_on = ("exercises/", "solutions/")  # its checks are the grader's own
         found |= {f"grader/shipped/{name}": file for name, file in _course_files(course) if name.startswith(handed_on)}
     files = {name: file.read_bytes() for name, file in sorted(found.items())}
     torch, others = requirements(hashes=hashes)
     for name, lines in (("requirements.txt", others), ("requirements-torch.txt", torch)):
         files[name] = "".join(f"{line}\n" for line in lines).encode()
-    write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
+    return files
 
 
 def _course_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -144,10 +187,7 @@ def workflow(
     lines = []
     course = ""
     if course_repository is not None:
-        url, _, commit = course_repository.rpartition("@")
-        if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
-            fix = "write URL@COMMIT with the commit's 40 hexadecimal digits"
-            raise UserError(f"{course_repository!r} does not name a commit", fix)
+        url, commit = _pinned_course(course_repository)
         lines.append("git init --quiet course")
         lines.append(f"git -C course fetch --quiet --depth 1 -- {_word(url)} {commit}")
         lines.append("git -C course checkout --quiet FETCH_HEAD")
@@ -164,6 +204,19 @@ def workflow(
     indent = " " * (10 if host == "github" else 6)
     values = {"VERSION": __version__, "COURSE": course, "ONLY": "".join(f" --only {_word(name)}" for name in only)}
     return _filled(f"{host}.yml", {**values, "INSTALL": textwrap.indent("\n".join(lines), indent)})
+
+
+def _pinned_course(repository: str) -> tuple[str, str]:
+    """Address and commit of ``URL@COMMIT``.
+
+    Raises:
+        UserError: it names no commit.
+    """
+    url, _, commit = repository.rpartition("@")
+    if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
+        fix = "write URL@COMMIT with the commit's 40 hexadecimal digits"
+        raise UserError(f"{repository!r} does not name a commit", fix)
+    return url, commit
 
 
 def _word(text: str) -> str:
