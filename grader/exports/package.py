@@ -31,12 +31,43 @@ from grader.course.home import GROUP
 from grader.course.model import checking_files, files_below
 from grader.errors import UserError
 from grader.files import write_named_file
+from grader.intake.kinds import ARCHIVES, CODE, UNSUPPORTED_ARCHIVES
 from grader.package import FOLDER, __version__
 
 _TORCH_INDEX: Final = "https://download.pytorch.org/whl/cpu"
 _PLATFORMS: Final = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")
 """What the wheels must fit: the machines of CI systems and of Gradescope."""
 _SECONDS: Final = 120.0
+_RESTORE: Final = {
+    "github": """\
+      - name: Take the packages of an earlier run
+        id: packages
+        uses: actions/cache/restore@55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0
+        with:
+          path: ${{ runner.temp }}/wheels
+          key: grader-@KEY@
+""",
+    "gitlab": """\
+  cache:
+    key: grader-@KEY@
+    when: always
+    paths:
+      - .grader-wheels/
+""",
+}
+_SAVE: Final = """\
+      - name: Keep the packages for the next run
+        if: ${{ steps.packages.outputs.cache-hit != 'true' }}
+        uses: actions/cache/save@55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0
+        with:
+          path: ${{ runner.temp }}/wheels
+          key: grader-@KEY@
+"""
+"""The parts of a workflow that keep wheels, also where work fails; without hashes there are none."""
+_WHEELS: Final = {"github": "wheels=wheels", "gitlab": 'wheels="$CI_PROJECT_DIR/.grader-wheels"'}
+"""Where they are."""
+_INDENTS: Final = {"github": (10, 6), "gitlab": (6, 8)}
+"""How far the lines that install, and the patterns of answers, are indented."""
 _VERSION: Final = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
 
 
@@ -184,7 +215,7 @@ def workflow(
     Raises:
         UserError: a value is unsafe in a workflow, the repository is not given with a commit, or hashes are not known.
     """
-    lines = []
+    lines = [_WHEELS[host]] if hashes else []
     course = ""
     if course_repository is not None:
         url, commit = _pinned_course(course_repository)
@@ -194,16 +225,42 @@ def workflow(
         course = " --course course"
     if host == "gitlab" and (course or "git+" in requirement):
         lines.insert(0, "apt-get update -qq && apt-get install -qq -y --no-install-recommends git ca-certificates")
-    pip = "grader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps"
-    install = f"{pip} {_word(requirement)}"
+    pip, usual = "grader/bin/python -m pip", "--quiet --disable-pip-version-check --no-deps"
     torch, others = requirements(hashes=hashes)
-    checked = f"{pip} --require-hashes" if hashes else pip
     lines += ["cat > others.txt <<'END'", *others, "END", "cat > torch.txt <<'END'", *torch, "END"]
-    lines += [f"{checked} -r others.txt", f"{checked} --index-url {_TORCH_INDEX} -r torch.txt"]
-    lines += [install, "grader/bin/python -m pip check"]
-    indent = " " * (10 if host == "github" else 6)
-    values = {"VERSION": __version__, "COURSE": course, "ONLY": "".join(f" --only {_word(name)}" for name in only)}
-    return _filled(f"{host}.yml", {**values, "INSTALL": textwrap.indent("\n".join(lines), indent)})
+    index = f"--index-url {_TORCH_INDEX}"
+    if hashes:
+        # Others can put files into the cache, too: what pip takes from there is checked by its hash.
+        checked = f'{usual} --require-hashes --dest "$wheels"'
+        lines += [f"{pip} download {checked} -r others.txt", f"{pip} download {checked} {index} -r torch.txt"]
+        kept = '--require-hashes --no-index --find-links "$wheels"'
+        lines.append(f"{pip} install {usual} {kept} -r others.txt -r torch.txt")
+    else:
+        lines += [f"{pip} install {usual} -r others.txt", f"{pip} install {usual} {index} -r torch.txt"]
+    lines += [f"{pip} install {usual} {_word(requirement)}", f"{pip} check"]
+    install, paths = (" " * width for width in _INDENTS[host])
+    key = hashlib.sha256("\n".join([*torch, *others]).encode()).hexdigest()[:16]
+    values = {
+        "VERSION": __version__,
+        "COURSE": course,
+        "ONLY": "".join(f" --only {_word(name)}" for name in only),
+        "INSTALL": textwrap.indent("\n".join(lines), install),
+        "PATHS": textwrap.indent("\n".join(f'- "{path}"' for path in _paths_of_answers()), paths),
+        "RESTORE": _RESTORE[host] if hashes else "",
+        "SAVE": _SAVE if hashes else "",
+        "KEY": key,
+    }
+    return _filled(f"{host}.yml", values)
+
+
+def _paths_of_answers() -> list[str]:
+    """Patterns, as both hosts read them, of the files that are graded: code and archives, in any case.
+
+    Whatever comes after the ending is accepted: ``vectors.py.txt`` is read as code.
+    """
+    endings = dict.fromkeys(ending for ending in (*CODE, *ARCHIVES, *UNSUPPORTED_ARCHIVES))
+    either = ("".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in ending) for ending in endings)
+    return [f"**/*{ending}*" for ending in either]
 
 
 def _pinned_course(repository: str) -> tuple[str, str]:
