@@ -34,6 +34,8 @@ _PASSED, _FAILED, _FAULT, _USAGE = 0, 1, 3, 4
 """Exit codes of ``grader grade``."""
 _NAMED: Final = 5
 _NOTES: Final = 20
+_BODY_BYTES: Final = 100_000
+"""GitHub publishes no release whose text has more than 125,000 characters."""
 
 
 class NoMark(Exception):
@@ -112,7 +114,7 @@ def release_body(entry: Entry, course: Course) -> str:
     if row.late is not None:
         lines.append(f"{row.late}: {points(entry.final, row.max)} points count; Classroom 50's score is without that.")
     lines += row.notes[:_NOTES]
-    return summary([entry], course) + "".join(f"\n- {plain(line)}" for line in lines) + "\n"
+    return summary([entry], course, _BODY_BYTES) + "".join(f"\n- {plain(line)}" for line in lines) + "\n"
 
 
 def grade(checkout: Path, folder: Path, options: Sequence[str]) -> None:

@@ -71,14 +71,18 @@ def command(name: str, message: str, **properties: str) -> str:
     return f"::{' '.join(filter(None, (name, ','.join(values))))}::{data(message)}"
 
 
-def summary(entries: Sequence[Entry], course: Course) -> str:
-    """Markdown for ``GITHUB_STEP_SUMMARY``, below its limit of 1 MiB."""
+def summary(entries: Sequence[Entry], course: Course, most: int = _SUMMARY_BYTES) -> str:
+    """Markdown for ``GITHUB_STEP_SUMMARY``, below its limit of 1 MiB.
+
+    Args:
+        most: the size in bytes from which on the rest is left out.
+    """
     parts = [f"## {plain(course.title)}\n"]
     size = 0
     for part in (text for entry in entries for text in _markdown(entry)):
         size += len(part.encode("utf-8", "replace"))
-        if size > _SUMMARY_BYTES:
-            parts.append("\nThere is more than GitHub shows here: see the job's files.\n")
+        if size > most:
+            parts.append("\nThere is more than GitHub shows here: `grader check` shows all of it.\n")
             break
         parts.append(part)
     return "".join(parts)

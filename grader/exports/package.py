@@ -38,6 +38,7 @@ _TORCH_INDEX: Final = "https://download.pytorch.org/whl/cpu"
 _PLATFORMS: Final = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")
 """What the wheels must fit: the machines of CI systems and of Gradescope."""
 _SECONDS: Final = 120.0
+_BUNDLE_BYTES: Final = 10 * 2**20 - 2**16  # with autograder.py, and as the archive that Classroom 50 makes of both
 _RESTORE: Final = {
     "github": """\
       - name: Take the packages of an earlier run
@@ -108,8 +109,8 @@ def classroom50(
         hashes: whether the requirements name the hashes of their wheels.
 
     Raises:
-        UserError: it cannot be written, `only` names what there is not, the repository is not given with a commit, or
-            a hash is not known.
+        UserError: it cannot be written or is too large, `only` names what there is not, the repository is not given
+            with a commit, or a hash is not known.
     """
     if course is not None:
         course.select(only)
@@ -122,7 +123,11 @@ def classroom50(
         "repository": pin,
     }
     files = {"settings.json": msgspec.json.encode(settings), **_grader_with(course, own=own, hashes=hashes)}
-    for name, content in (("autograder.py", _filled("autograder.py", {}).encode()), ("autograder.zip", _zip(files))):
+    archive = _zip(files)
+    if len(archive) > _BUNDLE_BYTES:
+        fix = "give the course a git repository: --course-repository URL@COMMIT"
+        raise UserError(f"the bundle has {len(archive) / 2**20:.0f} MiB; Classroom 50 fetches at most 10 MiB", fix)
+    for name, content in (("autograder.py", _filled("autograder.py", {}).encode()), ("autograder.zip", archive)):
         write_named_file(to / name, [content], fix="name another folder: --to DIR")
 
 

@@ -282,6 +282,14 @@ def test_what_nobody_has_assessed_is_no_test() -> None:
     assert marks(document) == {"b.right": (True, 3, 3)}
 
 
+def test_text_of_a_release_is_short_enough_to_be_published() -> None:
+    long = "\n".join("x" * 1900 for _ in range(50))
+    wrong = [exercise(f"a.wrong{n}", check("one", "failed", long)) for n in range(40)]
+    graded = entry(result("ann", *wrong))
+    body = release_body(graded, Course.load(OWN))
+    assert 50_000 < len(body) < 125_000 and "`a.wrong39` | 0/1" in body and "more than GitHub shows" in body
+
+
 def test_review_is_the_commit_where_the_runner_gives_no_comparison() -> None:
     document = json.loads(result_json(entry(result("ann", exercise("a.b", check()))), {**GIVEN, "REVIEW_URL": ""}))
     assert document["review"] == GIVEN["COMMIT_URL"]
@@ -293,6 +301,14 @@ def test_bundle_is_small_and_the_same_bytes_every_time(bundle: Path, tmp_path: P
     for file in bundle.iterdir():
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
     assert sum(file.stat().st_size for file in bundle.iterdir()) < 10 * 2**20  # the runner fetches no more
+
+
+def test_course_that_is_too_large_for_a_bundle_is_refused_with_the_way_out(own_course: Path, tmp_path: Path) -> None:
+    (own_course / "checks" / "reference").mkdir()
+    (own_course / "checks" / "reference" / "data.bin").write_bytes(os.urandom(11 * 2**20))
+    with pytest.raises(UserError, match="12 MiB; Classroom 50 fetches at most 10") as raised:
+        bundle_of(own_course, tmp_path / "bundle")
+    assert "--course-repository" in raised.value.fix and not (tmp_path / "bundle").exists()
 
 
 def test_command_writes_the_bundle_and_says_that_it_is_published(tmp_path: Path) -> None:
