@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -26,6 +27,7 @@ from grader.exports import package
 from grader.exports.classroom50 import release_body
 from grader.exports.classroom50 import result as result_json
 from grader.exports.package import classroom50, pinned
+from grader.gradebook.records import Late
 from grader.results import Manual
 
 GIVEN = {
@@ -288,6 +290,15 @@ def test_text_of_a_release_is_short_enough_to_be_published() -> None:
     graded = entry(result("ann", *wrong))
     body = release_body(graded, Course.load(OWN))
     assert 50_000 < len(body) < 125_000 and "`a.wrong39` | 0/1" in body and "more than GitHub shows" in body
+
+
+def test_points_are_those_before_lateness_and_the_text_says_so() -> None:
+    graded = entry(result("ann", exercise("a.b", check(), points=10)))
+    late = Late(2, 0.25, "last commit")
+    graded = dataclasses.replace(graded, row=msgspec.structs.replace(graded.row, late=late))
+    assert marks(json.loads(result_json(graded, GIVEN))) == {"a.b": (True, 10, 10)}
+    body = release_body(graded, Course.load(OWN))
+    assert "2 days late by its last commit" in body and "7.5/10 points count; Classroom 50" in body
 
 
 def test_review_is_the_commit_where_the_runner_gives_no_comparison() -> None:
