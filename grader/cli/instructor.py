@@ -31,7 +31,7 @@ _Hashes = Annotated[
 
 _Lms = Literal["canvas", "moodle", "brightspace", "blackboard"]
 _Format = Literal["csv", "json", "junit", _Lms, "gradescope", "github", "gitlab", "feedback"]
-_Host = Literal["github", "gitlab"]
+_Host = Literal["github", "gitlab", "classroom50"]
 _MOST_PAIRS = 20
 _NAME_COLUMNS = 32
 
@@ -490,21 +490,46 @@ def package(
 def ci(
     host: Annotated[_Host, Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: Annotated[
-        str | None, Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT.")
+        str | None,
+        Option(
+            metavar="REQ", help="GitHub, GitLab: the grader to install: torchkata==VERSION, a wheel, git+URL@COMMIT."
+        ),
     ] = None,
     only: options.OnlyOption = None,
     hashes: _Hashes = True,
     course_repository: Annotated[
         str | None, Option(metavar="URL@COMMIT", help="Git repository with your own course.")
     ] = None,
+    course: options.CourseOption = None,
+    to: Annotated[
+        Path | None, Option(metavar="DIR", help="Classroom 50: the folder of the bundle.  [default: classroom50]")
+    ] = None,
 ) -> None:
-    """Print a workflow that grades every push. It installs exactly the packages of this machine.
+    """Print a workflow that grades every push, or write Classroom 50's bundle: with exactly this machine's packages.
 
-    Example:
+    Examples:
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
+      grader ci classroom50 --course my-course --to classroom50/cs1/autograders/week1
     """
-    from grader.exports.package import workflow
+    from grader.exports.package import classroom50, workflow
 
+    if host == "classroom50":
+        if requirement is not None:
+            raise UserError("the bundle holds the grader itself", fix="leave out --requirement")
+        if course is not None and course_repository is not None:
+            raise UserError("the course comes from one place", fix="leave out --course or --course-repository")
+        own = None if course_repository else course or options.course_here()
+        loaded = None if course_repository else Course.load(own)
+        folder = to or Path("classroom50")
+        pin = course_repository
+        classroom50(loaded, own=own is not None, to=folder, course_repository=pin, only=only or (), hashes=hashes)
+        typer.echo(folder)
+        if own is not None:
+            typer.echo("note: Classroom 50 publishes the bundle, with the checks and solutions in it", err=True)
+        return
+    if course is not None or to is not None:
+        fix = "leave out --course and --to: a course comes from --course-repository, and the workflow is printed"
+        raise UserError("--course and --to are for classroom50", fix)
     if requirement is None:
         raise UserError(
             "say which grader the workflow installs",

@@ -176,6 +176,7 @@ def test_pipeline_commands_print_what_a_pipeline_reads(tmp_path: Path, monkeypat
     assert json.loads((tmp_path / "result.json").read_text())["score"] == 0
     assert "jobs:" in (tmp_path / ".github" / "workflows" / "grade.yml").read_text()
     assert (tmp_path / "autograder.zip").stat().st_size > 10_000
+    assert (tmp_path / "classroom50" / "cs1" / "autograders" / "week1" / "autograder.py").is_file()
 
 
 @pytest.mark.slow
