@@ -221,11 +221,18 @@ class Manual(msgspec.Struct, frozen=True):
         points: its points: no part of the total before it is marked.
         file: the file that the work is in.
         state: whether it is ``there``, ``missing``, or ``untouched``: as it was handed out.
+        instead: the files in which it is instead of `file`: in another format, or by another name.
     """
 
     points: float
     file: str
     state: Literal["there", "missing", "untouched"] = "there"
+    instead: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """The file that a person looks at."""
+        return self.instead[0] if self.instead else self.file
 
 
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):

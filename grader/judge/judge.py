@@ -17,6 +17,7 @@ from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
 from grader.course.definitions import block_of, lines_in, untouched_names
 from grader.errors import CourseError
+from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -25,7 +26,7 @@ from grader.judge.check import Trace
 from grader.judge.hints import Hints
 from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
-from grader.judge.points import manual_of, named, with_points
+from grader.judge.points import manual_of, named, wanted_by_hand, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import collected_checks
@@ -192,6 +193,7 @@ class _Grading:
         self._met = set(submission.granted)
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
+        self._by_hand = works_of(submission.files, *wanted_by_hand(judge.course))
         self._results: dict[str, ExerciseResult] = {}
         self.flags: dict[Flag, None] = {}
         self.notes: list[str] = []
@@ -217,7 +219,8 @@ class _Grading:
                 self._grade_module(topic)
         for exercise in topic.manual:
             template = self._judge.course.template_file(exercise)
-            manual = manual_of(exercise, self._submission.files, template)
+            instead = self._by_hand.get(exercise.work_file, ())
+            manual = manual_of(exercise, self._submission.files, template, instead)
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
 
     def _is_stub(self, topic: Topic) -> bool:

@@ -80,8 +80,11 @@ def about_manual(exercise: ExerciseResult) -> str:
     manual = exercise.manual
     if manual is None:
         return ""
+    worth = f"marked by a person, worth {counted(manual.points, 'point')}"
+    if manual.instead:
+        return f"{worth}; {manual.file} is not there, but {one_line(', '.join(manual.instead), 200)}"
     states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
-    return f"marked by a person, worth {counted(manual.points, 'point')}{states.get(manual.state, '')}"
+    return f"{worth}{states.get(manual.state, '')}"
 
 
 def item_lines(items: Sequence[MarkedItem]) -> list[str]:
