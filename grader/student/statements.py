@@ -74,9 +74,10 @@ def import_file(name: str, path: Path) -> ModuleType:
     """Imports a file under a name, all or nothing: the course's own, or one of a course that is strict."""
     forget_listing(path.parent)
     importlib.util.decode_source(path.read_bytes())  # an import alone accepts bytes in comments that no script may have
-    module, loader = _new_module(name, SourceFileLoader(name, str(path)))
-    with put_back():
-        loader.exec_module(module)
+    module, _ = _new_module(name, SourceFileLoader(name, str(path)))
+    code = compile(path.read_bytes(), str(path), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    with put_back(), contextlib.closing(_Loading(path.parent, LoadOrder([]))) as loading:
+        loading.execute(code, vars(module))
     return module
 
 
@@ -301,7 +302,7 @@ class _Loading:
                 self.note(place)
                 self._exec_in_time(code, namespace, place)
             else:
-                self._execute(code, namespace)
+                self.execute(code, namespace)
         except BaseException as error:  # sys.exit too
             names = given(code)
             if isinstance(node, ast.Import):  # `import torch.nothing` takes no `torch` away
@@ -313,7 +314,8 @@ class _Loading:
             for name in given(code) & namespace.keys() if self.lost else ():
                 self.lost.pop(name, None)
 
-    def _execute(self, code: CodeType, namespace: dict[str, object]) -> None:
+    def execute(self, code: CodeType, namespace: dict[str, object]) -> None:
+        """Runs code, and an ``await`` at its top level to its end."""
         awaited = eval(code, namespace)
         if code.co_flags & _AWAITS:
             import asyncio  # here, because hardly any file needs it
@@ -331,14 +333,14 @@ class _Loading:
     def _exec_in_time(self, code: CodeType, namespace: dict[str, object], place: StatementPlace) -> None:
         """Runs a statement for a third of all the time at most, and half of what is left of it."""
         if self.left == math.inf:
-            self._execute(code, namespace)
+            self.execute(code, namespace)
             return
         outer = self._running
         watch = self._running = _Watch(min(self.order.seconds / 3, self.left / 2))
         try:
             with self._ticking():
                 try:
-                    self._execute(code, namespace)
+                    self.execute(code, namespace)
                 finally:
                     watch.most = math.inf
         finally:

@@ -96,6 +96,13 @@ def test_what_only_a_notebook_can_run_needs_a_look(tmp_path: Path, cell: str, wo
     assert again.unread == () and points(again) == 3, "a later cell has it"
 
 
+def test_an_await_is_run_in_the_sandbox_and_an_endless_one_costs_its_cell_alone(tmp_path: Path, warm: WarmUp) -> None:
+    endless = "await asyncio.sleep(10_000)"
+    submission = read(tmp_path, "vectors.ipynb", notebook(IMPORTS, CELLS["await"], endless, COSINE))
+    result = warm(OWN_COURSE, topic_seconds=6.0).of(submission)
+    assert result.score == 3 and len(result.notes) == 1 and "cell 4" in result.notes[0]
+
+
 def test_an_error_of_python_s_own_is_the_student_s(tmp_path: Path) -> None:
     submission = read(tmp_path, "vectors.ipynb", notebook(IMPORTS, NORMALIZE, "def cosine(a, b:\n    return a"))
     assert submission.unread == () and points(submission) == 1
