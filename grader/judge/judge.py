@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from grader import kit
 from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
-from grader.course.definitions import block_of, lines_in, untouched_names
+from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
 from grader.errors import CourseError
 from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
@@ -282,6 +282,10 @@ class _Grading:
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
+                handed_out = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
+                for exercise in topic.exercises:
+                    if flag := self._renamed(exercise, hints, handed_out, untouched):
+                        self.flags[flag] = None
                 # Last, so that no exercise pays for the time of a picture.
                 for result in [self._results[one.full_name] for one in topic.exercises]:
                     self._keep(self._with_pictures(result, desk))
@@ -291,6 +295,20 @@ class _Grading:
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
+
+    def _renamed(
+        self, exercise: Exercise, hints: Hints, handed_out: Collection[str], untouched: Collection[str]
+    ) -> Flag | None:
+        """The flag of an exercise that is not written, if something of a similar name is."""
+        kinds = {check.cause.kind for check in self._results[exercise.full_name].checks if check.cause}
+        is_waiting = "blocked" in kinds and not hints.defines(exercise.name)
+        if exercise.name not in untouched and not is_waiting and kinds.isdisjoint(("missing", "unwritten")):
+            return None
+        if self._results[exercise.full_name].is_right or (found := hints.renamed(exercise.name, handed_out)) is None:
+            return None
+        name, line = found
+        text = f"`{one_line(name)[:60]}` may be the answer to {exercise.full_name}, which is not written"
+        return Flag("renamed", text, f"{exercise.topic}.py", line)
 
     def _grade_exercise(
         self, exercise: Exercise, desk: TopicDesk, is_untouched: bool
