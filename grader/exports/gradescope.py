@@ -20,13 +20,15 @@ from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook
 from grader.intake.dates import read_time
+from grader.intake.kinds import as_text, is_work
 from grader.reports import feedback
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import VERDICT_WORDS, bounded
 from grader.results import NOT_ASSESSED, ExerciseResult
-from grader.text import clean, points
+from grader.text import clean, one_line, points
 
 _MOST: Final = 100
+_UNREAD: Final = "This is no mark yet: work could not be read. Hand in again, or tell your instructor."
 _FAULT: Final = "The grader failed. This says nothing about your work: tell your instructor."
 
 
@@ -39,8 +41,8 @@ def results(entry: Entry) -> bytes:
     percent = "" if entry.share is None else f", {entry.share:.1f}%"
     lines = [f"{points(row.score, row.max)} points{percent}"]
     if row.unread:
-        lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
-        lines += map(clean, feedback.unread(row))
+        lines = [_UNREAD]
+        lines += map(clean, feedback.why_unread(row))
     if row.late is not None:
         lines.append(f"{row.late}: {points(entry.final, row.max)} points count")
     if missing := feedback.left_out(result, row.given):
@@ -133,6 +135,8 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
         ended = subprocess.run(command, capture_output=True, check=False)
         errors = clean(ended.stderr.decode("utf-8", "replace"))
         print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
+        if ended.returncode == 4 and (names := _no_work_in(root / "submission")):
+            return _failure(f"{_UNREAD}\n{names}: not a Python file, a notebook, or an archive of them.")
         if ended.returncode == 4:
             return _failure(errors.replace(str(root / "submission"), "your submission").removeprefix("error: "))
         with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
@@ -141,6 +145,12 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
                 names = ", ".join(entry.result.submission for entry in entries[:5])
                 return _failure(f"There are several submissions in this upload: {names}. Hand in one set of files.")
             return results(entries[0])
+
+
+def _no_work_in(folder: Path) -> str:
+    """The names of the files of an upload in which nothing can be graded; empty if something can, or it is empty."""
+    names = sorted(path.name for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
+    return "" if any(map(is_work, names)) else ", ".join(one_line(as_text(name), 100) for name in names[:5])
 
 
 def times(file: Path, folder: Path, course: Path | None) -> list[str]:

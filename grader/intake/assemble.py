@@ -42,6 +42,7 @@ _SIGNATURES = {
 _DOCUMENTS = (".pdf", ".doc", ".rtf")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _MAX_NOTES = 200
+_AFTER_TOPIC = ", by the name of its topic"
 # How many files a note may name, and how many files that belong to no topic get a note.
 _NAMED = 5
 
@@ -227,7 +228,9 @@ class _Assembly:
         if not any(is_meant):
             for module in loose[:_NAMED]:
                 why = "its name does not say which topic it is, and it defines none of the exercises"
-                self.note(module.origin, f"{why}; call it {min(self.topics.names, default='topic')}.py, for example")
+                # Not which topics there are: others may be asked for now.
+                only = next(iter(self.topics.names)) if len(self.topics.names) == 1 else "TOPIC"
+                self.note(module.origin, f"{why}; call it {only}.py{'' if only in self.topics.names else _AFTER_TOPIC}")
 
     def _give_to_topic(self, topic: str, others: Sequence[_Module], named: dict[str, str | None]) -> bool:
         """The same for one topic; whether any module is meant for it, or may be.
