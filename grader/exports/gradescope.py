@@ -29,6 +29,7 @@ from grader.text import clean, listed, named, points
 
 _MOST: Final = 100
 _NAMED: Final = 5
+_UNREAD: Final = "This is no mark yet: work could not be read. Hand in again, or tell your instructor."
 _FAULT: Final = "The grader failed. This says nothing about your work: tell your instructor."
 
 
@@ -41,8 +42,8 @@ def results(entry: Entry) -> bytes:
     percent = "" if entry.share is None else f", {entry.share:.1f}%"
     lines = [f"{points(row.score, row.max)} points{percent}"]
     if row.unread:
-        lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
-        lines += map(clean, feedback.unread(row))
+        lines = [_UNREAD]
+        lines += map(clean, feedback.why_unread(row))
     if row.late is not None:
         lines.append(f"{row.late}: {points(entry.final, row.max)} points count")
     if missing := feedback.left_out(result, row.given):

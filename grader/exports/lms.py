@@ -27,6 +27,8 @@ from grader.text import counted, named, one_line, points
 _CANVAS_IDS: Final = ("id", "sis user id", "sis login id", "integration id")
 _MOODLE_IDS: Final = ("identifier", "id number", "email address", "username")
 _OURS: Final = "Automatic feedback"
+_NOTES: Final = 3
+"""Notes on files that a comment has."""
 _NAMED: Final = 20
 
 
@@ -266,7 +268,7 @@ def _comment(entry: Entry) -> str:
     if entry.is_of_nobody:
         parts = [f"{_OURS}: no mark yet: {row.differing}."]
     elif row.unread:
-        parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.unread(row))]
+        parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.why_unread(row))]
     if row.late is not None:
         parts.append(f"{row.late}.")
     for one in row.overrides:
@@ -281,6 +283,10 @@ def _comment(entry: Entry) -> str:
     missed = [e for e in entry.read if e.max > 0 and not e.is_right and e.name not in row.given]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
+    if missed:
+        files = {f"{exercise.topic}.py" for exercise in missed}
+        parts += [f"{line}." for line in feedback.not_imported(entry.result)]
+        parts += [f"{note}." for note in row.notes if note.partition(": ")[0] in files][:_NOTES]
     explained = ((exercise.name, feedback.explanation_of(exercise)) for exercise in missed)
     parts += [f"{name}: {explanation}" for name, explanation in explained if explanation]
     return html.escape(one_line(" ".join(" ".join(parts).split()), 2000), quote=False)

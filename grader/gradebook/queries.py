@@ -582,7 +582,7 @@ class _GradedWork:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:
             if one.name == exercise and one.manual is not None:
-                return before.get(one.manual.file) != self._files.get(one.manual.file)
+                return before.get(one.manual.work) != self._files.get(one.manual.work)
         own = exercise.partition(".")[0]
         others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
         modules = {path for path in before.keys() | self._files.keys() if path.endswith(".py")} - others

@@ -14,6 +14,7 @@ from grader.intake import kinds
 from grader.intake.archive import LINK, TWICE, Archive, Folder, read_file, time_of
 from grader.intake.assemble import assemble
 from grader.intake.bag import MAX_ENTRIES, Bag
+from grader.intake.by_hand import TYPED
 from grader.intake.lms import Piece, latest_files
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
@@ -76,10 +77,12 @@ class PathSource(Source):
             bag.add_files(folder, {path: path for path in folder.files})
         elif kinds.is_archive(name):
             bag.add_archive(name, read_file(self.path.resolve()))
-        elif kinds.is_code(name):
+        elif kinds.is_code(name) or bag.topics.is_wanted(name):
             bag.add(name, read_file(self.path), time_of(self.path))
-        else:
+        elif kinds.is_work(name):
             bag.note(name, kinds.UNSUPPORTED_NOTE)
+        else:
+            bag.add_other(name, read_file(self.path))
 
     def topic_of(self, submission: Submission) -> str | None:
         """The topic whose file this is; None if it is none or several, or no file at all.
@@ -114,8 +117,8 @@ class DownloadSource(Source):
         for piece in last:
             file = piece.file
             if piece.text:
-                bag.note(file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
-                bag.add_other(file or "text entry", self.download.files[piece.path][0])
+                bag.note(file or TYPED, "text typed into a form, not a file: left out", lost=ASIDE)
+                bag.add_other(file or TYPED, self.download.files[piece.path][0])
             elif not piece.about:
                 names[piece.path] = file
                 if not kinds.is_work(file) and not kinds.is_clutter(file) and not self.topics.is_wanted(file):
@@ -127,7 +130,7 @@ class DownloadSource(Source):
         if not kinds.is_code(piece.file):
             return True
         modules = [self.download.content(piece.path, kinds.limit_of(piece.file) + 1)]
-        if piece.file.lower().endswith(".ipynb"):
+        if kinds.is_notebook(piece.file):
             code = module_of(modules[0])
             modules = [code.module or b"", *code.written.values()]
         return any(self.topics.answers(topic, module) for topic in self.topics.names for module in modules)

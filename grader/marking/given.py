@@ -33,7 +33,7 @@ from grader.gradebook import (
 from grader.intake.roster import Roster
 from grader.reports.feedback import CHANGED
 from grader.reports.status import comment_line, excuse_line, extension_line, mark_line, marks, override_line
-from grader.results import total_points
+from grader.results import Manual, total_points
 from grader.text import one_line, points, printable
 
 MOST_COMMENT: Final = 4_000
@@ -166,6 +166,28 @@ class Task(NamedTuple):
         return self.row.result.submission
 
     @property
+    def manual(self) -> Manual:
+        """The work, as far as it is there."""
+        found = (one.manual for one in self.row.result.to_mark if one.name == self.exercise.full_name)
+        return next(filter(None, found), Manual(self.exercise.points, self.exercise.work_file, "missing"))
+
+    @property
+    def file(self) -> str:
+        """The file that a person looks at."""
+        return self.manual.work
+
+    @property
+    def about_work(self) -> str:
+        """Where the work is if it is not in its file, or why there is none; empty if there is nothing to say."""
+        manual = self.manual
+        if manual.instead:
+            return f"{manual.file} is not there: look at {', '.join(manual.instead)}"
+        if manual.state == "untouched":
+            return f"{manual.file} is as it was handed out"
+        notes = [note for note in self.row.notes if note.startswith(f"{manual.file}: ")]
+        return (notes[0] if notes else f"{manual.file} was not handed in") if manual.state == "missing" else ""
+
+    @property
     def mark(self) -> Mark | None:
         """The mark that counts."""
         return next((one for one in self.row.marks if one.exercise == self.exercise.full_name), None)
@@ -280,7 +302,12 @@ class Marking:
 
     def content(self, task: Task) -> bytes | None:
         """The file that was handed in for it; None if there is none."""
-        return self._book.files(task.row.digest).get(task.exercise.work_file)
+        return self.files(task).get(task.file)
+
+    def files(self, task: Task) -> dict[str, bytes]:
+        """The files that were handed in for it, by path: its own, or those instead of it."""
+        files = self._book.files(task.row.digest)
+        return {path: files[path] for path in task.manual.instead or (task.file,) if path in files}
 
     def save(self, task: Task, given: Collection[int] | None, *, done: bool) -> Mark:
         """Keeps which items are given; until it is done it counts nothing, and an earlier mark stays.
@@ -301,7 +328,7 @@ class Marking:
             made=_now(),
             done=done,
         )
-        self._book.give(self._course.name, mark, _looked_at(self._book, task.row, exercise.work_file))
+        self._book.give(self._course.name, mark, _looked_at(self._book, task.row, task.file))
         return mark
 
     def mark_one(self, exercise: str | None, student: str | None, items: str, comment: str | None) -> Iterator[str]:
@@ -324,11 +351,13 @@ class Marking:
         if comment is not None:
             self.comment(task, text_of_comment(comment))
         yield mark_line(self.save(task, given, done=True))
+        if task.about_work:
+            yield f"{task.student}: {task.exercise.full_name}: {one_line(task.about_work, 300)}"
         yield f"{task.student}: {marks(row_of(list(self._book.results()), task.student))}"
 
     def comment(self, task: Task, text: str) -> None:
         """Keeps a comment; an empty text takes it back."""
-        _keep_comment(self._book, task.row, task.exercise.full_name, task.exercise.work_file, text, self._who)
+        _keep_comment(self._book, task.row, task.exercise.full_name, task.file, text, self._who)
 
 
 def _numbers(text: str, exercise: Exercise) -> set[int]:
@@ -360,7 +389,7 @@ def give_comment(out: Path, student: str, exercise: str, text: str, who: str | N
         row = row_of(list(book.results()), student)
         name = _exercise_called([one.name for one in row.result.exercises], exercise)
         result = next(one for one in row.result.exercises if one.name == name)
-        file = result.manual.file if result.manual else f"{name.partition('.')[0]}.py"
+        file = result.manual.work if result.manual else f"{name.partition('.')[0]}.py"
         made = _keep_comment(book, row, name, file, kept, who or _user())
     yield comment_line(made)
 

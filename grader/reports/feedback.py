@@ -86,8 +86,11 @@ def about_manual(exercise: ExerciseResult) -> str:
     manual = exercise.manual
     if manual is None:
         return ""
+    worth = f"marked by a person, worth {counted(manual.points, 'point')}"
+    if manual.instead:
+        return f"{worth}; {manual.file} is not there, but {one_line(', '.join(manual.instead), 200)}"
     states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
-    return f"marked by a person, worth {counted(manual.points, 'point')}{states.get(manual.state, '')}"
+    return f"{worth}{states.get(manual.state, '')}"
 
 
 def item_lines(items: Sequence[MarkedItem]) -> list[str]:
@@ -136,15 +139,32 @@ def changed_since(row: Row) -> list[str]:
 
 
 def unread(row: Row) -> list[str]:
-    """Why topics could not be read, a line for each reason; the topics are named unless it is all of them."""
+    """That topics could not be read, a line for each reason; the topics are named unless it is all of them."""
     if row.differing and row.unread:
         return [row.differing]
+    return [f"{names} could not be read: {reason}".lstrip() for reason, names in _unread(row).items()]
+
+
+def why_unread(row: Row) -> list[str]:
+    """The same without the words "could not be read", for a text that has said so."""
+    if row.differing and row.unread:
+        return [row.differing]
+    return [f"{names}: {reason}" if names else reason for reason, names in _unread(row).items()]
+
+
+def _unread(row: Row) -> dict[str, str]:
+    """The topics of each reason; empty for all."""
     topics = {exercise.topic for exercise in row.result.exercises}
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
         of_reason.setdefault(one.reason, []).append(one.topic)
-    named = {reason: "" if topics == set(those) else f"{listed(those, _NAMED)} " for reason, those in of_reason.items()}
-    return [f"{names}could not be read: {reason}" for reason, names in named.items()]
+    return {reason: "" if topics == set(those) else listed(those, _NAMED) for reason, those in of_reason.items()}
+
+
+def not_imported(result: SubmissionResult) -> list[str]:
+    """Why files could not be imported, a line for each: its name, the line or the cell, and the error."""
+    checks = (check for exercise in result.exercises for check in exercise.checks)
+    return [*dict.fromkeys(gist(check) for check in checks if check.cause and check.cause.stage == "import")]
 
 
 def name_with_missing(row: Row) -> str:
