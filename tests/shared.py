@@ -44,6 +44,7 @@ OWN_COURSE = REPO / "examples" / "own_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
 KIT_COURSE = REPO / "examples" / "kit_course"
 MARKED_COURSE = REPO / "examples" / "marked_course"
+TERM_COURSE = REPO / "examples" / "term_course"
 DEFAULT_LIMITS = Limits()
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""

@@ -30,6 +30,8 @@ class Change(msgspec.Struct, frozen=True):
 def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Change]:
     """Bring new and changed stubs and docstrings into a folder that has answers, and touch no answer.
 
+    Of a course with assignments, it is about those that were handed out into the folder.
+
     Returns:
         The changes; none if the folder was up to date.
 
@@ -40,15 +42,16 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
         raise UserError(f"{folder} is not a folder", fix=f"make it with: grader init {folder}")
     home = Home(folder)
     changes: list[Change] = []
+    here = course.handed_out(origin.assignments)
     with writing(folder):
-        for topic in course.modules:
+        for topic in here.modules:
             stub = course.stub_file(topic.name).read_bytes()
             changes += _update_file(folder / f"{topic.name}.py", stub, home.base(topic.name))
-        for name, data in work_templates(course).items():
+        for name, data in work_templates(here).items():
             if not (folder / name).exists():
                 write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
-        write_hidden(course, folder, origin)
+        write_hidden(course, folder, origin, here.modules)
     return changes
 
 
