@@ -1,10 +1,12 @@
 """The gradebook: one SQLite file with every result, when it was made and with what. See `Gradebook`."""
 
 from grader.gradebook.backups import restore
-from grader.gradebook.book import Gradebook, gradebook_in, selection_key
+from grader.gradebook.book import Gift, GivenMeanwhile, Gradebook, gradebook_in, selection_key
 from grader.gradebook.records import (
     Comment,
     Extension,
+    Given,
+    HistoryEvent,
     LookedAt,
     Mark,
     MarkedItem,
@@ -18,7 +20,11 @@ from grader.gradebook.records import (
 __all__ = [
     "Comment",
     "Extension",
+    "Gift",
+    "Given",
+    "GivenMeanwhile",
     "Gradebook",
+    "HistoryEvent",
     "LookedAt",
     "Mark",
     "MarkedItem",

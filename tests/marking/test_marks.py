@@ -11,7 +11,8 @@ from marked_class import ADA, BOB, COURSE, graded, row
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.gradebook.schema import DamagedGradebook
-from grader.marking.given import Marking, give_comment, give_points, text_of_comment
+from grader.marking.given import give_comment, give_points, text_of_comment
+from grader.marking.rubric import Marking
 from grader.reports.status import Unmarked
 
 
@@ -119,7 +120,7 @@ def test_marks_belong_to_the_person_whatever_the_name_in_a_run(tmp_path: Path) -
 
 def test_an_override_wins_over_a_mark_until_it_is_withdrawn(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
-    mark(out)
+    mark(out, who="me")
     list(give_points(out, "ada", "report", "4", "late appeal", "me"))
     assert row(out, "ada").given["findings.report"] == (4.0, 4.0)
     list(give_points(out, "ada", "report", "auto", "no", "me"))
