@@ -1,5 +1,6 @@
 """The commands of an instructor: a class is graded, marked by hand, and reported. Importing it imports nothing slow."""
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -211,6 +212,24 @@ def override(
 def _replaces(yes: bool, question: str = "replace it?") -> Callable[[], bool]:
     """Asks whoever is at the terminal, unless they have said yes; without a terminal nobody agrees."""
     return lambda: yes or (sys.stdin.isatty() and typer.confirm(question))
+
+
+@app.command()
+def history(
+    student: _Student,
+    exercise: Annotated[str | None, Argument(metavar="[EXERCISE]", help="Only this one.  [default: all]")] = None,
+    out: options.OutOption = _OUT,
+) -> None:
+    """Show how a student's mark came about: every result, override, mark, comment and extension, the oldest first.
+
+    Examples:
+      grader history "Zoë Müller"
+      grader history 12345 tensor_ops.gram --out week1
+    """
+    from grader.marking.history import history_lines
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print_lines(history_lines(out, student, exercise, width))
 
 
 @app.command()
