@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: Final = {
     "Student": "init check watch show next list courses hint solution reset debug doctor help",
-    "Instructor": "grade status restore report export mark comment regrade override extend history diff"
+    "Instructor": "grade status restore report export mark comment regrade override extend import history diff"
     " similar package ci",
     "Course author": "new release verify",
 }

@@ -214,6 +214,24 @@ def _replaces(yes: bool, question: str = "replace it?") -> Callable[[], bool]:
     return lambda: yes or (sys.stdin.isatty() and typer.confirm(question))
 
 
+@app.command("import")
+def import_(
+    file: Annotated[Path, Argument(metavar="FILE", help="CSV: columns student, exercise, points, comment, why.")],
+    who: Annotated[str | None, Option(metavar="NAME", help="Who gives them.  [your user name]")] = None,
+    yes: Annotated[bool, Option("--yes", help="Keep all of it, without asking.")] = False,
+    out: options.OutOption = _OUT,
+) -> None:
+    """Give points and comments from a spreadsheet: shows what changes, and asks; a line that is wrong refuses all.
+
+    Examples:
+      grader import points.csv
+      grader import points.csv --who "Ann Lee" --yes --out week1
+    """
+    from grader.marking.points_file import import_points
+
+    print_lines(import_points(out, file, who, _replaces(yes, "keep this?")))
+
+
 @app.command()
 def history(
     student: _Student,

@@ -282,6 +282,35 @@ def test_on_a_terminal_who_gives_is_asked(tmp_path: Path, start: Start) -> None:
         session.press(f"{answer}\r")
         session.ends_with(code)
         assert row(out, "ada").given == {"findings.report": (points, 4.0)}
+    file = tmp_path / "points.csv"
+    file.write_text("student,exercise,points\nada,report,2\n")
+    for answer, code, points in (("n", 4, 1.0), ("y", 0, 2.0)):
+        session = start(out, str(file), "--who", "cy", command="import")
+        session.see("ada: findings.report: 1/4 by ben", "→ 2/4", "keep this?")
+        session.press(f"{answer}\r")
+        session.ends_with(code)
+        assert row(out, "ada").given == {"findings.report": (points, 4.0)}
+
+
+def test_a_spreadsheet_a_line_and_the_history_of_it_all(tmp_path: Path) -> None:
+    out = graded(tmp_path, {"ada": ADA})
+    file = tmp_path / "points.csv"
+    file.write_text("Student;Exercise;Points;Why\nada;moving_average;1,5;a typo\n")
+    refused = run_here("import", file, "--out", out)
+    assert refused.returncode == 4 and "nothing is changed" in refused.stderr and "--yes" in refused.stderr
+    assert refused.stdout == "ada: curves.moving_average: 2/2 automatic → 1.5/2 (a typo)\n"
+    done = run_here("import", file, "--who", "ann", "--yes", "--out", out)
+    assert done.returncode == 0 and done.stdout.endswith("kept: 1 override, 0 comments\n")
+    said = run_here("comment", "ada", "moving_average", "--line", "2", "one call", "--who", "ann", "--out", out)
+    assert said.returncode == 0 and "curves.moving_average: line 2: one call (by ann" in said.stdout
+    history = run_here("history", "ada", "moving_average", "--out", out)
+    told = [line.partition("  ")[2] for line in history.stdout.splitlines()[:-1]]
+    assert told == [
+        "run 1: curves.moving_average: 2/2",
+        "override: curves.moving_average: 1.5/2 (automatic: 2) by ann: a typo",
+        "comment: curves.moving_average: by ann: line 2: one call",
+    ]
+    assert history.stdout.splitlines()[-1] == "now: ada: 1.5/2"
 
 
 @pytest.mark.slow
