@@ -22,7 +22,7 @@ def nobody_agrees() -> bool:
 
 
 def give_asking(book: Gradebook, gifts: Sequence[Gift], agreed: Agreed) -> Iterator[str]:
-    """Keeps what a person gave; returns lines on what others gave that it replaces, and then asks.
+    """Keeps what a person gave; returns lines on what it replaces, and asks first if that is from others.
 
     Raises:
         UserError: the person does not agree that it is replaced; nothing is kept.
@@ -31,13 +31,11 @@ def give_asking(book: Gradebook, gifts: Sequence[Gift], agreed: Agreed) -> Itera
     meanwhile: tuple[Given, ...] = ()
     while True:
         standing = [book.standing(course, gift.people, gift.given) for gift in gifts]
-        of_others = [
-            one for gift, there in zip(gifts, standing, strict=True) for one in there.given if one.who != gift.given.who
-        ]
-        replaced = dict.fromkeys((*of_others, *meanwhile))
+        replaced = dict.fromkeys(one for there in standing for one in there.given)
         yield from (f"before: {given_line(one)}" for one in replaced)
-        if replaced and not agreed():
-            who = listed([*dict.fromkeys(one.who for one in replaced)], 3)
+        others = [one for one in replaced if one in meanwhile or one.who != gifts[0].given.who]
+        if others and not agreed():
+            who = listed([*dict.fromkeys(one.who for one in others)], 3)
             raise UserError(f"nothing is changed, because that is from {who}", fix="to replace it: --yes")
         try:
             known = [gift._replace(after=there.number) for gift, there in zip(gifts, standing, strict=True)]
