@@ -100,7 +100,7 @@ def _markdown(entry: Entry) -> Iterator[str]:
         symbol = BY_HAND if exercise.manual else feedback.SYMBOLS[worst(exercise)]
         yield f"| {symbol} | `{exercise.name}` | {score} |\n"
     for one in row.comments:
-        yield f"\n{plain(one.exercise)}: {plain(one.text)}\n"
+        yield f"\n{plain(one.exercise)}: {plain(one.said)}\n"
     for exercise in entry.result.exercises:
         if worst(exercise) in FAILING | {"error"}:
             text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"

@@ -279,7 +279,7 @@ def _comment(entry: Entry) -> str:
     for mark in (one for one in row.marks if one.exercise not in overridden):
         items = "; ".join(feedback.item_lines(mark.items))
         parts.append(f"{mark.exercise}: {points(mark.points or 0.0, mark.max)} by the rubric ({items}).")
-    parts += [f"About {one.exercise}: {one.text}" for one in row.comments]
+    parts += [f"About {one.exercise}: {one.said}" for one in row.comments]
     missed = [e for e in entry.read if e.max > 0 and not e.is_right and e.name not in row.given]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from grader.course import Course, Exercise
-from grader.gradebook import MarkedItem, Row
+from grader.course.definitions import lines_in
+from grader.gradebook import Comment, Mark, MarkedItem, Override, Row
+from grader.intake.notebook import Cells
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, total_points
 from grader.text import clean, counted, listed, one_line, points
 
@@ -135,7 +137,11 @@ def notable(row: Row) -> list[str]:
 def changed_since(row: Row) -> list[str]:
     """Points and comments that people gave for other work than the present one, a line each."""
     of_kind = (("mark", row.marks), ("override", row.overrides), ("comment", row.comments))
-    return [f"{kind} of {one.exercise}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
+    return [f"{kind} of {_subject(one)}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
+
+
+def _subject(given: Mark | Override | Comment) -> str:
+    return f"{given.exercise}, {given.place}" if isinstance(given, Comment) and given.line else given.exercise
 
 
 def unread(row: Row) -> list[str]:
@@ -171,6 +177,24 @@ def name_with_missing(row: Row) -> str:
     """The name of a submission, and the exercises that are not graded yet."""
     missing = f" ({listed(row.missing, _FEW)})" if row.missing else ""
     return f"{one_line(row.result.submission)}{missing}"
+
+
+def work_file(exercise: ExerciseResult) -> str:
+    """The file that has a student's answer, whether a person marks it or checks do."""
+    return exercise.manual.work if exercise.manual else f"{exercise.topic}.py"
+
+
+def lines_by_place(content: bytes) -> dict[tuple[int, int], tuple[int, str]]:
+    """The lines of a file as reports number them: by the notebook's cell (0: it is no notebook) and the line there.
+
+    Returns:
+        The line's number in the file and its text. The headings of cells are not among them.
+    """
+    lines, cells = lines_in(content), Cells(content)
+    if lines[-1:] == [""]:
+        del lines[-1]
+    found = ((cells.find(n) if cells else (0, n), (n, text)) for n, text in enumerate(lines, start=1))
+    return {place: line for place, line in found if place[1]}
 
 
 def own_name(exercise: ExerciseResult) -> str:
