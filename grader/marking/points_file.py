@@ -126,7 +126,8 @@ class _Changes:
         """
         number, said = self._seen.setdefault((whose, exercise, kind), (line.number, text))
         if said != text:
-            raise UserError(f"line {number} has another {kind} of {whose} for {exercise}", fix="leave one of them")
+            other = "other points" if kind == "points" else "another comment"
+            raise UserError(f"line {number} has {other} of {whose} for {exercise}", fix="leave one of them")
         return number == line.number
 
     def _give_points(self, row: Row, made: Override) -> None:

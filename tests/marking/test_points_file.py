@@ -108,7 +108,7 @@ BAD = [
     ("ada,moving_average,two,,x", "cannot have 'two' points"),
     ("ada,moving_average,١,,x", "cannot have '١' points"),
     ("ada,moving_average,1,well, done", "more cells than columns"),
-    ("bob,report,1,,x\n12,findings.report,2,,x", "line 3 has another points of bob (12) for findings.report"),
+    ("bob,report,1,,x\n12,findings.report,2,,x", "line 3 has other points of bob (12) for findings.report"),
 ]
 
 
