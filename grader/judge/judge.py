@@ -99,19 +99,25 @@ class Judge:
         self.misconceptions = MisconceptionRecords(self.course, self.checks, self.misconceptions_desk)
 
     def grade(
-        self, submission: Submission, only: Sequence[str] = (), *, not_run: Sequence[NotRun] = ()
+        self,
+        submission: Submission,
+        only: Sequence[str] = (),
+        *,
+        not_run: Sequence[NotRun] = (),
+        elsewhere: Mapping[str, bool] = {},
     ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with those that they need; empty means all.
             not_run: checks that are not run, and why.
+            elsewhere: those of them that are graded elsewhere, and whether they pass, for those that need them.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        grading = _Grading(self, submission, only)
-        topics = _chosen(self.topics, self.course.with_needs(only))
+        grading = _Grading(self, submission, only, {name for name, passes in elsewhere.items() if passes})
+        topics = _chosen(self.topics, set(self.course.with_needs(only)) - elsewhere.keys())
         with self.checks.leaving_out(not_run):
             for topic in topics:
                 grading.grade_topic(topic)
@@ -178,6 +184,7 @@ class _Grading:
 
     Args:
         only: full names of the exercises that were asked for; empty means all.
+        met: those that pass elsewhere.
 
     Attributes:
         modules: its Python files: its processes get nothing else.
@@ -185,11 +192,11 @@ class _Grading:
         notes: about statements that were left out.
     """
 
-    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str]) -> None:
+    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str], met: Collection[str]) -> None:
         self._judge = judge
         self._submission = submission
         self._only = only
-        self._met = set(submission.granted)
+        self._met = {*submission.granted, *met}
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
         self._results: dict[str, ExerciseResult] = {}
