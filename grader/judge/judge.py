@@ -16,7 +16,7 @@ from grader import kit
 from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
 from grader.course.definitions import block_of, lines_in, untouched_names
-from grader.errors import CourseError
+from grader.errors import CourseError, UserError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -71,9 +71,15 @@ def open_judge(
     files = [course.check_file(topic.name) for topic in topics if topic.exercises]
     kit.load(course.kit)
     kit.let_checks_import(course.checks_dir)
-    for file in files:
-        kit.require_imported_names(file, course.kit)
-    with collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener) as checks:
+    with contextlib.ExitStack() as stack:
+        try:
+            checks = stack.enter_context(
+                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener)
+            )
+        except UserError:
+            for file in files:
+                kit.require_imported_names(file, course.kit)  # says it better
+            raise
         yield Judge(course, host, checks, topics, names_misconceptions, pictured)
 
 
