@@ -16,7 +16,7 @@ from grader import kit
 from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
 from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
-from grader.errors import CourseError
+from grader.errors import CourseError, UserError
 from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
@@ -72,9 +72,15 @@ def open_judge(
     files = [course.check_file(topic.name) for topic in topics if topic.exercises]
     kit.load(course.kit)
     kit.let_checks_import(course.checks_dir)
-    for file in files:
-        kit.require_imported_names(file, course.kit)
-    with collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener) as checks:
+    with contextlib.ExitStack() as stack:
+        try:
+            checks = stack.enter_context(
+                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener)
+            )
+        except UserError:
+            for file in files:
+                kit.require_imported_names(file, course.kit)  # says it better
+            raise
         yield Judge(course, host, checks, topics, names_misconceptions, pictured)
 
 
@@ -100,19 +106,25 @@ class Judge:
         self.misconceptions = MisconceptionRecords(self.course, self.checks, self.misconceptions_desk)
 
     def grade(
-        self, submission: Submission, only: Sequence[str] = (), *, not_run: Sequence[NotRun] = ()
+        self,
+        submission: Submission,
+        only: Sequence[str] = (),
+        *,
+        not_run: Sequence[NotRun] = (),
+        elsewhere: Mapping[str, bool] = {},
     ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with those that they need; empty means all.
             not_run: checks that are not run, and why.
+            elsewhere: those of them that are graded elsewhere, and whether they pass, for those that need them.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        grading = _Grading(self, submission, only)
-        topics = _chosen(self.topics, self.course.with_needs(only))
+        grading = _Grading(self, submission, only, {name for name, passes in elsewhere.items() if passes})
+        topics = _chosen(self.topics, set(self.course.with_needs(only)) - elsewhere.keys())
         with self.checks.leaving_out(not_run):
             for topic in topics:
                 grading.grade_topic(topic)
@@ -179,6 +191,7 @@ class _Grading:
 
     Args:
         only: full names of the exercises that were asked for; empty means all.
+        met: those that pass elsewhere.
 
     Attributes:
         modules: its Python files: its processes get nothing else.
@@ -186,11 +199,11 @@ class _Grading:
         notes: about statements that were left out.
     """
 
-    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str]) -> None:
+    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str], met: Collection[str]) -> None:
         self._judge = judge
         self._submission = submission
         self._only = only
-        self._met = set(submission.granted)
+        self._met = {*submission.granted, *met}
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
         self._by_hand = works_of(submission.files, *wanted_by_hand(judge.course))
