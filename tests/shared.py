@@ -11,6 +11,7 @@ Beside it, each for one purpose:
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
 - ``class_of_sixty.py``: a class of 60, and the mark of each worked out by hand;
+- ``class_of_a_term.py``: a class of seven over three weeks, likewise;
 - ``make_class_zips.py``: the files that Canvas and Moodle hand out for it;
 - ``sample_class.py``: what the students of ``examples/class`` must get;
 - ``wheelhouse.py``: small wheels that pip finds without a network;
