@@ -9,14 +9,14 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from grader.errors import UserError
 from grader.exports.spreadsheet import Spreadsheet, neutral
 from grader.intake import worksheet
-from grader.intake.names import id_key, joined
+from grader.intake.matching import ID, NAME, Match, PeopleIndex, titles_of
 from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.text import counted, listed, one_line, points
@@ -34,7 +34,7 @@ class _Person(NamedTuple):
     """A row of the file.
 
     Attributes:
-        ids: column by column.
+        ids: column by column; the first is that of the LMS's download.
         names: in the forms that a submission may be called by.
         most: the text of the most points; with a comma if the mark should have one.
     """
@@ -125,12 +125,11 @@ def fill_moodle(
 
     people = []
     for row in range(1, len(sheet.rows)):
-        ids = [value(row, column).strip() for column in _MOODLE_IDS if column in head]
-        if worksheet.IDENTIFIER in head:
-            ids[0] = worksheet.participant(value(row, worksheet.IDENTIFIER)) or ids[0]
+        ids = [value(row, column).strip() for column in _MOODLE_IDS]
+        ids[0] = worksheet.participant(ids[0]) or ids[0]
         name = value(row, "full name")
         if any(ids) or name:
-            people.append(_Person(row, name or " ".join(ids), ids, [name], value(row, "maximum grade")))
+            people.append(_Person(row, name or " ".join(filter(None, ids)), ids, [name], value(row, "maximum grade")))
     matched, notes = _fill(sheet, head["grade"], people, entries, "moodle", unread_as_zero, missing_as_zero)
     for row, entry in matched.items() if "feedback comments" in head else ():
         before = value(row, "feedback comments").strip()
@@ -170,7 +169,7 @@ def _fill(
     sheet: Spreadsheet,
     column: int,
     people: Sequence[_Person],
-    entries: Iterable[Entry],
+    entries: Sequence[Entry],
     lms: str,
     unread_as_zero: bool,
     missing_as_zero: bool,
@@ -206,29 +205,54 @@ def _fill(
 
 
 def _matched(
-    people: Sequence[_Person], entries: Iterable[Entry], lms: str
+    people: Sequence[_Person], entries: Sequence[Entry], lms: str
 ) -> tuple[dict[int, tuple[_Person, Entry]], set[int], list[str]]:
     """The submission of each row that is the only one for it, the rows that any may belong to, and notes on others."""
-    columns = max((len(person.ids) for person in people), default=0)
-    by_id = [_index((id_key(person.ids[c]), person) for person in people) for c in range(columns)]
-    by_name = _index((joined(name), person) for person in people for name in person.names)
-    found: list[tuple[Entry, list[_Person]]] = []
-    for entry in entries:
-        arrival, name = entry.row.arrival, entry.result.submission
-        keys = [id_key(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
-        of_ids = [index[key] for key in (*keys, id_key(name)) for index in by_id if key in index]
-        found.append((entry, of_ids[0] if of_ids else by_name.get(joined(name), [])))
-    taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
+    finder = _RowFinder(people, entries, lms)
+    found = [(entry, finder.rows_of(entry)) for entry in entries]
+    sure = Counter(match.one for _, match in found if match.how in (ID, NAME))
+    loose = Counter(match.one for _, match in found if match.how not in (ID, NAME))
+    of_row = {person.row: person for person in people}
     matched: dict[int, tuple[_Person, Entry]] = {}
     notes = []
-    for entry, rows in found:
-        if len(rows) != 1:
-            notes.append(_not_filled(entry, f"{'several rows' if rows else 'no row'} for it in the file"))
-        elif taken[rows[0].row] > 1:
-            notes.append(_not_filled(entry, f"not the only one for {one_line(rows[0].label)} in the file"))
+    for entry, match in found:
+        row, is_sure = match.one, match.how in (ID, NAME)
+        if row is None:
+            notes.append(_not_filled(entry, f"{'several rows' if match.people[1:] else 'no row'} for it in the file"))
+        elif sure[row] > 1 or (not is_sure and sure[row] + loose[row] > 1):
+            notes.append(_not_filled(entry, f"not the only one for {one_line(of_row[row].label)} in the file"))
         else:
-            matched[rows[0].row] = rows[0], entry
-    return matched, {person.row for _, rows in found for person in rows}, notes
+            matched[row] = of_row[row], entry
+            if not is_sure:
+                name, label = one_line(entry.result.submission), one_line(of_row[row].label)
+                notes.append(f"{name}: filled in for {label}, by a name that is not exactly the same")
+    return matched, {row for _, match in found for row in match.people}, notes
+
+
+class _RowFinder:
+    """Finds the rows that a submission may belong to."""
+
+    def __init__(self, people: Sequence[_Person], entries: Sequence[Entry], lms: str) -> None:
+        # Moodle's own ids are of one assignment: nothing else than its own download has them.
+        others = 1 if lms == "moodle" else 0
+        self._index = PeopleIndex((one.row, one.ids[others:], one.names) for one in people)
+        self._of_platform = PeopleIndex((one.row, one.ids[:1], ()) for one in people)
+        self._titles = titles_of(entry.result.submission for entry in entries)
+        self._lms = lms
+
+    def rows_of(self, entry: Entry) -> Match[int]:
+        """By id, else by name; in doubt if they are of different rows."""
+        arrival, name = entry.row.arrival, entry.result.submission
+        number = arrival.platform_id or arrival.student
+        is_own = arrival.lms in ("", self._lms)
+        is_of_list = not arrival.lms or arrival.student != number  # else it is an id of the platform alone
+        rows = self._of_platform.of_id(number) if is_own and arrival.lms else []
+        rows = [*rows, *(self._index.of_id(arrival.student) if is_own or is_of_list else ())]
+        if not rows:
+            return self._index.find(name, titles=self._titles)
+        named = self._index.named(name).people
+        others = () if not named or any(row in named for row in rows) else named
+        return Match(tuple(dict.fromkeys([*rows, *others])), ID)
 
 
 def _not_filled(entry: Entry, why: str) -> str:
@@ -249,11 +273,3 @@ def _number(text: str) -> float | None:
         return float(text.strip().replace(",", "."))
     except ValueError:
         return None
-
-
-def _index(pairs: Iterable[tuple[str, _Person]]) -> dict[str, list[_Person]]:
-    found: dict[str, list[_Person]] = {}
-    for key, person in pairs:
-        if key and person not in found.setdefault(key, []):
-            found[key].append(person)
-    return found

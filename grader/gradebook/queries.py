@@ -197,6 +197,8 @@ class Queries:
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
+        if (seen.name, seen.person) != (whose.name, whose.person):  # the number of who handed in is not the member's
+            arrival = replace(arrival, platform_id="")
         work = _GradedWork(self, seen.digest, result)
         to_mark = {one.name for one in result.to_mark}
         marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]

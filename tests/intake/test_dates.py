@@ -96,7 +96,7 @@ POLISH = (  # No name of a column is known: their places, and what is in them, t
 def test_a_worksheet_in_another_language_is_a_class_list(tmp_path: Path, text: str) -> None:
     (tmp_path / "worksheet.csv").write_text(text, encoding="utf-8-sig")
     roster = Roster.read(tmp_path / "worksheet.csv")
-    anna, bo = roster.find("1001"), roster.find("1002")
+    anna, bo = roster.participant("1001"), roster.participant("1002")
     assert anna is not None and bo is not None and roster.notes == []
     assert (anna.name, anna.submitted[:16], anna.by) == ("Anna Groß", "2026-09-30T11:05", "Moodle worksheet")
     assert (bo.name, bo.submitted, bo.by) == ("Bo Ü", "", "")
@@ -121,7 +121,7 @@ def test_a_worksheet_whose_times_nobody_can_read_is_a_class_list_and_nobody_is_l
     file = tmp_path / "worksheet.csv"
     file.write_text(INVENTED, encoding="utf-8-sig")
     roster = Roster.read(file)
-    anna = roster.find("1001")
+    anna = roster.participant("1001")
     assert anna is not None and (anna.name, anna.submitted, anna.by) == ("Anna Groß", "", "")
     head = columns_of([line.split(",") for line in INVENTED.replace('"', "").replace("100,00", "100").splitlines()])
     assert (head["grade"], head["maximum grade"]) == (4, 5)
