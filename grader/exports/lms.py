@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from grader.errors import UserError
 from grader.exports.spreadsheet import Spreadsheet, neutral
 from grader.intake import worksheet
-from grader.intake.matching import ID, NAME, Match, PeopleIndex, titles_of
+from grader.intake.matching import ID, NAME, Match, PeopleIndex
 from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.text import counted, listed, one_line, points
@@ -237,7 +237,8 @@ class _RowFinder:
         others = 1 if lms == "moodle" else 0
         self._index = PeopleIndex((one.row, one.ids[others:], one.names) for one in people)
         self._of_platform = PeopleIndex((one.row, one.ids[:1], ()) for one in people)
-        self._titles = titles_of(entry.result.submission for entry in entries)
+        names = [entry.result.submission for entry in entries]
+        self._by_name = dict(zip(names, self._index.find_all(names), strict=True))
         self._lms = lms
 
     def rows_of(self, entry: Entry) -> Match[int]:
@@ -249,7 +250,7 @@ class _RowFinder:
         rows = self._of_platform.of_id(number) if is_own and arrival.lms else []
         rows = [*rows, *(self._index.of_id(arrival.student) if is_own or is_of_list else ())]
         if not rows:
-            return self._index.find(name, titles=self._titles)
+            return self._by_name[name]
         named = self._index.named(name).people
         others = () if not named or any(row in named for row in rows) else named
         return Match(tuple(dict.fromkeys([*rows, *others])), ID)

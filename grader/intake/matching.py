@@ -47,8 +47,8 @@ _ORDINARY: Final = frozenset(
 )
 
 
-def titles_of(texts: Iterable[str]) -> set[str]:
-    """The words that most of these texts have: those of what was handed in, and nobody's id."""
+def _titles_of(texts: Iterable[str]) -> set[str]:
+    """The words that most of these texts have, such as those of what was handed in."""
     words = [set(words_of(text)) for text in texts]
     count = Counter(word for one in words for word in one)
     return {word for word, times in count.items() if times >= _TITLED and 2 * times > len(words)}
@@ -145,12 +145,23 @@ class PeopleIndex(Generic[T]):
             alike |= dict.fromkeys(self._by_joined.get(joined(name), ()))
         return Match(tuple(alike), ALIKE, any(self._is_spelled(one, spelling_of(name)) for one in alike))
 
+    def find_all(self, texts: Sequence[str], ordinary: Collection[str] = ()) -> list[Match[T]]:
+        """The people whom each text means: as `find` says, with what the texts have in common.
+
+        A word that most of them have, and that contradicts another id or name in one of them, is nobody's id.
+        """
+        titles = _titles_of(texts)
+        found = [self.find(text, {*ordinary, *titles}) for text in texts]
+        contradicting = [text for text, match in zip(texts, found, strict=True) if match.people[1:]]
+        titles &= {word for text in contradicting for word in words_of(text)}
+        return [self.find(text, {*ordinary, *titles}, titles) for text in texts] if titles else found
+
     def find(self, text: str, ordinary: Collection[str] = (), titles: Collection[str] = ()) -> Match[T]:
         """The people whom a text means: that is an id or a name, or has one inside.
 
         Args:
-            ordinary: words that may stand beside a name: those of topics, and those of most texts.
-            titles: words that most texts have: no ids.
+            ordinary: words that may stand beside a name, such as those of topics.
+            titles: words that are no ids.
         """
         ids, named = self.of_id(text), self.named(text)
         if ids and named.people:
@@ -165,7 +176,10 @@ class PeopleIndex(Generic[T]):
         sure: list[_Span[T]] = []
         doubtful: list[_Span[T]] = []
         has_unknown_id = False
-        for part in parts_of(text):
+        parts = parts_of(text)
+        if not any(any(self._spans(part, words_of(part), titles)) for part in parts):
+            parts = [text]  # a name may have brackets
+        for part in parts:
             words = words_of(part)
             spans = list(self._spans(part, words, titles))
             spans = [one for one in spans if not any(one.is_within(other) for other in spans)]
@@ -178,6 +192,7 @@ class PeopleIndex(Generic[T]):
             is_whole = all(self._is_ordinary(word, ordinary) for word in rest)
             for one in spans:
                 may_be_name = one.is_name or self._words_of_names.issuperset(one.words)
+                may_be_name &= not all(map(is_written_without_spaces, one.words))
                 (sure if is_whole or not may_be_name else doubtful).append(one)
         if has_unknown_id and all(one.is_name for one in sure):  # another person of that name
             sure, doubtful = [], [*sure, *doubtful]
@@ -201,13 +216,15 @@ class PeopleIndex(Generic[T]):
                 is_id = _is_long_enough(window) or (is_handle and not _is_number(window))
                 if is_id and not set(window).issubset(titles) and (people := self._by_words_of_id.get(window)):
                     yield _Span(start, end, window, tuple(people), is_name=False)
-                is_whole_name = len(window) > 1 or is_written_without_spaces(window[0])
-                if is_whole_name and (people := self._by_key.get(tuple(sorted(window)))):
+                if (len(window) > 1 or len(window[0]) > 1) and (people := self._by_key.get(tuple(sorted(window)))):
                     spelling = tuple(sorted(spelled[start:end])) if len(spelled) == len(words) else ()
                     is_same = any(self._is_spelled(one, spelling) for one in people)
                     yield _Span(start, end, window, tuple(people), is_name=True, is_spelled_so=is_same)
-                if len(window) == 1 and len(window[0]) >= _DIGITS and (people := self._by_joined.get(window[0])):
+                if len(window) == 1 and self._is_long_name(window[0]) and (people := self._by_joined.get(window[0])):
                     yield _Span(start, end, window, tuple(people), is_name=True, is_spelled_so=False)
+
+    def _is_long_name(self, word: str) -> bool:
+        return len(word) >= _DIGITS or is_written_without_spaces(word)
 
     def _is_ordinary(self, word: str, ordinary: Collection[str]) -> bool:
         """Whether a word is no further word of a name."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_arrival
 
 from grader.intake.kinds import as_text
 from grader.intake.lms import arrival_of, pieces_of
-from grader.intake.matching import ALIKE, ID, INSIDE, NAME, Match, titles_of
+from grader.intake.matching import ALIKE, ID, INSIDE, NAME, Match
 from grader.intake.names import exact_name, words_of
 from grader.intake.roster import Roster, Student, download_name, participant_id
 from grader.intake.several import SeveralSources
@@ -104,8 +104,7 @@ class _Owners:
 
     def matches(self) -> list[tuple[OneSource, Match[Student]]]:
         """Each submission with the students that it may be of."""
-        titles = titles_of(source.name for source in self._found if not source.arrival.lms)
-        ordinary = {word for source in self._found[:1] for topic in source.topics.names for word in words_of(topic)}
+        by_text = {} if self._people is self._graded else self._by_text()
         all_matches = []
         for source in self._found:
             lms = source.arrival.lms
@@ -116,11 +115,19 @@ class _Owners:
             elif lms:
                 match = self._of_moodle(source) if lms == "moodle" else self._of_platform(source)
             else:
-                match = self._people.index.find(source.name, ordinary, titles)
+                match = by_text[source.name]
+            if match.people[1:] and match.people[0].group and len({one.group for one in match.people}) == 1:
+                match = Match(match.people[:1], INSIDE)  # those of a group have one mark
             if not match.people and not lms and (student := self._people.of_group(source.name)):
                 match = Match((student,), NAME)
             all_matches.append((source, match))
         return self._without_strangers(all_matches)
+
+    def _by_text(self) -> dict[str, Match[Student]]:
+        """Whom the names mean that people gave to files and folders."""
+        ordinary = {word for source in self._found[:1] for topic in source.topics.names for word in words_of(topic)}
+        names = [source.name for source in self._found if not source.arrival.lms]
+        return dict(zip(names, self._people.index.find_all(names, ordinary), strict=True))
 
     def _id_of_number(self, source: OneSource) -> str:
         """An id for whom only Moodle's number tells from others; empty if a name does, or if it is of no such download.

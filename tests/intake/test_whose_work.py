@@ -27,6 +27,9 @@ PEOPLE = (
     "2026,dee,dee@uni.example,Dee Fox\n"
     "1100017,wang,wang@uni.example,王小明\n"
     "1100018,minsu,minsu@uni.example,김민수\n"
+    "1100019,taro,taro@uni.example,山田 太郎\n"
+    "1100020,plato,plato@uni.example,Plato\n"
+    "1100021,robin,r@uni.example,Robert (Robin) Roe\n"
 )
 
 
@@ -70,6 +73,10 @@ def owners(folder: Path, names: Sequence[str], roster: str = PEOPLE) -> tuple[di
         ("1100017王小明.py", "王小明"),
         ("王小明_hw1.py", "王小明"),
         ("vectors-김민수.py", "김민수"),
+        ("レポート_山田太郎.py", "山田 太郎"),
+        ("王小明_作业.py", "王小明"),
+        ("Plato_hw1.py", "Plato"),
+        ("Robert (Robin) Roe hw1", "Robert (Robin) Roe"),
         # Nobody's, or it is not sure whose.
         ("hw1-2026-unknown", ""),
         ("11000110", ""),
@@ -82,6 +89,7 @@ def owners(folder: Path, names: Sequence[str], roster: str = PEOPLE) -> tuple[di
         ("Ann Lee and Bo Chen.py", ""),
         ("Maria Lopez.py", ""),
         ("maria_smith", ""),
+        ("Plato Smith.py", ""),
         ("---.py", ""),
         ("2026-10-01", ""),
         ("Ann.py", ""),
@@ -165,6 +173,19 @@ def test_a_word_of_the_title_that_is_an_id_is_nobody(tmp_path: Path) -> None:
     roster = "id,username,name\n20261001,dee,Dee Fox\n1,annlee,Ann Lee\n2,bochen,Bo Chen\n"
     found, _ = owners(tmp_path, ["hw-20261001-annlee", "hw-20261001-bochen", "hw-20261001-nobody"], roster)
     assert found == {"hw-20261001-annlee": "Ann Lee", "hw-20261001-bochen": "Bo Chen", "hw-20261001-nobody": ""}
+
+
+def test_a_word_that_most_files_have_may_be_the_id_of_one_who_handed_in_most(tmp_path: Path) -> None:
+    files = ["annlee_vectors.py", "annlee_matrices.py", "annlee_more.py", "bo.chen_vectors.py"]
+    found, _ = owners(tmp_path, files)
+    assert set(found.values()) == {"Ann Lee", "Bo Chen"}
+
+
+def test_the_names_of_a_group_on_one_file_are_the_groups(tmp_path: Path) -> None:
+    roster = "id,name,group\n1,Ann Lee,Rho\n2,Bo Chen,Rho\n3,Cy Diaz,Tau\n"
+    found, notes = owners(tmp_path, ["Ann Lee and Bo Chen.py", "Ann Lee, Cy Diaz.py"], roster)
+    assert found == {"Ann Lee and Bo Chen.py": "Ann Lee", "Ann Lee, Cy Diaz.py": ""}
+    assert any(note.startswith("Ann Lee, Cy Diaz: could be the work of any of 2") for note in notes)
 
 
 def test_an_id_and_a_name_of_two_students_are_a_question(tmp_path: Path) -> None:
