@@ -64,6 +64,11 @@ class SeveralSources(Source):
                 unread.pop(topic, None)
                 if clash:
                     unread[topic] = Unread(topic, f"{path}: {clash} of {self.names[first]} and of {who} differ")
+        for name, one in zip(self.names, read, strict=True):
+            for path, content in one.files.items():  # what a person marks: nothing of it is lost
+                if not path.endswith(".py") and files.setdefault(path, content) != content:
+                    files[f"{name}/{path}"] = content
+                    notes.append(Note(path, f"that of {name} is not the same; which one counts?"))
         for lost in (lost for one in read for lost in one.unread if not any(lost.topic in there for there in work)):
             unread.setdefault(lost.topic, lost)
         return Submission(

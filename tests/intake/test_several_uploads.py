@@ -17,6 +17,7 @@ from grader.intake.roster import Roster
 from grader.intake.several import SeveralSources
 from grader.intake.sources import Source
 from grader.intake.submission import Submission
+from grader.intake.topics import Topics
 
 OWN = Course.load(OWN_COURSE)
 STUB = OWN.stub_file("vectors").read_bytes()
@@ -109,6 +110,15 @@ def test_other_modules_come_along_unless_two_differ(tmp_path: Path) -> None:
     assert source.read().unread == ()
     (tmp_path / "class" / "hw1-annlee-1" / "helper.py").write_bytes(b"f = 2\n")
     assert unread(source.read()) == {"matrices": "matrices.py: helper.py of hw1-annlee and of hw1-annlee-1 differ"}
+
+
+def test_what_a_person_marks_comes_along_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
+    topics = Topics(frozenset(TWO), {name: frozenset(inside) for name, inside in TWO.items()}, frozenset({"report.md"}))
+    files = {"annlee/vectors.py": NORMALIZE, "hw1-annlee/report.md": b"mine", "hw2-annlee/report.md": b"other"}
+    (source,), _ = found(tmp_path, files, topics)
+    submission = source.read()
+    assert submission.files == {"vectors.py": NORMALIZE, "report.md": b"mine", "hw2-annlee/report.md": b"other"}
+    assert "report.md: that of hw2-annlee is not the same; which one counts?" in submission.note_lines
 
 
 # ---------------------------------------------------------------- attempts in folders by time
