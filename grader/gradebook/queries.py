@@ -90,7 +90,7 @@ class Queries:
             people = Roster(students, self.path)
             there: set[Student] = set()
             for history in histories(by_student(self._of_course(course)), students):
-                there.update(people.meant([history.whose.person], history.whose.name))
+                there.update(people.candidates([history.whose.person], history.whose.name))
             return [one for one in students if one not in there]
 
     def policy(self, run: int) -> LatePolicy:

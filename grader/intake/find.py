@@ -109,7 +109,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[O
             return [_source(path, topics)]  # Its result will have a note that says so.
         inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note)
         return _with_folder_times(inside or [_source(path, topics)])
-    if path.is_file() or _is_submission(path, topics) or _has_attempts(path):
+    if path.is_file() or _is_submission(path, topics) or _has_attempts(path, topics):
         return _with_folder_times([_source(path, topics)])
     children = [
         child
@@ -141,12 +141,28 @@ def _with_folder_times(found: Sequence[OneSource]) -> list[OneSource]:
     ]
 
 
-def _has_attempts(folder: Path) -> bool:
-    """Whether a folder has nothing but folders that are named by the times of handing in."""
+def _has_attempts(folder: Path, topics: Topics) -> bool:
+    """Whether a folder has one student's work in folders that are named by the times of handing in, and no others."""
+    paths = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        names = [one.name for one in entries if not one.name.startswith(".") and one.is_dir(follow_symlinks=False)]
-        return bool(names) and all(map(is_attempt, names))
-    return False
+        for one in entries:
+            if one.is_dir(follow_symlinks=False) and not one.name.startswith("."):
+                if not is_attempt(one.name):
+                    return False
+                paths += [f"{one.name}/{file.name}" for file in os.scandir(one.path) if file.is_file()]
+    return _are_attempts(paths, topics)
+
+
+def _are_attempts(paths: Sequence[str], topics: Topics) -> bool:
+    """Whether these are the files of one student's attempts: not of a class, of which there may be several copies.
+
+    Args:
+        paths: beginning with a folder for each attempt.
+    """
+    work = [path for path in paths if path.count("/") == 1 and (kinds.is_work(path) or kinds.has_no_ending(path))]
+    has_topic = any(path[path.find("/") + 1 :].rpartition(".")[0] in topics.names for path in work)
+    times = Counter(path.partition("/")[0] for path in work)
+    return has_topic or max(times.values(), default=0) == 1
 
 
 def _is_module(file: Path, topics: Topics) -> bool:
@@ -180,7 +196,7 @@ def _require(path: Path) -> None:
 
 def _source(path: Path, topics: Topics) -> PathSource | DownloadSource:
     name = _name_of(path)
-    if path.is_dir() and not path.is_symlink() and _has_attempts(path):
+    if path.is_dir() and not path.is_symlink() and _has_attempts(path, topics):
         folder = Folder(path)
         reasons = dict(folder.problems)
         pieces = [attempt_of(Piece(one, one, name, "")) for one in [*folder.files, *reasons]]
@@ -249,9 +265,11 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
             return []
         folder = kinds.one_folder(inside)
-        if not folder or all(is_attempt(path.removeprefix(folder).partition("/")[0]) for path in inside):
+        below = [path.removeprefix(folder) for path in inside]
+        is_student = all(is_attempt(path.partition("/")[0]) for path in below) and _are_attempts(below, topics)
+        if not folder or is_student:
             break
-        inside = [path.removeprefix(folder) for path in inside]
+        inside = below
         root += folder
     if len(tops) < 2 and not folder:
         return []

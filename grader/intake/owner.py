@@ -233,7 +233,7 @@ def _called(student: Student) -> str:
 
 def _note_no_shows(people: Roster, seen: set[Student], graded: Roster, note: Callable[[str], None]) -> None:
     """Notes who of the class list has handed in nothing, now or before, nor has anybody of the group."""
-    there = seen.union(*(people.meant(one.ids or (one.name,), one.name) for one in graded.students))
+    there = seen.union(*(people.candidates(one.ids or (one.name,), one.name) for one in graded.students))
     groups = {student.group for student in there} - {""}
     nothing = [one.name for one in people.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:

@@ -18,7 +18,7 @@ from grader.course.due import read_due
 from grader.errors import UserError
 from grader.intake import worksheet
 from grader.intake.dates import read_time
-from grader.intake.matching import DOUBT, PeopleIndex
+from grader.intake.matching import DOUBT, ID, Match, PeopleIndex
 from grader.intake.names import exact_name, id_key, name_key
 from grader.text import counted, one_line
 
@@ -173,11 +173,18 @@ class Roster:
 
     def meant(self, ids: Iterable[str], name: str) -> list[Student]:
         """The students with one of these ids, else those whom that name means."""
+        found = self._match(ids, name)
+        return [] if found.how == DOUBT else list(found.people)
+
+    def candidates(self, ids: Iterable[str], name: str) -> list[Student]:
+        """The same, with those who may be meant: who is sure to have handed in nothing is none of them."""
+        return list(self._match(ids, name).people)
+
+    def _match(self, ids: Iterable[str], name: str) -> Match[Student]:
         keys = [key for key in ids if key]
         if of_ids := [student for key in keys if (student := self.find(key))]:
-            return of_ids
-        found = self.index.named(name, is_joined=False) if keys else self.index.find(name)
-        return [] if found.how == DOUBT else list(found.people)
+            return Match(tuple(of_ids), ID)
+        return self.index.named(name, is_joined=False) if keys else self.index.find(name)
 
 
 def participant_id(number: str, assignment: str) -> str:

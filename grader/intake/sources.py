@@ -14,7 +14,7 @@ from grader.intake import kinds
 from grader.intake.archive import LINK, TWICE, Archive, Folder, read_file, time_of
 from grader.intake.assemble import assemble
 from grader.intake.bag import MAX_ENTRIES, Bag
-from grader.intake.lms import Piece, blackboard_words, latest_files
+from grader.intake.lms import Piece, attempt_of, blackboard_words, latest_files
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
@@ -84,7 +84,11 @@ class PathSource(OneSource):
             folder = Folder(self.path, MAX_ENTRIES)
             for path, reason in sorted(folder.problems, key=lambda one: bag.reading_order(one[0])):
                 bag.note(path, reason)
-            bag.add_files(folder, {path: path for path in folder.files})
+            pieces = tuple(attempt_of(Piece(path, path, name, "")) for path in folder.files)
+            if any(piece.attempt for piece in pieces):
+                DownloadSource(self.name, self.path, self.topics, folder, pieces, ())._fill(bag)
+            else:
+                bag.add_files(folder, {path: path for path in folder.files})
         elif kinds.is_archive(name):
             bag.add_archive(name, read_file(self.path.resolve()))
         elif kinds.is_code(name):

@@ -165,6 +165,17 @@ def test_a_folder_that_a_student_names_by_a_time_proves_no_time(tmp_path: Path) 
     assert ann.read().files == {"vectors.py": ANSWER} and ann.read().arrival.by == "file time"
 
 
+@pytest.mark.parametrize("names", [("ann.py", "bo.py"), ("ann/vectors.py", "bo/vectors.py")])
+@pytest.mark.parametrize("top", ["", "class/"])
+def test_copies_of_a_class_in_folders_by_time_are_no_attempts(tmp_path: Path, names: tuple[str, ...], top: str) -> None:
+    """Whose work it is nobody knows then, but no student gets that of others."""
+    files = {f"{top}2026-09-{day}-10-00-00/{name}": ANSWER for day in (29, 30) for name in names}
+    (tmp_path / "c.zip").write_bytes(zipped(files))
+    found(tmp_path, files)
+    sources = find_submissions([tmp_path / "c.zip", tmp_path / "class" / top], topics_of(OWN))
+    assert not any("attempts" in line or "counts, of" in line for one in sources for line in one.read().note_lines)
+
+
 def test_each_exercise_of_a_plus_has_attempts_of_its_own(tmp_path: Path) -> None:
     """Its files may have the names of fields of a form, without an ending."""
     top = "CS (id=1)/Lee, Ann (123456)/Week 1 (id=3)"
@@ -175,8 +186,10 @@ def test_each_exercise_of_a_plus_has_attempts_of_its_own(tmp_path: Path) -> None
         "CS (id=1)/Chen, Bo (123457)/Week 1 (id=3)/vectors (id=7)/2026-09-30 10:00:00/vectors": NORMALIZE,
     }
     (tmp_path / "a.tar.gz").write_bytes(tarred(files))
-    ann = next(one for one in find_submissions([tmp_path / "a.tar.gz"], TWO) if "Ann" in one.name).read()
-    assert ann.files == {"vectors.py": NORMALIZE, "matrices.py": TRACE} and ann.unread == ()
+    packed = find_submissions([tmp_path / "a.tar.gz"], TWO)
+    folders = find_submissions([tmp_path / "class" / "CS (id=1)"], TWO) if found(tmp_path, files) else []
+    for ann in (next(one for one in sources if "Ann" in one.name).read() for sources in (packed, folders)):
+        assert ann.files == {"vectors.py": NORMALIZE, "matrices.py": TRACE} and ann.unread == ()
 
 
 # ---------------------------------------------------------------- names of files
