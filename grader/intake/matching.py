@@ -216,7 +216,9 @@ class PeopleIndex(Generic[T]):
                 is_id = _is_long_enough(window) or (is_handle and not _is_number(window))
                 if is_id and not set(window).issubset(titles) and (people := self._by_words_of_id.get(window)):
                     yield _Span(start, end, window, tuple(people), is_name=False)
-                if (len(window) > 1 or len(window[0]) > 1) and (people := self._by_key.get(tuple(sorted(window)))):
+                if (len(window) > 1 or is_written_without_spaces(window[0])) and (
+                    people := self._by_key.get(tuple(sorted(window)))
+                ):
                     spelling = tuple(sorted(spelled[start:end])) if len(spelled) == len(words) else ()
                     is_same = any(self._is_spelled(one, spelling) for one in people)
                     yield _Span(start, end, window, tuple(people), is_name=True, is_spelled_so=is_same)

@@ -28,7 +28,7 @@ PEOPLE = (
     "1100017,wang,wang@uni.example,王小明\n"
     "1100018,minsu,minsu@uni.example,김민수\n"
     "1100019,taro,taro@uni.example,山田 太郎\n"
-    "1100020,plato,plato@uni.example,Plato\n"
+    "1100020,pl4,p4@uni.example,Plato\n"
     "1100021,robin,r@uni.example,Robert (Robin) Roe\n"
 )
 
@@ -75,7 +75,6 @@ def owners(folder: Path, names: Sequence[str], roster: str = PEOPLE) -> tuple[di
         ("vectors-김민수.py", "김민수"),
         ("レポート_山田太郎.py", "山田 太郎"),
         ("王小明_作业.py", "王小明"),
-        ("Plato_hw1.py", "Plato"),
         ("Robert (Robin) Roe hw1", "Robert (Robin) Roe"),
         # Nobody's, or it is not sure whose.
         ("hw1-2026-unknown", ""),
@@ -90,6 +89,7 @@ def owners(folder: Path, names: Sequence[str], roster: str = PEOPLE) -> tuple[di
         ("Maria Lopez.py", ""),
         ("maria_smith", ""),
         ("Plato Smith.py", ""),
+        ("Plato_hw1.py", ""),
         ("---.py", ""),
         ("2026-10-01", ""),
         ("Ann.py", ""),
