@@ -4,7 +4,7 @@ Never holds live objects: everything here can be written as JSON and read back e
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -48,7 +48,7 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
 """The verdict of a check that did not pass, by the kind of its cause."""
 
 
-FlagKind = Literal["not_simulated", "source", "event", "worker"]
+FlagKind = Literal["not_simulated", "source", "event", "renamed", "worker"]
 
 
 class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,6 +57,7 @@ class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
     - ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
     - ``source``: the code names things that no exercise needs, such as the frames of its callers
     - ``event``: the code was seen doing so while it ran
+    - ``renamed``: an exercise that is not written may be answered under another name
     - ``worker``: two of the grader's processes ended while they graded it
 
     Attributes:
@@ -221,11 +222,18 @@ class Manual(msgspec.Struct, frozen=True):
         points: its points: no part of the total before it is marked.
         file: the file that the work is in.
         state: whether it is ``there``, ``missing``, or ``untouched``: as it was handed out.
+        instead: the files in which it is instead of `file`: in another format, or by another name.
     """
 
     points: float
     file: str
     state: Literal["there", "missing", "untouched"] = "there"
+    instead: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """The file that a person looks at."""
+        return self.instead[0] if self.instead else self.file
 
 
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -333,6 +341,18 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     def left_out(self) -> tuple[ExerciseResult, ...]:
         """The exercises that are not in the total, or only in part, because checks of them could not be assessed."""
         return tuple(one for one in self.exercises if one.checks and (one.max == 0 or one.not_assessed > 0))
+
+    def of_exercises(self, names: Collection[str]) -> "SubmissionResult":
+        """The same with these exercises alone, and the topics among them that could not be read."""
+        exercises = tuple(one for one in self.exercises if one.name in names)
+        topics = {name.partition(".")[0] for name in names}
+        return msgspec.structs.replace(
+            self,
+            exercises=exercises,
+            score=total_points(one.score for one in exercises),
+            max=total_points(one.max for one in exercises),
+            unread=tuple(one for one in self.unread if one.topic in topics),
+        )
 
     @property
     def verdicts(self) -> set[str]:

@@ -106,6 +106,11 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
+def named(people: Sequence[str], most: int) -> str:
+    """The first of some people on one line, and how many more there are. Names have commas: ``Lee, Ann; Kim, Bo``."""
+    return "; ".join(people[:most]) + (f" and {len(people) - most} more" if people[most:] else "")
+
+
 def points(score: float, maximum: float) -> str:
     """Points of a maximum, with at most two decimals: ``2/2``, ``1.5/2``."""
     return f"{round(score, 2):g}/{round(maximum, 2):g}"

@@ -17,7 +17,7 @@ from grader.machine import affordable, cores, workers_in_memory
 from grader.text import counted
 
 if TYPE_CHECKING:
-    from grader.similar.pairs import Findings
+    from grader.similar.pairs import Findings, Side
 
 _OUT = Path("grades")
 _Student = Annotated[str, Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")]
@@ -29,8 +29,9 @@ _Hashes = Annotated[
 ]
 
 
-_Format = Literal["csv", "json", "junit", "canvas", "moodle", "gradescope", "github", "gitlab", "feedback"]
-_Host = Literal["github", "gitlab"]
+_Lms = Literal["canvas", "moodle", "brightspace", "blackboard"]
+_Format = Literal["csv", "json", "junit", _Lms, "gradescope", "github", "gitlab", "feedback"]
+_Host = Literal["github", "gitlab", "classroom50"]
 _MOST_PAIRS = 20
 _NAME_COLUMNS = 32
 
@@ -45,6 +46,7 @@ def grade(
         str | None, Option(metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]').")
     ] = None,
     again: Annotated[bool, Option("--again", help="Grade unchanged submissions again, too.")] = False,
+    assignment: options.AssignmentOption = None,
     only: options.OnlyOption = None,
     trial: Annotated[bool, Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     no_sandbox: Annotated[
@@ -66,6 +68,7 @@ def grade(
       grader grade submissions/
       grader grade alice/ bob/ carol_autograd.py --jobs 4
       grader grade submissions/ --out week1 --only tensor_ops --fail-under 50
+      grader grade week2.zip --assignment week2 --course my-course
       grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1
       grader grade submissions/ --dask tcp://10.0.0.1:8786
     """
@@ -98,6 +101,7 @@ def grade(
         roster=roster,
         late=LateOptions(*late),
         no_sandbox=no_sandbox,
+        assignment=assignment,
     )
     return grade_class(loaded, class_settings, settings)
 
@@ -106,16 +110,19 @@ def grade(
 def status(
     out: options.OutOption = _OUT,
     notes: Annotated[bool, Option("--notes", help="Also list the files that were left out or unclear.")] = False,
+    assignment: Annotated[str | None, Option(metavar="NAME", help="Only this one.  [default: all of them]")] = None,
+    course: options.CourseHereOption = None,
 ) -> None:
     """Show how far a class is graded: done, left, failed, remaining time; late work and overrides.
 
     Examples:
       grader status
       grader status --out week1 --notes
+      grader status --assignment week2
     """
     from grader.reports.status import status_lines
 
-    print_lines(status_lines(out, notes=notes))
+    print_lines(status_lines(out, notes=notes, course=Course.load(course), assignment=assignment))
 
 
 @app.command()
@@ -163,6 +170,7 @@ def regrade(
     student: _Student,
     only: options.OnlyOption = None,
     yes: Annotated[bool, Option("--yes", help="The new result counts, without asking.")] = False,
+    assignment: options.AssignmentOption = None,
     out: options.OutOption = _OUT,
     course: options.CourseHereOption = None,
     *,
@@ -181,7 +189,8 @@ def regrade(
         return yes or (sys.stdin.isatty() and typer.confirm("does this count from now on?"))
 
     changed = settings.limits()
-    print_lines(again(Course.load(course), out, student, tuple(only or ()), agreed, changed, settings.devices))
+    loaded = Course.load(course)
+    print_lines(again(loaded, out, student, tuple(only or ()), agreed, changed, settings.devices, assignment))
     if not yes and not sys.stdin.isatty():
         typer.echo("without a terminal nothing is recorded: --yes")
 
@@ -310,17 +319,39 @@ def extend(
     due: Annotated[str, Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
     why: _Why,
     who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    assignment: options.AssignmentOption = None,
     out: options.OutOption = _OUT,
 ) -> None:
     """Give one student more time; it counts at once, for graded work too.
 
     Examples:
       grader extend "Zoë Müller" 2026-11-07 --why "was ill"
+      grader extend 12345 2026-11-14 --assignment week2 --why "moved house"
       grader extend 12345 none --why "was meant for another one"
     """
     from grader.marking.given import give_time
 
-    print_lines(give_time(out, student, due, why, who))
+    print_lines(give_time(out, student, due, why, who, assignment))
+
+
+@app.command()
+def excuse(
+    student: _Student,
+    why: _Why,
+    back: Annotated[bool, Option("--back", help="Take it back: the assignment counts.")] = False,
+    who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    assignment: options.AssignmentOption = None,
+    out: options.OutOption = _OUT,
+) -> None:
+    """Excuse one student from an assignment: it counts nowhere, with work or without.
+
+    Examples:
+      grader excuse "Zoë Müller" --assignment week2 --why "was ill"
+      grader excuse 12345 --assignment week2 --back --why "handed in after all"
+    """
+    from grader.marking.given import give_excuse
+
+    print_lines(give_excuse(out, student, why, who, assignment, back=back))
 
 
 @app.command()
@@ -358,30 +389,42 @@ def export(
         Path | None, Option(metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]")
     ] = None,
     into: Annotated[
-        Path | None, Option(metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed.")
+        Path | None, Option(metavar="FILE", help="LMS: the file you downloaded; a copy of it is filled.")
     ] = None,
     column: Annotated[
-        str | None, Option(metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one.")
+        list[str] | None,
+        Option(
+            metavar="NAME",
+            help="LMS: the assignment's title or number; needed unless there is one. Several: NAME=TITLE for each.",
+        ),
     ] = None,
+    assignment: options.AssignmentOption = None,
     submission: Annotated[str | None, Option(metavar="NAME", help="Only this submission.")] = None,
     unread_as: Annotated[
-        Literal["blank", "0"], Option(help="Canvas, Moodle: cells of work that could not be read; blank: as they are.")
+        Literal["blank", "0"], Option(help="LMS: cells of work that could not be read; blank: as they are.")
     ] = "blank",
     missing_as: Annotated[
-        Literal["blank", "0"], Option(help="CSV, Canvas, Moodle: cells of those who handed in nothing.")
+        Literal["blank", "0"], Option(help="CSV, LMS: cells of those who handed in nothing.")
     ] = "blank",
+    only_empty: Annotated[bool, Option("--only-empty", help="LMS: fill empty cells only; marks there stay.")] = False,
+    all_changes: Annotated[
+        bool,
+        Option("--all-changes", help="LMS: list each cell that is filled or changes, not the first 20 that change."),
+    ] = False,
     root: Annotated[Path, Option(metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")] = Path(),
     only: options.OnlyOption = None,
     out: options.OutOption = _OUT,
     run: options.RunOption = None,
     course: options.CourseHereOption = None,
 ) -> None:
-    """Hand results to another program: Canvas and Moodle files are filled, the others are made.
+    """Hand results to another program: the files of Canvas, Moodle, Brightspace and Blackboard are filled, others made.
 
     Examples:
       grader export csv
       grader export canvas --into Grades.csv --column 'Week 1'
       grader export moodle --into worksheet.csv --to upload.csv
+      grader export blackboard --into gradebook.csv --column 'Week 1' --only-empty
+      grader export canvas --into Grades.csv --column week1='Week 1' --column week2='Week 2'
       grader export gradescope --submission alice
     """
     from grader.exports.write import ExportSettings
@@ -392,11 +435,14 @@ def export(
         course=course,
         to=to,
         into=into,
-        column=column,
+        column=tuple(column or ()),
+        assignment=assignment,
         submission=submission,
         run=run,
         unread_as_zero=unread_as == "0",
         missing_as_zero=missing_as == "0",
+        only_empty=only_empty,
+        all_changes=all_changes,
         root=root,
         only=tuple(only or ()),
     )
@@ -444,21 +490,46 @@ def package(
 def ci(
     host: Annotated[_Host, Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: Annotated[
-        str | None, Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT.")
+        str | None,
+        Option(
+            metavar="REQ", help="GitHub, GitLab: the grader to install: torchkata==VERSION, a wheel, git+URL@COMMIT."
+        ),
     ] = None,
     only: options.OnlyOption = None,
     hashes: _Hashes = True,
     course_repository: Annotated[
         str | None, Option(metavar="URL@COMMIT", help="Git repository with your own course.")
     ] = None,
+    course: options.CourseOption = None,
+    to: Annotated[
+        Path | None, Option(metavar="DIR", help="Classroom 50: the folder of the bundle.  [default: classroom50]")
+    ] = None,
 ) -> None:
-    """Print a workflow that grades every push. It installs exactly the packages of this machine.
+    """Print a workflow that grades every push, or write Classroom 50's bundle: with exactly this machine's packages.
 
-    Example:
+    Examples:
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
+      grader ci classroom50 --course my-course --to classroom50/cs1/autograders/week1
     """
-    from grader.exports.package import workflow
+    from grader.exports.package import classroom50, workflow
 
+    if host == "classroom50":
+        if requirement is not None:
+            raise UserError("the bundle holds the grader itself", fix="leave out --requirement")
+        if course is not None and course_repository is not None:
+            raise UserError("the course comes from one place", fix="leave out --course or --course-repository")
+        own = None if course_repository else course or options.course_here()
+        loaded = None if course_repository else Course.load(own)
+        folder = to or Path("classroom50")
+        pin = course_repository
+        classroom50(loaded, own=own is not None, to=folder, course_repository=pin, only=only or (), hashes=hashes)
+        typer.echo(folder)
+        if own is not None:
+            typer.echo("note: Classroom 50 publishes the bundle, with the checks and solutions in it", err=True)
+        return
+    if course is not None or to is not None:
+        fix = "leave out --course and --to: a course comes from --course-repository, and the workflow is printed"
+        raise UserError("--course and --to are for classroom50", fix)
     if requirement is None:
         raise UserError(
             "say which grader the workflow installs",
@@ -487,42 +558,66 @@ def similar(
         Path | None,
         Option(metavar="PATH", help="The page (.html), or its folder.  [default: similar.html beside the gradebook]"),
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATH | solutions",
+            help="Compare with others, too: grades of an earlier term, code, the course's solutions; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """List pairs of submissions with similar code, for you to look at; it is never a verdict.
 
     Examples:
       grader similar --out week1
       grader similar --least 0.8 --to similar.html
+      grader similar --out week1 --against ../2025/week1 --against ../2024/week1
+      grader similar --out week1 --against solutions --against found-online/
     """
     from grader.gradebook import Gradebook
     from grader.reports.entries import about, entries_of
-    from grader.similar.pairs import find_pairs, write_page
+    from grader.similar.others import open_others
+    from grader.similar.page import write_page
+    from grader.similar.pairs import find_pairs
 
     loaded = Course.load(course)
-    with Gradebook.open_existing(out) as book:
+    with Gradebook.open_existing(out) as book, open_others(against or (), loaded, book) as others:
         entries = entries_of(book, run)
-        findings = find_pairs(entries, loaded, least)
+        findings = find_pairs(entries, loaded, least, others)
         page = to or book.path.parent / "similar.html"
         if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
             page /= "similar.html"
-        write_page(findings, loaded, page, list(about(book, entries)))
+        compared_with = (f"with {line}" for one in others for line in one.about)
+        write_page(findings, loaded, page, [*about(book, entries), *compared_with])
     print_lines(_similar_lines(findings))
     typer.echo(f"page: {page}")
 
 
 def _similar_lines(findings: "Findings") -> Iterator[str]:
-    from grader.similar.pairs import NOT_A_VERDICT, bounded_notes, summary
-    from grader.text import one_line
+    from grader.similar.page import bounded_notes
+    from grader.similar.pairs import NOT_A_VERDICT, summary
 
     yield summary(findings)
-    shown = findings.pairs[:_MOST_PAIRS]
-    width = max((len(pair.topic) for pair in shown), default=0)
-    for pair in shown:
-        sides = (pair.first, pair.second)
-        shares = " / ".join(f"{side.share:>4.0%} {len(side.lines):>4}" for side in sides)
-        names = "  ·  ".join(one_line(side.name, _NAME_COLUMNS) for side in sides)
-        yield f"  {shares}  {pair.topic:<{width}}  {names}"
-    if more := len(findings.pairs) - len(shown):
-        yield f"  and {more} more: see the page"
+    sections = [("", findings.pairs)]
+    if findings.with_others is not None:
+        sections = [("with others:", findings.with_others), ("in the class:", findings.pairs)]
+    for heading, pairs in sections:
+        shown = pairs[:_MOST_PAIRS]
+        if heading and shown:
+            yield heading
+        width = max((len(pair.topic) for pair in shown), default=0)
+        for pair in shown:
+            sides = (pair.first, pair.second)
+            shares = " / ".join(f"{side.share:>4.0%} {len(side.lines):>4}" for side in sides)
+            yield f"  {shares}  {pair.topic:<{width}}  {'  ·  '.join(map(_whose, sides))}"
+        if more := len(pairs) - len(shown):
+            yield f"  and {more} more: see the page"
     yield from (f"note: {note}" for note in bounded_notes(findings.notes))
     yield NOT_A_VERDICT
+
+
+def _whose(side: "Side") -> str:
+    from grader.text import one_line
+
+    name = one_line(side.name, _NAME_COLUMNS)
+    return f"{name} from {one_line(side.origin)}" if side.origin else name

@@ -108,6 +108,9 @@ ClassSeedOption = Annotated[
 ]
 OnlyOption = Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic or exercise; may be repeated.")]
 RunOption = Annotated[int | None, typer.Option(min=1, help="Only this run.  [default: everybody's latest result]")]
+AssignmentOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The assignment, as course.toml names it.  [default: the only one]")
+]
 WorkOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]")
 ]

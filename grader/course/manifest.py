@@ -17,6 +17,7 @@ import msgspec
 from msgspec import inspect
 from msgspec.structs import replace
 
+from grader.course.assignments import Assignment, Term
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.errors import CourseError, did_you_mean
@@ -63,6 +64,11 @@ _LATE: Final[dict[str, Callable[[object], Any]]] = {
 }
 """The keys of ``[course]`` about late work, in the order of `LatePolicy`, and how each is read."""
 _KEYS_OF_MARKS = "|".join([*_LATE, "resubmissions", "weight", "letters"])
+_OF_TERM = re.compile(
+    rb"^[ \t]*(?:\[\[[ \t]*assignments|\[[ \t]*term)\b[^\n]*\n(?:(?![ \t]*\[)[^\n]*\n)*", re.MULTILINE
+)
+"""A table of ``[[assignments]]`` or ``[term]``."""
+_ASSIGNMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class RubricItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,11 +175,42 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     letters: Any = None
 
 
+class AssignmentEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An ``[[assignments]]`` table; keys that it lacks are those of ``[course]``.
+
+    Attributes:
+        exercises: names of topics and exercises.
+        hidden_until: until when checks of its exercises with ``hidden="all"`` are hidden, unless an exercise says.
+    """
+
+    name: str
+    exercises: tuple[str, ...]
+    title: str = ""
+    due: Any = None
+    late_penalty_per_day: Any = None
+    late_grace_minutes: Any = None
+    late_cap: Any = None
+    late_until: Any = None
+    hidden_until: Any = None
+    resubmissions: Resubmissions | None = None
+    weight: float | None = None
+
+
+class TermEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The ``[term]`` table."""
+
+    drop_lowest: int = 0
+    late_days: int = 0
+    letters: Any = None
+
+
 class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole of ``course.toml``."""
 
     course: CourseEntry
     topics: tuple[Topic, ...] = ()
+    assignments: tuple[AssignmentEntry, ...] = ()
+    term: TermEntry | None = None
 
 
 class Manifest:
@@ -184,6 +221,8 @@ class Manifest:
         topics: complete: exercises know their topics, and those that a person marks are apart.
         late: when work is due, and the cost of late work.
         marks: how points make a mark.
+        assignments: with the exercises' full names, in course order; none if it declares none.
+        term: what makes one mark of them.
     """
 
     def __init__(self, file: Path) -> None:
@@ -218,17 +257,23 @@ class Manifest:
         self._keys: dict[str, Key] = {}
         until = self._read(entry.course.hidden_until, read_due, "course", "hidden_until")
         self._hidden_until = until.isoformat() if until else ALWAYS
+        members = [self._members(one, entry.topics, number) for number, one in enumerate(entry.assignments)]
+        self._hidden_until_of = self._hidden_by_assignment(entry.assignments, members)
         self.topics = tuple(
             self._topic(topic, tables["topics"][number], ("topics", number))
             for number, topic in enumerate(entry.topics)
         )
         self._require_needs()
-        self.late = LatePolicy(*[self._read(getattr(entry.course, key), _LATE[key], "course", key) for key in _LATE])
-        if self.late.due and self.late.until and self.late.until < self.late.due:
-            raise self.error("late_until: the last date is before the due date", "course", "late_until")
+        self.late = self._late(entry.course, LatePolicy(), "course")
         weights = tuple((topic.name, topic.weight) for topic in self.topics if topic.weight is not None)
         letters = self._read(self.course.letters, read_letters, "course", "letters") or ()
         self.marks = MarkPolicy(self.course.resubmissions, weights, letters)
+        every = [one.full_name for topic in self.topics for one in (*topic.exercises, *topic.manual)]
+        self.assignments = tuple(
+            self._assignment(one, [name for name in every if name in members[number]], number)
+            for number, one in enumerate(entry.assignments)
+        )
+        self.term = self._term(entry.term)
 
     def line(self, *key: str | int) -> int:
         """The line of `key`, or of the nearest table that would contain it; 1 if there is none."""
@@ -251,6 +296,91 @@ class Manifest:
         except (ValueError, OverflowError) as problem:
             raise self.error(f"{key[-1]}: {problem}", *key) from None
 
+    def _late(self, table: Any, otherwise: LatePolicy, *key: str | int) -> LatePolicy:
+        """When work is due by the keys of a table; those that it lacks are as in another policy."""
+        written = [(name, getattr(table, name)) for name in _LATE]
+        values = zip(
+            written, msgspec.structs.astuple(otherwise), strict=False
+        )  # but for `by_file_time`, which is no key
+        late = LatePolicy(
+            *[
+                before if value is None else self._read(value, _LATE[name], *key, name)
+                for (name, value), before in values
+            ]
+        )
+        if late.due and late.until and late.until < late.due:
+            raise self.error("late_until: the last date is before the due date", *key, "late_until")
+        return late
+
+    def _members(self, entry: AssignmentEntry, topics: tuple[Topic, ...], number: int) -> set[str]:
+        """The full names of an assignment's exercises."""
+        key = ("assignments", number)
+        if not _ASSIGNMENT_NAME.fullmatch(entry.name):
+            raise self.error(f"`name`: `{printable(entry.name)}` must be of letters, digits, - and _", *key, "name")
+        of_topics = {topic.name: {full_name(topic.name, one.name) for one in topic.exercises} for topic in topics}
+        every = set().union(*of_topics.values())
+        if entry.name in of_topics or entry.name in {one.partition(".")[2] for one in every}:
+            raise self.error(f"`name`: a topic or an exercise is called `{entry.name}` already", *key, "name")
+        found: set[str] = set()
+        for name in entry.exercises:
+            alike = of_topics.get(name) or {one for one in every if name in (one, one.partition(".")[2])}
+            if len(alike) > 1 and name not in of_topics:
+                raise self.error(f"exercises: `{name}` could be {' or '.join(sorted(alike))}", *key, "exercises")
+            if not alike:
+                known = did_you_mean(name, [*of_topics, *every])
+                raise self.error(f"exercises: no topic or exercise `{name}` in this course{known}", *key, "exercises")
+            found |= alike
+        if not found:
+            raise self.error(f"assignment `{entry.name}` has no exercises", *key, "exercises")
+        return found
+
+    def _hidden_by_assignment(self, entries: tuple[AssignmentEntry, ...], members: list[set[str]]) -> dict[str, str]:
+        """Until when checks of exercises are hidden by their assignments; refuses an exercise that is in two."""
+        taken: dict[str, str] = {}
+        hidden: dict[str, str] = {}
+        for number, (entry, names) in enumerate(zip(entries, members, strict=True)):
+            key = ("assignments", number)
+            if any(entry.name == other.name for other in entries[:number]):
+                raise self.error(f"`name` is taken: another assignment is called `{entry.name}`", *key, "name")
+            if both := sorted(names & taken.keys()):
+                message = f"exercises: `{both[0]}` is in the assignment `{taken[both[0]]}` already"
+                raise self.error(message, *key, "exercises")
+            taken |= dict.fromkeys(names, entry.name)
+            if until := self._read(entry.hidden_until, read_due, *key, "hidden_until"):
+                hidden |= dict.fromkeys(names, until.isoformat())
+        return hidden
+
+    def _assignment(self, entry: AssignmentEntry, exercises: list[str], number: int) -> Assignment:
+        key = ("assignments", number)
+        if entry.weight is not None and not 0 <= entry.weight < math.inf:
+            raise self.error(f"weight must be a number from 0 on, not {entry.weight}", *key, "weight")
+        return Assignment(
+            name=entry.name,
+            title=entry.title or entry.name,
+            exercises=tuple(exercises),
+            late=self._late(entry, self.late, *key),
+            resubmissions=entry.resubmissions or self.course.resubmissions,
+            weight=entry.weight,
+        )
+
+    def _term(self, entry: TermEntry | None) -> Term:
+        if entry is None:
+            return Term(letters=self.marks.letters)
+        if not self.assignments:
+            raise self.error("[term] is for a course with [[assignments]]", "term")
+        for name, value, most in (
+            ("drop_lowest", entry.drop_lowest, len(self.assignments) - 1),
+            ("late_days", entry.late_days, 366),
+        ):
+            if not 0 <= value <= most:
+                raise self.error(f"{name} must be a number from 0 to {most}, not {value}", "term", name)
+        letters = self._read(entry.letters, read_letters, "term", "letters")
+        return Term(
+            drop_lowest=entry.drop_lowest,
+            late_days=entry.late_days,
+            letters=self.marks.letters if letters is None else letters,
+        )
+
     def _topic(self, topic: Topic, table: Mapping[str, Any], key: Key) -> Topic:
         self._add_name("topic", topic.name, topic.name, key)
         if topic.name in _MODULES:
@@ -272,12 +402,13 @@ class Manifest:
 
     def _exercise(self, topic: Topic, exercise: Exercise, table: Mapping[str, Any], key: Key) -> Exercise:
         until = self._read(exercise.hidden_until, read_due, *key, "hidden_until")
+        name = full_name(topic.name, exercise.name)
         found = replace(
             exercise,
             topic=topic.name,
             needs=tuple(full_name(topic.name, need) for need in exercise.needs),
             credit=exercise.credit or topic.credit or self.course.credit,
-            hidden_until=until.isoformat() if until else self._hidden_until,
+            hidden_until=until.isoformat() if until else self._hidden_until_of.get(name, self._hidden_until),
         )
         self._add_name("exercise", found.name, found.full_name, key)
         for check, number in found.hints_for.items():
@@ -410,7 +541,11 @@ def _why_no_file(file: str) -> str:
 
 
 def without_due_dates(manifest: bytes) -> bytes:
-    """The manifest's text without the lines about late work and marks, which change no result."""
+    """The manifest's text without what changes no result: lines about late work and marks, assignments, the term.
+
+    An assignment that hides checks until a date stays.
+    """
+    manifest = _OF_TERM.sub(lambda table: table[0] if b"hidden_until" in table[0] else b"", manifest)
     return re.sub(rf"^[ \t]*(?:{_KEYS_OF_MARKS})[ \t]*=.*\n?".encode(), b"", manifest, flags=re.MULTILINE)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 Resubmissions = Literal["latest", "best", "first"]
+_DIGITS: Final = 9
+"""Decimals of a percentage that letters compare."""
 
 
 class MarkPolicy(msgspec.Struct, frozen=True):
@@ -46,10 +48,15 @@ class MarkPolicy(msgspec.Struct, frozen=True):
         return sum(weights[name] * score / most for name, (score, most) in assessed.items()) / total
 
     def letter(self, percentage: float | None) -> str:
-        """The letter grade of a percentage; empty if there are no letters, or no percentage."""
+        """The letter grade of a percentage; empty if there are no letters, or no percentage.
+
+        Args:
+            percentage: as exact as it is: 89.96 is below 90. Only the noise of sums of floats does not count.
+        """
         if percentage is None:
             return ""
-        return next((letter for letter, least in self.letters if percentage >= least - 1e-9), "")
+        exact = round(percentage, _DIGITS)
+        return next((letter for letter, least in self.letters if exact >= least), "")
 
 
 BY_POINTS: Final = MarkPolicy()

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from grader.course.assignments import Assignment, Plan, Term
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.home import folder_of, is_name, manifest_in
 from grader.course.manifest import Exercise, Manifest, Topic, without_due_dates
@@ -46,6 +47,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     show_solutions: str = "never"
     strict_import: bool = False
     finish: tuple[str, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    term: Term = Term()
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -77,6 +80,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             show_solutions=manifest.course.show_solutions,
             strict_import=manifest.course.strict_import,
             finish=manifest.course.finish,
+            assignments=manifest.assignments,
+            term=manifest.term,
         )
         if complete:
             _require_files(course, manifest)
@@ -118,6 +123,13 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def modules(self) -> tuple[Topic, ...]:
         """The topics that have a module: those with checks."""
         return tuple(topic for topic in self.topics if topic.exercises)
+
+    @property
+    def plan(self) -> Plan:
+        """How it is handed in: its assignments, or all of it at once."""
+        every = tuple(exercise.full_name for exercise in self.all_exercises)
+        whole = Assignment(title=self.title, exercises=every, late=self.late, resubmissions=self.marks.resubmissions)
+        return Plan(course=self.name, assignments=self.assignments or (whole,), term=self.term)
 
     def topic(self, name: str) -> Topic:
         """The topic called `name`.
@@ -164,7 +176,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """Full names of the exercises that `names` mean, each once, in course order; no names mean all.
 
         Args:
-            names: each a ``TOPIC``, a ``TOPIC.EXERCISE``, or an ``EXERCISE`` that one topic only has.
+            names: each a ``TOPIC``, a ``TOPIC.EXERCISE``, an ``EXERCISE`` that one topic only has, or an assignment.
 
         Raises:
             UnknownName: if a name means nothing here, or several exercises.
@@ -183,6 +195,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     def _meant_by(self, name: str) -> list[str]:
         found = [one.full_name for one in self.all_exercises if name in (one.topic, one.full_name)]
+        found += [one for assignment in self.assignments if assignment.name == name for one in assignment.exercises]
         if found:
             return found
         if "." in name:

@@ -69,8 +69,9 @@ class Spreadsheet:
             UnicodeDecodeError: it is not text.
         """
         text, encoding = decoded(content)
-        head = text.lstrip("\ufeff").partition("\n")[0]
-        delimiter = max(",;\t", key=head.count)
+        # Of what is not in quotes: titles have commas and semicolons, too, but no tabs.
+        head = re.sub(r'"[^"]*"?', "", text.lstrip("\ufeff")).partition("\n")[0]
+        delimiter = "\t" if "\t" in head else max(",;", key=head.count)
         return cls(text, encoding, delimiter, _rows(text, delimiter))
 
     def value(self, row: int, column: int) -> str:

@@ -3,11 +3,14 @@
 from grader.gradebook.backups import restore
 from grader.gradebook.book import Gradebook, gradebook_in, selection_key
 from grader.gradebook.records import (
+    Absent,
     Comment,
+    Excuse,
     Extension,
     LookedAt,
     Mark,
     MarkedItem,
+    Older,
     Override,
     Row,
     Run,
@@ -16,12 +19,15 @@ from grader.gradebook.records import (
 )
 
 __all__ = [
+    "Absent",
     "Comment",
+    "Excuse",
     "Extension",
     "Gradebook",
     "LookedAt",
     "Mark",
     "MarkedItem",
+    "Older",
     "Override",
     "Row",
     "Run",

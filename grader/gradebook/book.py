@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from grader.course.assignments import Plan
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.marks import Resubmissions
 from grader.errors import UserError
@@ -122,8 +123,10 @@ class Gradebook(Queries):
         exercises: Sequence[str] = (),
         students: Sequence[Student] | None = None,
         resubmissions: Resubmissions = "latest",
+        found: Sequence[tuple[str, str]] = (),
+        plan: Plan | None = None,
     ) -> int:
-        """Records that a run begins, makes a backup, and returns the run's number.
+        """Records that a run of the assignment at hand begins, makes a backup, and returns the run's number.
 
         Args:
             selection: as `selection_key` gives it.
@@ -131,9 +134,12 @@ class Gradebook(Queries):
             expected: how many submissions there are.
             late: when they were due.
             trial: the run is only there to be compared; it is never the last one.
-            exercises: full names of all that the course has, whatever the run grades; empty: those of its results.
-            students: the class list, which replaces that of earlier runs; None: there is none, or this is a trial.
+            exercises: full names of all that the assignment has, whatever the run grades; empty: those of its results.
+            students: the class list, which replaces that of the assignment's earlier runs; None: there is none, or
+                this is a trial.
             resubmissions: which work of several counts.
+            found: name and person of each submission that it begins with.
+            plan: how the course is handed in now; kept, for commands that have no course.
         """
         run = {
             "started": _now(),
@@ -147,14 +153,53 @@ class Gradebook(Queries):
             "trial": trial,
             "exercises": _json(list(exercises)),
             "resubmissions": resubmissions,
+            "assignment": self.assignment,
+            "found": _json([list(one) for one in found]),
         }
         with self._backed_up():
+            if plan is not None and not trial:
+                kept = {"name": f"plan {course_name}", "value": msgspec.json.encode(plan).decode()}
+                self._insert("kept", kept, "OR REPLACE")
+                self._adopt(course_name, plan)
             self._insert("courses", {"hash": course_hash, "name": course_name}, "OR IGNORE")
             if students is not None:
-                kept = msgspec.json.encode(list(students)).decode()
-                self._insert("class_lists", {"course": course_name, "students": kept}, "OR REPLACE")
+                row = {"course": course_name, "assignment": self.assignment}
+                listed = msgspec.json.encode(list(students)).decode()
+                self._insert("class_lists", {**row, "students": listed}, "OR REPLACE")
             course = self._value("SELECT id FROM courses WHERE hash = ?", course_hash)
             return self._insert("runs", {**run, "course": course})
+
+    def _adopt(self, course: str, plan: Plan) -> None:
+        """Gives runs that were made before the course declared assignments to the one that has all they graded."""
+        if not plan.is_term:
+            return
+        runs = self._db.execute(
+            "SELECT runs.id, started, exercises FROM runs JOIN courses ON courses.id = runs.course"
+            " WHERE name = ? AND assignment = '' ORDER BY runs.id",
+            (course,),
+        ).fetchall()
+        begun: list[tuple[str, str]] = []
+        for run, started, exercises in runs:
+            graded = self.exercises_of(run) or msgspec.json.decode(exercises)
+            for one in plan.of(graded)[:1]:
+                every = _json(list(one.exercises))
+                self._db.execute("UPDATE runs SET assignment = ?, exercises = ? WHERE id = ?", (one.name, every, run))
+                begun.append((started, one.name))
+        for name in dict.fromkeys(name for _, name in begun):
+            self._db.execute(
+                "INSERT OR IGNORE INTO class_lists SELECT course, ?, students FROM class_lists"
+                " WHERE course = ? AND assignment = ''",
+                (name, course),
+            )
+        given = self._db.execute(
+            "SELECT id, record FROM given WHERE course = ? AND assignment = ''", (course,)
+        ).fetchall()
+        for number, record in given:
+            about = msgspec.json.decode(record)
+            before = [name for started, name in begun if started <= about.get("made", "")]
+            names = [one.name for one in plan.of([about["exercise"]])] if "exercise" in about else before[-1:]
+            for name in names:
+                self._db.execute("UPDATE given SET assignment = ? WHERE id = ?", (name, number))
 
     def finish_run(self, run: int) -> None:
         """Records that a run has finished."""
@@ -213,13 +258,14 @@ class Gradebook(Queries):
         """Keeps something that a person gave, with the work that they looked at; it is on disk when this returns."""
         record = msgspec.json.encode(replace(given, made=given.made or _now())).decode()
         row = {"kind": type(given).__name__, "course": course, "student": given.student, "record": record}
+        row["assignment"] = self.assignment
         with self._backed_up():
             self._insert("given", row | msgspec.structs.asdict(looked_at))
 
     def keep_late(self, given: Mapping[str, Any]) -> None:
-        """Keeps a command line's options about late work for later runs."""
+        """Keeps a command line's options about late work for later runs of the assignment."""
         with self._writing():
-            self._db.execute("INSERT OR REPLACE INTO kept VALUES ('late', ?)", (_json(dict(given)),))
+            self._insert("kept", {"name": self._late_key, "value": _json(dict(given))}, "OR REPLACE")
 
     def _submission(self, name: str, digest: str) -> int:
         self._insert("submissions", {"name": name, "digest": digest, "first_seen": _now()}, "OR IGNORE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sqlite3
 import zlib
@@ -14,8 +15,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from grader.course.assignments import Plan
 from grader.course.due import LatePolicy, moment
+from grader.errors import UserError, did_you_mean
 from grader.gradebook import records
+from grader.gradebook.people import People
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
@@ -40,11 +44,70 @@ _SEEN: Final = (
 
 
 class Queries:
-    """The part of a `Gradebook` that reads."""
+    """The part of a `Gradebook` that reads. All of it is about the assignment at hand.
+
+    Attributes:
+        assignment: its name; empty: the course declares none.
+    """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
+        self.assignment = ""
         self._db = connection
+        self._plan: Plan | None = None
+        self._roster_of: tuple[str, Roster] | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """How the course of the last run is handed in: as `use_plan` says, else as it was at its last run."""
+        course = self.course
+        if self._plan is not None and self._plan.course == course:
+            return self._plan
+        with file_errors(self.path):
+            kept = self._value("SELECT value FROM kept WHERE name = ?", f"plan {course}")
+            return msgspec.json.decode(kept, type=Plan) if kept else Plan(course=course)
+
+    def use_plan(self, plan: Plan) -> None:
+        """From now on the course is handed in like this, if it is the one of the gradebook."""
+        self._plan = plan
+
+    def assignments(self) -> list[str]:
+        """The assignments of the last run's course that have runs, in the order of the course."""
+        with file_errors(self.path):
+            found = self._db.execute(
+                "SELECT DISTINCT assignment FROM runs JOIN courses ON courses.id = runs.course"
+                " WHERE NOT trial AND name = ?",
+                (self.course,),
+            )
+            order = [one.name for one in self.plan.assignments]
+            names = [name for (name,) in found]
+            return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+
+    def choose(self, name: str | None) -> None:
+        """Takes the assignment at hand: the named one, else the only one.
+
+        Raises:
+            UserError: there is no such assignment, or there are several and none is named.
+        """
+        graded = self.assignments()
+        known = list(dict.fromkeys([*graded, *(one.name for one in self.plan.assignments)]))
+        if name is None and len(graded) > 1:
+            those = ", ".join(one or "(runs before assignments were declared)" for one in graded)
+            raise UserError(f"{self.path} has several assignments: {those}", fix=f"name one: --assignment {graded[-1]}")
+        if name is not None and name not in known:
+            listed = [one for one in known if one]
+            fix = f"there are: {', '.join(listed)}" if listed else "declare [[assignments]] in course.toml"
+            raise UserError(f"no assignment `{one_line(name)}`{did_you_mean(name, listed)}", fix=fix)
+        self.assignment = name if name is not None else next(iter(graded), "")
+
+    @contextlib.contextmanager
+    def within(self, assignment: str) -> Iterator[None]:
+        """While it lasts, this is the assignment at hand."""
+        before, self.assignment = self.assignment, assignment
+        try:
+            yield
+        finally:
+            self.assignment = before
 
     @property
     def seed(self) -> int | None:
@@ -56,7 +119,7 @@ class Queries:
     def late_given(self) -> dict[str, Any]:
         """The options about late work of earlier command lines; see `Gradebook.keep_late`."""
         with file_errors(self.path):
-            kept = self._value("SELECT value FROM kept WHERE name = 'late'")
+            kept = self._value("SELECT value FROM kept WHERE name = ?", self._late_key)
             return msgspec.json.decode(kept or "{}", type=dict[str, Any])
 
     def files(self, digest: str) -> dict[str, bytes]:
@@ -65,25 +128,54 @@ class Queries:
             packed = self._value("SELECT files FROM works WHERE digest = ?", digest)
             return {} if packed is None else msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, bytes])
 
-    def people(self, course: str) -> dict[str, str]:
-        """The latest names of the students with a result, by the LMS's id, else by the name."""
+    def kept_work(self, run: int, digest: str) -> tuple[dict[str, bytes], list[str], Arrival]:
+        """The files of a work, the notes on them, and how they came in a run."""
         with file_errors(self.path):
-            return {one.person or one.name: one.name for one in self._of_course(course)}
+            notes = self._value("SELECT notes FROM works WHERE digest = ?", digest)
+            arrival = self._value(
+                "SELECT arrival FROM arrivals JOIN submissions ON submissions.id = arrivals.submission"
+                " WHERE run = ? AND digest = ?",
+                run,
+                digest,
+            )
+            said = msgspec.json.decode(notes or "[]", type=list[str])
+            return self.files(digest), said, msgspec.json.decode(arrival or "{}", type=Arrival)
+
+    def people(self, course: str) -> dict[str, str]:
+        """The latest names of the students with a result in any assignment, by the LMS's id, else by the name."""
+        with file_errors(self.path):
+            return {one.person or one.name: one.name for one in self._of_all(course)}
 
     def class_list(self, course: str) -> list[Student]:
-        """The newest class list of a course, without the times of that day; empty if there is none."""
+        """The newest class list of the assignment, without the times of that day; empty if there is none."""
         with file_errors(self.path):
-            kept = self._value("SELECT students FROM class_lists WHERE course = ?", course) or "[]"
-            return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept, type=list[Student])]
+            kept = self._value(
+                "SELECT students FROM class_lists WHERE course = ? AND assignment = ?", course, self.assignment
+            )
+            return _without_times(kept)
+
+    def newest_class_list(self, course: str) -> list[Student]:
+        """That of the assignment, else the newest of any other; empty if there is none."""
+        with file_errors(self.path):
+            kept = self._value(
+                "SELECT students FROM class_lists WHERE course = ? ORDER BY assignment <> ?, rowid DESC",
+                course,
+                self.assignment,
+            )
+            return _without_times(kept)
 
     @property
     def course(self) -> str:
         """The name of the last run's course; empty before the first run."""
         with file_errors(self.path):
-            return self._course_and_policy(self._last_run())[0]
+            return self._course_and_policy(self._value("SELECT max(id) FROM runs WHERE NOT trial"))[0]
 
     def no_shows(self) -> list[Student]:
         """The students of the class list who have handed in nothing, nor has anybody of their group."""
+        return [one.student for one in self.absent() if one.handed_in_nothing]
+
+    def absent(self) -> list[records.Absent]:
+        """The students of the class list who have no result, nor has anybody of their group."""
         with file_errors(self.path):
             course = self.course
             students = self.class_list(course)
@@ -91,7 +183,51 @@ class Queries:
             there: set[Student] = set()
             for history in histories(by_student(self._of_course(course)), students):
                 there.update(people.candidates([history.whose.person], history.whose.name))
-            return [one for one in students if one not in there]
+            waiting = {one for name, person in self._ungraded(course) for one in people.candidates([person], name)}
+            groups = {one.group for one in waiting} - {""}
+            return [
+                records.Absent(
+                    student=one,
+                    is_waiting=one in waiting or one.group in groups,
+                    excused=self._excused(course, Whose(one.name, one.ids[0]), one),
+                )
+                for one in students
+                if one not in there
+            ]
+
+    def ungraded(self) -> list[str]:
+        """The names of the submissions that a run began with, and that have no result: it was interrupted."""
+        with file_errors(self.path):
+            return sorted({name for name, _ in self._ungraded(self.course)})
+
+    def strangers(self) -> list[str]:
+        """The names of those with a result who are on no class list of the course; none if there is no list."""
+        with file_errors(self.path):
+            course, people = self.course, self.everybody()
+            rows = self._db.execute("SELECT students FROM class_lists WHERE course = ?", (course,))
+            listed = {people.key(one.name, one.ids[0]) for (text,) in rows for one in _without_times(text)}
+            seen = by_student(self._of_course(course)) if listed else []
+            return [one[-1].name for one in seen if people.key(one[-1].name, one[-1].person) not in listed]
+
+    def _ungraded(self, course: str) -> set[tuple[str, str]]:
+        """Name and person of these."""
+        graded: set[str] = set()
+        for one in self._of_course(course):
+            graded.update((f"id {one.person}", f"name {one.name}") if one.person else (f"name {one.name}",))
+        rows = self._db.execute(
+            "SELECT found FROM runs JOIN courses ON courses.id = runs.course"
+            " WHERE NOT trial AND name = ? AND assignment = ?",
+            (course, self.assignment),
+        )
+        found = {one for (text,) in rows for one in msgspec.json.decode(text, type=list[tuple[str, str]])}
+        return {
+            (name, person) for name, person in found if (f"id {person}" if person else f"name {name}") not in graded
+        }
+
+    def is_finished(self) -> bool:
+        """Whether the newest run of the assignment has ended."""
+        with file_errors(self.path):
+            return bool(self._value("SELECT finished FROM runs WHERE id = ?", self._last_run()))
 
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""
@@ -103,6 +239,11 @@ class Queries:
         with file_errors(self.path):
             return str(self._value("SELECT selection FROM runs WHERE id = ?", run))
 
+    def exercises_of(self, run: int) -> tuple[str, ...]:
+        """The exercises that a run graded; empty: all of its course."""
+        kept = msgspec.json.decode(self.selection(run), type=dict[str, Any])
+        return tuple(kept.get("exercises", ()))
+
     def runs(self) -> list[records.Run]:
         """Every run and how far it came, the first one first."""
         with file_errors(self.path):
@@ -112,22 +253,28 @@ class Queries:
                 " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
                 " coalesce(min(nullif(graded, '')), '') AS first, coalesce(max(graded), '') AS last, expected,"
                 " count(has.run) AS done, coalesce(sum(newly_graded), 0) AS newly_graded,"
-                " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
+                " coalesce(sum(NOT final), 0) AS failed, process, host, trial, assignment"
                 " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
                 " GROUP BY runs.id ORDER BY runs.id"
             )
             return [records.from_row(records.Run, row) for row in found]
 
     def extensions(self, course: str) -> list[records.Extension]:
-        """The extensions of a course that were given by hand and are in force: the newest of each student."""
+        """The extensions that were given by hand and are in force: the newest of each student."""
+        return [one for one in self._newest_of_each(records.Extension, course) if one.due]
+
+    def excuses(self, course: str) -> list[records.Excuse]:
+        """The excuses that were given by hand and are in force: the newest of each student."""
+        return [one for one in self._newest_of_each(records.Excuse, course) if one.excused]
+
+    def _newest_of_each(self, kind: type[G], course: str) -> list[G]:
         with file_errors(self.path):
             found = self._db.execute(
-                "SELECT record, max(id) FROM given WHERE kind = 'Extension' AND course = ?"
+                "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
                 " GROUP BY person, student ORDER BY student",
-                (course,),
+                (kind.__name__, course, self.assignment),
             )
-            newest = [msgspec.json.decode(record, type=records.Extension) for record, _ in found]
-            return [one for one in newest if one.due]
+            return [msgspec.json.decode(record, type=kind) for record, _ in found]
 
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> records.Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
@@ -145,13 +292,54 @@ class Queries:
     def results(self, run: int | None = None) -> list[records.Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
 
-        The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
-        trials do not count.
+        The latest have the latest result of each exercise of the assignment, from whichever of its runs; trials do not
+        count.
         """
         return list(self.each_result(run))
 
     def each_result(self, run: int | None = None) -> Iterator[records.Row]:
         """The same as `results`, each read when its turn comes: the rows of a class need not fit in memory."""
+        if run is None:
+            yield from self._with_late_days(self._rows())
+        else:
+            with file_errors(self.path):
+                of_run = self._value("SELECT assignment FROM runs WHERE id = ?", run) or ""
+            with self.within(of_run):
+                yield from self._rows(run)
+
+    def late_days_left(self) -> dict[str, int]:
+        """How many late days the students have left before this assignment, by `People.key`; absent: all of them."""
+        left: dict[str, int] = {}
+        plan, people = self.plan, self.everybody()
+        for assignment in plan.by_due_date:
+            if assignment.name == self.assignment:
+                break
+            with self.within(assignment.name):
+                for row in self._rows():
+                    key = people.key(row.result.submission, row.arrival.student)
+                    have = left.get(key, plan.term.late_days)
+                    left[key] = have - row.with_late_days(have).free_days
+        return left
+
+    def everybody(self) -> People:
+        """Who is who over all assignments of the course."""
+        with file_errors(self.path):
+            course = self.course
+            kept = self._db.execute("SELECT students FROM class_lists WHERE course = ?", (course,))
+            listed = [one for (text,) in kept for one in _without_times(text)]
+            return People(listed, [(one.name, one.person) for one in self._of_all(course)])
+
+    def _with_late_days(self, rows: Iterator[records.Row]) -> Iterator[records.Row]:
+        plan = self.plan
+        if not plan.term.late_days or not self.assignment:
+            yield from rows
+            return
+        left, people = self.late_days_left(), self.everybody()
+        for row in rows:
+            key = people.key(row.result.submission, row.arrival.student)
+            yield row.with_late_days(left.get(key, plan.term.late_days))
+
+    def _rows(self, run: int | None = None) -> Iterator[records.Row]:
         with file_errors(self.path):
             last = self._last_run()
             course, _ = self._course_and_policy(last if run is None else run)
@@ -161,8 +349,14 @@ class Queries:
                 own = [[one] for one in self._seen("seen.run = ?", run)]
             else:
                 own = by_student(self._of_course(course))
-                for row in self._db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (last,)):
-                    exercises, rule = msgspec.json.decode(row[0], type=list[str]), row[1]
+            for row in self._db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (run or last,)):
+                exercises, rule = msgspec.json.decode(row[0], type=list[str]), row[1]
+            if run is not None:
+                # What it graded, but for exercises of other assignments that these need.
+                exercises, rule = exercises if self.assignment else [], "latest"
+            elif self._plan is not None and self._plan.course == course:
+                for one in (one for one in self._plan.assignments if one.name == self.assignment):
+                    exercises, rule = list(one.exercises), one.resubmissions
             everybody = sorted(
                 histories(own, self.class_list(course)),
                 key=lambda history: (history.whose.name, history.seen[-1].result),
@@ -174,12 +368,25 @@ class Queries:
                 shown = f"{name} ({person})" if run is None and count[name] > 1 else name
                 works = [history] if rule == "latest" else history.works()
                 policy = policies[history.seen[-1].run]
-                yield _that_counts([self._row(work, shown, course, policy, exercises) for work in works], rule)
+                wanted = [] if run else exercises
+                rows = [self._row(work, shown, course, policy, exercises, wanted) for work in works]
+                yield _that_counts(rows, rule)
 
     def _row(
-        self, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]
+        self,
+        history: History,
+        name: str,
+        course: str,
+        policy: LatePolicy,
+        exercises: Sequence[str],
+        wanted: Sequence[str],
     ) -> records.Row:
-        """The row of a student's last result of those in a history, under a name."""
+        """The row of a student's last result of those in a history, under a name.
+
+        Args:
+            exercises: those that count; empty: all that were graded.
+            wanted: those that are missing if they were not graded.
+        """
         *earlier, seen = history.seen
         whose, members = history.whose, history.members or (history.whose,)
         text, seconds, made_in, graded, notes, arrived = self._db.execute(
@@ -194,6 +401,7 @@ class Queries:
         if history.group:
             arrival = replace(arrival, due=history.extension)
             if (seen.name, seen.person) != (whose.name, whose.person):
+                arrival = replace(arrival, prefix="")
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
@@ -205,6 +413,7 @@ class Queries:
         is_done = {mark.exercise: mark.done for mark, _ in marks}
         overrides = work.in_force(self._given(records.Override, course, whose), whose)
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
+        listed = self._listed(course, whose)
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
         return records.Row(
             result=result if name == result.submission else replace(result, submission=name),
@@ -224,11 +433,31 @@ class Queries:
             comments=work.in_force(self._given(records.Comment, course, *members), whose),
             begun=tuple(sorted(name for name in is_done if not is_done[name])),
             older=older,
-            missing=tuple(one for one in exercises if one not in covered),
+            missing=tuple(one for one in wanted if one not in covered),
             before=other.score if other is not seen and other.score > result.score and not history.differing else None,
             group=history.group,
             differing=history.differing,
+            excused=self._excused(course, whose, listed),
+            policy=policy,
         )
+
+    def _listed(self, course: str, whose: Whose) -> Student | None:
+        """The student's line in the class list."""
+        found = self._class_roster(course).meant([whose.person], whose.name)
+        return found[0] if len(found) == 1 else None
+
+    def _class_roster(self, course: str) -> Roster:
+        """The class list, read once for each assignment."""
+        if self._roster_of is None or self._roster_of[0] != self.assignment:
+            self._roster_of = self.assignment, Roster(self.class_list(course), self.path)
+        return self._roster_of[1]
+
+    def _excused(self, course: str, whose: Whose, listed: Student | None) -> str:
+        """Why the assignment does not count for a student; empty if it does."""
+        given = self._given(records.Excuse, course, whose)
+        if given:
+            return given[-1][0].why if given[-1][0].excused else ""
+        return "by the class list" if listed is not None and getattr(listed, "excused", False) else ""
 
     def _with_earlier(
         self, newest: SubmissionResult, earlier: Sequence[SeenResult], exercises: Sequence[str]
@@ -265,7 +494,9 @@ class Queries:
         found: dict[int, sqlite3.Row] = {}
         for one in people:
             about = {"kind": kind.__name__, "course": course, "person": one.person, "name": one.name}
-            rows = self._db.execute(f"SELECT * FROM given WHERE kind = :kind AND course = :course AND {_THEIRS}", about)
+            about["assignment"] = self.assignment
+            here = "kind = :kind AND course = :course AND assignment = :assignment"
+            rows = self._db.execute(f"SELECT * FROM given WHERE {here} AND {_THEIRS}", about)
             found |= {row["id"]: row for row in rows}
         return [
             (msgspec.json.decode(row["record"], type=kind), records.from_row(records.LookedAt, row))
@@ -273,15 +504,26 @@ class Queries:
         ]
 
     def _of_course(self, course: str) -> list[SeenResult]:
+        """The results of the assignment."""
+        condition = "NOT trial AND courses.name = ? AND runs.assignment = ? ORDER BY seen.run, seen.result"
+        return self._seen(condition, course, self.assignment)
+
+    def _of_all(self, course: str) -> list[SeenResult]:
+        """Those of all assignments."""
         return self._seen("NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", course)
 
-    def _seen(self, condition: str, value: object) -> list[SeenResult]:
-        return [SeenResult(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", (value,))]
+    def _seen(self, condition: str, *values: object) -> list[SeenResult]:
+        return [SeenResult(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", values)]
 
     def _last_run(self) -> int | None:
-        """The number of the last run that is not a trial; None before the first."""
-        last: int | None = self._value("SELECT max(id) FROM runs WHERE NOT trial")
+        """The number of the assignment's last run that is not a trial; None before the first."""
+        last: int | None = self._value("SELECT max(id) FROM runs WHERE NOT trial AND assignment = ?", self.assignment)
         return last
+
+    @property
+    def _late_key(self) -> str:
+        """Under which the options about late work are kept."""
+        return f"late {self.assignment}".strip()
 
     def _course_and_policy(self, run: int | None) -> tuple[str, LatePolicy]:
         """The name of a run's course, when its work was due, and the cost of late work."""
@@ -298,6 +540,10 @@ class Queries:
         """The one value that a query gives; None if there is no such row."""
         row = self._db.execute(query, values).fetchone()
         return None if row is None else row[0]
+
+
+def _without_times(kept: str | None) -> list[Student]:
+    return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept or "[]", type=list[Student])]
 
 
 class _GradedWork:
@@ -338,7 +584,7 @@ class _GradedWork:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:
             if one.name == exercise and one.manual is not None:
-                return before.get(one.manual.file) != self._files.get(one.manual.file)
+                return before.get(one.manual.work) != self._files.get(one.manual.work)
         own = exercise.partition(".")[0]
         others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
         modules = {path for path in before.keys() | self._files.keys() if path.endswith(".py")} - others
@@ -448,7 +694,7 @@ def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) 
 def _of_group(group: str, of_members: dict[Student, list[SeenResult]], members: Sequence[Student]) -> Iterator[History]:
     shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
     last = [one for one in shared if one.run == shared[-1].run]
-    names = ", ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
+    names = "; ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
     are_equal = len({one.digest for one in last}) == 1
     differing = "" if are_equal else f"group {one_line(group)} handed in differing work: {names}"
     whose = {}

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from grader.course.due import LatePolicy, moment
+from grader.course.due import NOT_DUE, LatePolicy, moment
 from grader.errors import UserError, did_you_mean
+from grader.intake.roster import Student
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
 from grader.text import counted
@@ -125,6 +127,35 @@ class Extension(Given, frozen=True, kw_only=True):
     why: str
 
 
+class Excuse(Given, frozen=True, kw_only=True):
+    """That an assignment does not count for one student.
+
+    Attributes:
+        excused: False withdraws the excuses before it, and that of the class list.
+    """
+
+    why: str
+    excused: bool = True
+
+
+class Absent(msgspec.Struct, frozen=True, kw_only=True):
+    """A student of the class list without a result.
+
+    Attributes:
+        is_waiting: whether a run found work of the student, or of the group, and has not graded it.
+        excused: why the assignment does not count for the student; empty if it does.
+    """
+
+    student: Student
+    is_waiting: bool = False
+    excused: str = ""
+
+    @property
+    def handed_in_nothing(self) -> bool:
+        """Whether nothing is there, though something should be."""
+        return not (self.is_waiting or self.excused)
+
+
 class Older(msgspec.Struct, frozen=True):
     """The results of some exercises that an earlier run made and that still count.
 
@@ -146,19 +177,22 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
         penalty: the fraction of the points that it loses, 0 to 1.
         by: the source, as in `Arrival.by`, or ``LMS mark``.
         closed: whether it came after the date from which nothing counts.
+        free: how many of the days are late days of the student, which cost nothing.
     """
 
     days: int | None
     penalty: float
     by: str
     closed: bool = False
+    free: int = 0
 
     def __str__(self) -> str:
         if self.days is None:
             return "late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
         claim = ", which its owner can set" if self.by in (FILE_TIME, LAST_COMMIT) else ""
         closed = ", after the last date" if self.closed else ""
-        return f"{counted(self.days, 'day')} late by its {self.by}{claim}{closed}: {100 * self.penalty:g} % off"
+        free = f", {counted(self.free, 'late day')} taken" if self.free else ""
+        return f"{counted(self.days, 'day')} late by its {self.by}{claim}{closed}{free}: {100 * self.penalty:g} % off"
 
 
 def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
@@ -191,8 +225,12 @@ def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime 
     if after <= 60 * policy.grace_minutes and not closed:
         return None
     days = max(1, math.ceil(after / _DAY))
-    penalty = 1.0 if closed else min(1.0, policy.cap, round(days * policy.per_day, 9))
-    return Late(days, penalty, arrival.by, closed)
+    return Late(days, 1.0 if closed else _penalty(days, policy), arrival.by, closed)
+
+
+def _penalty(days: int, policy: LatePolicy) -> float:
+    """The fraction of the points that so many days late cost."""
+    return min(1.0, policy.cap, round(days * policy.per_day, 9))
 
 
 def _counts(arrival: Arrival, policy: LatePolicy) -> bool:
@@ -224,6 +262,8 @@ class Row(msgspec.Struct, frozen=True):
         before: the points of the other work that the student had handed in before, if these are more.
         group: the student's group, whose latest work this is.
         differing: that the group's members handed in differing work, so that a person has to look; else empty.
+        excused: why the assignment does not count for the student; empty if it does.
+        policy: when the work was due, and the cost of late work.
     """
 
     result: SubmissionResult
@@ -247,11 +287,33 @@ class Row(msgspec.Struct, frozen=True):
     before: float | None = None
     group: str = ""
     differing: str = ""
+    excused: str = ""
+    policy: LatePolicy = NOT_DUE
+
+    def with_late_days(self, left: int) -> "Row":
+        """The same, after the student has spent late days on it, as far as they reach."""
+        late = self.late
+        if late is None or not late.days or late.closed or not late.penalty or left <= 0:
+            return self
+        free = min(left, late.days)
+        return replace(self, late=replace(late, free=free, penalty=_penalty(late.days - free, self.policy)))
+
+    @property
+    def free_days(self) -> int:
+        """The late days that were spent on it."""
+        return self.late.free if self.late else 0
 
     @property
     def runs(self) -> tuple[int, ...]:
         """The numbers of the runs that its results are from, the newest first."""
         return (self.run, *(one.run for one in self.older))
+
+    @property
+    def parts(self) -> tuple[Older, ...]:
+        """The works that its exercises were graded with, the newest first, each with its run and these exercises."""
+        older = {name for one in self.older for name in one.exercises}
+        newest = tuple(one.name for one in self.result.exercises if one.name not in older)
+        return (Older(self.run, self.digest, newest), *self.older)
 
     @property
     def given(self) -> dict[str, tuple[float, float]]:
@@ -326,6 +388,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     process: int = 0
     host: str = ""
     trial: bool = False
+    assignment: str = ""
 
     @property
     def left(self) -> int:

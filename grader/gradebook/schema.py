@@ -4,11 +4,13 @@ Never changes or replaces a file that is damaged, or that is not a gradebook.
 
 The tables and columns whose meaning is not plain:
 
-- `exercises` of a run are all that the course has, also if the run graded a part of them.
+- `assignment` is empty for a course that declares none.
+- `exercises` of a run are all that its assignment has, also if the run graded a part of them.
+- `found` has the name and person of each submission that a run began with; those without a result are not graded yet.
 - `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
-- `class_lists` has the students of the newest class list of each course.
-- `kept` has the ``seed`` and the options about ``late`` work for later runs, and the number of the newest ``backup``: a
-  gradebook with a lower one than its backup has lost changes.
+- `class_lists` has the students of the newest class list of each assignment.
+- `kept` has the ``seed`` and, by assignment, the options about ``late`` work for later runs; the ``plan`` of a course;
+  and the number of the newest ``backup``: a gradebook with a lower one than its backup has lost changes.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
 - `given` has all that people gave: `kind` is the class of the record, such as ``Override``, and `record` is its JSON.
 - `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
@@ -29,7 +31,7 @@ import msgspec
 from grader.errors import UserError
 from grader.gradebook.backups import backups, newest_number, require_whole_pages
 
-VERSION = 2
+VERSION = 3
 """Raise it with every change of `TABLES`: else an older gradebook would count as damaged."""
 NAME = "gradebook.sqlite"
 # How errors begin that SQLite calls operational, and that only a damaged file causes.
@@ -45,7 +47,8 @@ CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT NOT NULL DEFAULT '',
     course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL, selection TEXT NOT NULL, versions TEXT NOT NULL,
     expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL,
-    late TEXT NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL
+    late TEXT NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL, assignment TEXT NOT NULL,
+    found TEXT NOT NULL
 );
 CREATE TABLE arrivals (
     run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,
@@ -62,10 +65,12 @@ CREATE TABLE reused (
 );
 CREATE TABLE kept (name TEXT PRIMARY KEY, value NOT NULL);
 INSERT INTO kept VALUES ('backup', 0);
-CREATE TABLE class_lists (course TEXT PRIMARY KEY, students TEXT NOT NULL);
+CREATE TABLE class_lists (
+    course TEXT NOT NULL, assignment TEXT NOT NULL, students TEXT NOT NULL, PRIMARY KEY (course, assignment)
+);
 CREATE TABLE given (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL,
-    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL, record TEXT NOT NULL
+    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL, record TEXT NOT NULL, assignment TEXT NOT NULL
 );
 CREATE INDEX given_to_student ON given (student);
 CREATE INDEX given_to_person ON given (person);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, MappingProxyType
@@ -17,17 +17,19 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from grader.course import Course, content_hash, pictured
+from grader.course.assignments import Assignment
 from grader.course.due import LatePolicy
 from grader.errors import UserError
-from grader.gradebook import Gradebook, gradebook_in, row_of
+from grader.gradebook import Gradebook, Older, Row, gradebook_in, row_of
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
-from grader.grading.graders import Graders
+from grader.grading.graders import Graded, Graders
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
+    assignment_of,
     find_sandbox,
     read_selection,
     selection,
@@ -40,9 +42,10 @@ from grader.intake.roster import Roster
 from grader.intake.sources import Source
 from grader.intake.submission import Note, Submission, Unreadable, digest
 from grader.machine import Devices, versions
-from grader.reports.status import compare, marks
+from grader.reports.status import Move, compare, marks
 from grader.reports.terminal import NoteList, make_console, print_note, progress
 from grader.results import SubmissionResult
+from grader.text import listed, one_line
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _RAN: Final = frozenset({"passed", "failed", "timeout", "crashed"})
@@ -54,11 +57,13 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
     Raises:
         UserError: no such names or submissions, or an unusable gradebook, roster or cluster.
     """
-    options = worker_options(course, settings, settings.names)
-    class_settings.late.after({}).policy(course.late)  # refused before anything is read
+    assignment = assignment_of(course, class_settings.assignment, settings.names)
+    names = settings.names or (assignment.exercises if assignment.name else ())
+    options = worker_options(course, settings, names)
+    class_settings.late.after({}).policy(assignment.late)  # refused before anything is read
     with Reader() as reader:
-        roster = None if class_settings.roster is None else Roster.read(class_settings.roster)
-        sources = _find(course, class_settings, roster)
+        roster = None if class_settings.roster is None else Roster.read(class_settings.roster, assignment.name)
+        sources, roster = _find(course, assignment, class_settings, roster)
         if class_settings.dask is None and not find_sandbox(len(sources), no_sandbox=class_settings.no_sandbox):
             text = "no sandbox on this system: submissions run as your own programs do (see: grader doctor)"
             make_console(stderr=True).print(text, style="yellow")
@@ -70,14 +75,20 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
 
             graders = Cluster(class_settings.dask, course, options, print_note)
         with graders, Gradebook.open(gradebook_in(class_settings.out)) as book:
+            book.use_plan(course.plan)
+            book.assignment = assignment.name
+            trial = class_settings.trial
+            late = _late_of(assignment, class_settings, book)
+            if not trial and not assignment.name:
+                _require_one_assignment(book, course, options, late, roster)
             # The seed of a trial is not kept: later runs are no trials.
             is_of_trial = class_settings.trial and settings.seed is not None
             options = replace(options, seed=settings.seed if is_of_trial else book.keep_seed(settings.seed))
             graders.use_seed(options.seed)
-            students = None if roster is None or class_settings.trial else roster.students
-            late, trial = _late_of(course, class_settings, book), class_settings.trial
-            run = _start_run(book, course, options, expected=len(sources), late=late, trial=trial, students=students)
-            grading = _ClassRun(course, options, graders, book, run, class_settings.again)
+            found = [(one.name, one.arrival.student) for one in sources]
+            students = None if roster is None or trial else roster.students
+            run = _start_run(book, course, assignment, options, found=found, late=late, trial=trial, students=students)
+            grading = _ClassRun(course, assignment, options, graders, book, run, class_settings.again)
             if grading.record_new(reader, sources):
                 done = next(one.done for one in book.runs() if one.id == run)
                 kept = f"{done} of {len(sources)} are graded and kept"
@@ -87,35 +98,82 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
             return report_class(book, run, class_settings, settings)
 
 
-def _find(course: Course, settings: ClassSettings, roster: Roster | None) -> list[Source]:
+def _find(
+    course: Course, assignment: Assignment, settings: ClassSettings, roster: Roster | None
+) -> tuple[list[Source], Roster | None]:
+    """The submissions, and the class list by which their owners were found: the given one, else a kept one."""
     notes = NoteList()
     known: dict[str, str] = {}
     if gradebook_in(settings.out).is_file():
         with Gradebook.open_existing(settings.out) as book:
             known = book.people(course.name)
-            if roster is None and (students := book.class_list(course.name)):
+            book.assignment = assignment.name
+            if roster is None and (students := book.newest_class_list(course.name)):
                 roster = Roster(students, book.path)
     sources = find_submissions(
-        settings.paths, topics_of(course), skip=settings.out, roster=roster, note=notes.add, known_people=known
+        settings.paths,
+        topics_of(course),
+        skip=settings.out,
+        roster=roster,
+        note=notes.add,
+        known_people=known,
+        assignment=assignment.name,
     )
     notes.print()
-    return sources
+    return sources, roster
 
 
-def _late_of(course: Course, settings: ClassSettings, book: Gradebook) -> LatePolicy:
+def _require_one_assignment(
+    book: Gradebook, course: Course, options: WorkerOptions, late: LatePolicy, roster: Roster | None
+) -> None:
+    """Refuses to grade exercises with another due date, or other groups, than other exercises in the same folder have.
+
+    Raises:
+        UserError: these are two assignments, and the course declares none.
+    """
+    every = {exercise.full_name for exercise in course.all_exercises}
+    graded: dict[str, LatePolicy] = {}
+    for run in book.runs():
+        if run.course == course.name and not run.trial and not run.assignment:
+            graded |= dict.fromkeys(book.exercises_of(run.id) or every, book.policy(run.id))
+    others = {name: policy for name, policy in graded.items() if name not in (options.exercises or every)}
+    if not others:
+        return
+    before = {student.name: student.group for student in book.class_list(course.name)}
+    regrouped = [
+        one.name for one in (roster.students if roster else ()) if before.get(one.name, one.group) != one.group
+    ]
+    name, policy = next(((name, one) for name, one in others.items() if one != late), ("", late))
+    if name or regrouped:
+        what = f"other groups (as of {one_line(regrouped[0])})" if not name else f"{late}, but {name} has: {policy}"
+        raise UserError(
+            f"{book.path} holds other exercises, whose marks would change with it: {what}",
+            fix="declare [[assignments]] in course.toml (see docs/instructor.md), or name another folder: --out DIR",
+        )
+
+
+def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -> LatePolicy:
     """The cost of late work. Options of the command line are kept for later runs, unless this one is a trial."""
     kept = book.late_given()
     options = settings.late.after(kept)
-    policy = options.policy(course.late)
+    policy = options.policy(assignment.late)
     given = to_builtins(options)
     if given != kept and not settings.trial:
         book.keep_late(given)
-    if not to_builtins(settings.late) and policy != course.late:
+    if not to_builtins(settings.late) and policy != assignment.late:
         print_note(f"late work as in earlier runs: {policy} (--due none: nothing is late; --due course: course.toml)")
     return policy
 
 
-def _start_run(book: Gradebook, course: Course, options: WorkerOptions, **more: Any) -> int:
+def _start_run(
+    book: Gradebook,
+    course: Course,
+    assignment: Assignment,
+    options: WorkerOptions,
+    *,
+    found: Sequence[tuple[str, str]],
+    **more: Any,
+) -> int:
     """Records that a run begins; see `Gradebook.start_run`."""
     return book.start_run(
         course.name,
@@ -123,8 +181,11 @@ def _start_run(book: Gradebook, course: Course, options: WorkerOptions, **more: 
         options.seed,
         selection(options),
         versions(),
-        exercises=[exercise.full_name for exercise in course.all_exercises],
-        resubmissions=course.marks.resubmissions,
+        exercises=assignment.exercises,
+        resubmissions=assignment.resubmissions,
+        expected=len(found),
+        found=found,
+        plan=course.plan,
         **more,
     )
 
@@ -134,11 +195,17 @@ class _ClassRun:
     """A run over a class, which has begun."""
 
     course: Course
+    assignment: Assignment
     options: WorkerOptions
     graders: Graders
     book: Gradebook
     run: int
     is_again: bool
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """The exercises of other assignments that these need: work that is not in this upload holds up nothing."""
+        return elsewhere(self.assignment, self.options)
 
     def record_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
@@ -163,7 +230,7 @@ class _ClassRun:
                 yield submission
                 continue
             granted = self.book.granted(self.course.name, submission.name, submission.arrival.student)
-            submission = replace(submission, granted=granted)
+            submission = replace(submission, granted=(*granted, *self.elsewhere))
             work = digest(submission)
             self.book.record_arrival(self.run, submission, work)
             same = (submission.name, work, course_hash, self.options.seed, selection(self.options))
@@ -173,6 +240,12 @@ class _ClassRun:
                 advance()
             else:
                 yield submission
+
+
+def elsewhere(assignment: Assignment, options: WorkerOptions) -> tuple[str, ...]:
+    """The exercises that a run grades because those of its assignment need them, and that are not of it."""
+    own = set(assignment.exercises)
+    return tuple(name for name in options.exercises if assignment.name and name not in own)
 
 
 @contextlib.contextmanager
@@ -221,46 +294,44 @@ def regrade(
     agreed: Callable[[], bool],
     changed_limits: Mapping[str, Any] = MappingProxyType({}),
     devices: Devices | None = None,
+    assignment: str | None = None,
 ) -> Iterator[str]:
     """Grades the kept work of one student again: yields the difference, and if the result counts, the marks.
 
+    Each exercise is graded with the work that it was graded with.
+
     Args:
-        names: topics or exercises; empty means all.
+        names: topics or exercises; empty means all that are graded.
         agreed: asks whether the new result counts; called only if there is a difference. If so, it is recorded.
         changed_limits: fields of `Limits` that differ from those of the run that is repeated.
         devices: None means those of that run.
+        assignment: the one whose work it is; None: the only one.
 
     Raises:
-        UserError: no such student or exercise, work that is not kept, or differing work of a group.
+        UserError: no such student, exercise or assignment, work that is not kept, or differing work of a group.
     """
     with Gradebook.open_existing(out) as book:
+        book.use_plan(course.plan)
+        book.choose(assignment)
         row = row_of(list(book.results()), student)
         if row.differing:
             fix = "decide whose work counts, and grade that upload again: grader grade PATH"
             raise UserError(row.differing, fix=fix)
-        files = book.files(row.digest)
-        if not files and not row.notes:
-            raise UserError(f"{book.path} has no files of {student}", fix="grade the upload again: grader grade PATH")
         find_sandbox(1, no_sandbox=False)
-        kept = read_selection(book.selection(row.run))
-        settings = GradingSettings(
-            names=tuple(names),
-            seed=book.keep_seed(),
-            limits=replace(kept.limits, **changed_limits),
-            pictures=pictured(course),
-            devices=devices or kept.devices,
-        )
-        options = worker_options(course, settings, settings.names)
-        notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in row.notes)
-        granted = book.granted(course.name, row.result.submission, row.arrival.student)
-        submission = Submission(row.result.submission, files, notes, row.arrival, row.result.unread, granted)
-        with LocalWorkers(course, options) as workers:
-            graded = workers.grade(submission)
-        if graded.fault:
-            raise UserError(f"the grader itself failed: {graded.fault}", fix="nothing was changed")
-        wanted = {exercise.name for exercise in graded.result.exercises}
-        before = replace(row.result, exercises=tuple(one for one in row.result.exercises if one.name in wanted))
-        changes = list(compare([replace(row, result=before)], [replace(row, result=graded.result)]))
+        graded = {one.name for one in row.result.exercises}
+        wanted = graded.intersection(course.with_needs(course.select(names))) if names else graded
+        if not wanted:
+            raise UserError(f"nothing of {', '.join(names)} is graded for {student}", fix="grade it: grader grade PATH")
+        again = [
+            _grade_again(book, course, row, part, wanted, changed_limits, devices)
+            for part in reversed(row.parts)
+            if wanted.intersection(part.exercises)
+        ]
+        changes: list[Move] = []
+        for one in again:
+            names_of_it = {exercise.name for exercise in one.graded.result.exercises}
+            before = replace(row, result=row.result.of_exercises(names_of_it))
+            changes += compare([before], [replace(row, result=one.graded.result)])
         if not changes:
             yield f"{row.result.submission}: the same points as before: {marks(row)}"
             return
@@ -270,9 +341,70 @@ def regrade(
         if not agreed():
             yield "nothing was changed"
             return
-        run = _start_run(book, course, options, expected=1, late=book.policy(row.run))
-        book.record_arrival(run, submission, row.digest)
-        book.record(run, graded.result, row.digest, graded.seconds)
-        book.finish_run(run)
+        whole = next(
+            (one for one in course.plan.assignments if one.name == book.assignment), course.plan.assignments[0]
+        )
+        runs = []
+        for one in again:  # the newest work last: it says when the work came
+            found = [(one.submission.name, one.submission.arrival.student)]
+            late = book.policy(one.part.run)
+            runs.append(_start_run(book, course, whole, one.options, found=found, late=late))
+            book.record_arrival(runs[-1], one.submission, one.part.digest)
+            book.record(runs[-1], one.graded.result, one.part.digest, one.graded.seconds)
+            book.finish_run(runs[-1])
         after = row_of(list(book.results()), student)
-        yield f"{row.result.submission}: {marks(row)} before, {marks(after)} now (run {run})"
+        made = f"run {listed([str(run) for run in runs], len(runs))}"
+        yield f"{row.result.submission}: {marks(row)} before, {marks(after)} now ({made})"
+
+
+@dataclass(frozen=True)
+class _GradedAgain:
+    """A work that was graded again."""
+
+    part: Older
+    options: WorkerOptions
+    submission: Submission
+    graded: Graded
+
+
+def _grade_again(
+    book: Gradebook,
+    course: Course,
+    row: Row,
+    part: Older,
+    wanted: Collection[str],
+    changed_limits: Mapping[str, Any],
+    devices: Devices | None,
+) -> _GradedAgain:
+    """Grades the exercises of one work again, those of other works aside.
+
+    Raises:
+        UserError: its files are not kept, or the grader itself failed.
+    """
+    name = row.result.submission
+    files, said, arrival = book.kept_work(part.run, part.digest)
+    if not files and not said:
+        raise UserError(f"{book.path} has no files of {name}", fix="grade the upload again: grader grade PATH")
+    kept = read_selection(book.selection(part.run))
+    exercises = tuple(one for one in part.exercises if one in wanted)
+    settings = GradingSettings(
+        seed=book.keep_seed(),
+        limits=replace(kept.limits, **changed_limits),
+        pictures=pictured(course),
+        devices=devices or kept.devices,
+    )
+    options = worker_options(course, settings, exercises)
+    met = {one.name for one in row.result.exercises if one.meets_needs and one.name not in part.exercises}
+    own = {one.name for one in row.result.exercises}
+    beside = met.union(name for name in options.exercises if name not in own) if book.assignment else met
+    notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in said)
+    granted = (*book.granted(course.name, name, row.arrival.student), *sorted(beside))
+    submission = Submission(
+        name, files, notes, replace(arrival, student=row.arrival.student), row.result.unread, granted
+    )
+    with LocalWorkers(course, options) as workers:
+        graded = workers.grade(submission)
+    if graded.fault:
+        raise UserError(f"the grader itself failed: {graded.fault}", fix="nothing was changed")
+    result = graded.result.of_exercises(part.exercises)
+    return _GradedAgain(part, options, submission, replace(graded, result=result))

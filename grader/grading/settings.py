@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from grader.course import Course
+from grader.course.assignments import Assignment
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.errors import UserError
 from grader.gradebook import selection_key
@@ -104,6 +105,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
         roster: a CSV file with names for ids.
         late: the command line's options about late work.
         no_sandbox: whether work of others may be graded if there is no sandbox at all.
+        assignment: the name of the one that is graded; None: the only one that has what is graded.
     """
 
     paths: tuple[Path, ...]
@@ -115,6 +117,31 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
     roster: Path | None = None
     late: LateOptions = LateOptions()
     no_sandbox: bool = False
+    assignment: str | None = None
+
+
+def assignment_of(course: Course, name: str | None, only: Sequence[str]) -> Assignment:
+    """The assignment that is graded: the named one, else the only one that has the exercises in `only`.
+
+    Raises:
+        UserError: there is no such assignment, none or several have these exercises, or the named one has not.
+    """
+    plan, chosen = course.plan, course.select(only) if only else ()
+    if name is not None:
+        found = plan.named(name)
+        for one in chosen:
+            if one not in found.exercises:
+                there = ", ".join(of.name for of in plan.of([one])) or "none"
+                raise UserError(f"{one} is not in the assignment `{name}`", fix=f"it is in: {there}")
+        return found
+    fitting = plan.of(chosen)
+    if len(fitting) != 1:
+        those = ", ".join(one.name for one in fitting or plan.assignments)
+        raise UserError(
+            f"this course is handed in by assignments: {those}",
+            fix=f"name one: --assignment {plan.assignments[0].name}",
+        )
+    return fitting[0]
 
 
 def topics_of(course: Course) -> Topics:
@@ -132,6 +159,8 @@ def topics_of(course: Course) -> Topics:
         frozenset(one.file for one in course.manual if one.file),
         {name: content(course.stub_file(name)) for name in exercises},
         frozenset(fingerprint(content(file)) for file in answers),
+        frozenset(one.work_file for one in course.manual if not one.file),
+        {one.file: content(course.template_file(one)) for one in course.manual if one.file},
     )
 
 

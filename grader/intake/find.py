@@ -120,7 +120,15 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[O
     ]
     if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
         return [*download]
-    submissions = [one for one in children if one.is_dir() or kinds.is_work(one.name) or _is_module(one, topics)]
+    is_flat = not any(child.is_dir() for child in children)
+    submissions = [
+        child
+        for child in children
+        if child.is_dir()
+        or kinds.is_work(child.name)
+        or (is_flat and topics.may_be_by_hand(child.name))
+        or _is_module(child, topics)
+    ]
     if not submissions:
         raise UserError(f"no submission in {path}", fix=_FIX)
     _note_odd(path, _entries(submissions), note)
@@ -211,8 +219,11 @@ def _name_of(path: Path) -> str:
 
 
 def _is_submission(folder: Path, topics: Topics) -> bool:
-    names = [*(f"{topic}{end}" for topic in topics.names for end in kinds.CODE), *topics.files]
-    return any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS))
+    names = [*(f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS)), *topics.files]
+    if any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS)):
+        return True
+    # The work in another format: in a folder of a class, a file has the student's name in its own.
+    return any(child.name.partition(".")[0].lower() in topics.stems_by_hand for child in folder.iterdir())
 
 
 # ---------------------------------------------------------------- in a download, or an archive of a whole class
@@ -261,7 +272,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
     root = ""
     while True:
         tops = {path.partition("/")[0] for path in inside}
-        stems = {path.rpartition(".")[0] for path in inside if "/" not in path}
+        stems = {kinds.code_name(path).rpartition(".")[0] for path in inside if "/" not in path}
         if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
             return []
         folder = kinds.one_folder(inside)

@@ -180,6 +180,7 @@ def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
         by=(f"{lms.capitalize()} time" if lms else FOLDER_TIME) if submitted else "",
         late=any(piece.late for piece in pieces),
         lms=lms,
+        prefix=_prefix_of(pieces) if lms or not any(piece.attempt for piece in pieces) else "",
     )
 
 
@@ -203,6 +204,16 @@ def attempt_of(piece: Piece) -> Piece:
 def is_attempt(folder: str) -> bool:
     """Whether a folder has the name of a time."""
     return _ATTEMPT.match(f"{folder}/_") is not None
+
+
+def _prefix_of(pieces: Sequence[Piece]) -> str:
+    """The beginning of the name of the last file that was uploaded, by which its platform knows the submission."""
+    if not pieces or pieces[0].lms == "gradescope":  # its folders are of all who handed in together
+        return ""
+    last = max(pieces, key=lambda piece: (piece.attempt, not piece.about, not piece.text, piece.order))
+    start = f"{last.path.removesuffix('.txt')}_" if last.about else last.path.removesuffix(last.file)
+    folder = "/" if start.endswith("/") else ""
+    return f"{start.rstrip('/').rpartition('/')[2]}{folder}"
 
 
 def latest_files(

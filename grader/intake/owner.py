@@ -18,6 +18,7 @@ from grader.intake.roster import Roster, Student, download_name, participant_id
 from grader.intake.several import SeveralSources
 from grader.intake.sources import DownloadSource, OneSource, Source
 from grader.intake.submission import Arrival
+from grader.text import named
 
 # How many students a note may name, and how many names that are not exact get a line of their own.
 _NAMED: Final = 5
@@ -237,8 +238,7 @@ def _note_no_shows(people: Roster, seen: set[Student], graded: Roster, note: Cal
     groups = {student.group for student in there} - {""}
     nothing = [one.name for one in people.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:
-        first = ", ".join(nothing[:_NAMED])
-        note(f"{len(nothing)} students of the roster have handed in nothing: {first}, …")
+        note(f"{len(nothing)} students of the roster have handed in nothing: {named(nothing, _NAMED)}")
     else:
         for name in nothing:
             note(f"{name}: in the roster, but has handed in nothing")

@@ -14,12 +14,11 @@ from grader.intake import kinds
 from grader.intake.archive import LINK, TWICE, Archive, Folder, read_file, time_of
 from grader.intake.assemble import assemble
 from grader.intake.bag import MAX_ENTRIES, Bag
+from grader.intake.by_hand import TYPED
 from grader.intake.lms import Piece, attempt_of, blackboard_words, latest_files
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
-
-_TEXT_ENTRY = "text entry"
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,14 @@ class PathSource(OneSource):
                 bag.add_files(folder, {path: path for path in folder.files})
         elif kinds.is_archive(name):
             bag.add_archive(name, read_file(self.path.resolve()))
-        elif kinds.is_code(name):
+        elif kinds.is_code(name) or bag.topics.is_wanted(name):
             bag.add(name, read_file(self.path), time_of(self.path))
         elif bag.is_module(name, read_file(self.path)):
             bag.add_without_ending(name, read_file(self.path), time_of(self.path))
-        else:
+        elif kinds.is_work(name):
             bag.note(name, kinds.UNSUPPORTED_NOTE)
+        else:
+            bag.add_other(name, read_file(self.path))
 
     def topic_of(self, submission: Submission) -> str | None:
         """The topic whose file this is; None if it is none or several, or no file at all.
@@ -132,7 +133,7 @@ class DownloadSource(OneSource):
         names = {}
         has_files = any(not piece.about for piece in last)
         for piece in last:
-            file, read = piece.file or _TEXT_ENTRY, self.download.files[piece.path][0]
+            file, read = piece.file or TYPED, self.download.files[piece.path][0]
             if piece.text:
                 bag.note(file, "text typed into a form, not a file: left out", lost=ASIDE)
                 bag.add_other(file, read)
@@ -152,16 +153,16 @@ class DownloadSource(OneSource):
         text = self.download.content(piece.path, kinds.FILE_BYTES).decode("utf-8", "replace")
         words = blackboard_words(text).encode()
         if not has_files:
-            bag.note(_TEXT_ENTRY, "no file was handed in, only what is typed into the form: left out", lost=ASIDE)
+            bag.note(TYPED, "no file was handed in, only what is typed into the form: left out", lost=ASIDE)
         if words:
-            bag.add_other(_TEXT_ENTRY, lambda size: words[:size])
+            bag.add_other(TYPED, lambda size: words[:size])
 
     def _may_count(self, piece: Piece) -> bool:
         """Whether a file is more than an empty one or a stub, as far as it is code."""
         if not kinds.is_code(piece.file):
             return True
         modules = [self.download.content(piece.path, kinds.limit_of(piece.file) + 1)]
-        if piece.file.lower().endswith(".ipynb"):
+        if kinds.is_notebook(piece.file):
             code = module_of(modules[0])
             modules = [code.module or b"", *code.written.values()]
         return any(self.topics.answers(topic, module) for topic in self.topics.names for module in modules)

@@ -25,6 +25,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
         late: whether the LMS says that it is late.
         lms: the platform whose download it came from, such as ``canvas`` or ``moodle``.
         due: ISO time until when the class list says that this student may hand in; empty: as for everybody.
+        prefix: the beginning of the names that the platform gave to the student's files in that download; may be empty.
     """
 
     student: str = ""
@@ -34,6 +35,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     late: bool = False
     lms: str = ""
     due: str = ""
+    prefix: str = ""
 
 
 UNKNOWN = Arrival()

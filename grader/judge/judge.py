@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from grader import kit
 from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
-from grader.course.definitions import block_of, lines_in, untouched_names
+from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
 from grader.errors import CourseError
+from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -25,7 +26,7 @@ from grader.judge.check import Trace
 from grader.judge.hints import Hints
 from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
-from grader.judge.points import manual_of, named, with_points
+from grader.judge.points import manual_of, named, wanted_by_hand, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import collected_checks
@@ -192,6 +193,7 @@ class _Grading:
         self._met = set(submission.granted)
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
+        self._by_hand = works_of(submission.files, *wanted_by_hand(judge.course))
         self._results: dict[str, ExerciseResult] = {}
         self.flags: dict[Flag, None] = {}
         self.notes: list[str] = []
@@ -217,7 +219,8 @@ class _Grading:
                 self._grade_module(topic)
         for exercise in topic.manual:
             template = self._judge.course.template_file(exercise)
-            manual = manual_of(exercise, self._submission.files, template)
+            instead = self._by_hand.get(exercise.work_file, ())
+            manual = manual_of(exercise, self._submission.files, template, instead)
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
 
     def _is_stub(self, topic: Topic) -> bool:
@@ -279,6 +282,10 @@ class _Grading:
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
+                handed_out = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
+                for exercise in topic.exercises:
+                    if flag := self._renamed(exercise, hints, handed_out, untouched):
+                        self.flags[flag] = None
                 # Last, so that no exercise pays for the time of a picture.
                 for result in [self._results[one.full_name] for one in topic.exercises]:
                     self._keep(self._with_pictures(result, desk))
@@ -288,6 +295,20 @@ class _Grading:
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
+
+    def _renamed(
+        self, exercise: Exercise, hints: Hints, handed_out: Collection[str], untouched: Collection[str]
+    ) -> Flag | None:
+        """The flag of an exercise that is not written, if something of a similar name is."""
+        kinds = {check.cause.kind for check in self._results[exercise.full_name].checks if check.cause}
+        is_waiting = "blocked" in kinds and not hints.defines(exercise.name)
+        if exercise.name not in untouched and not is_waiting and kinds.isdisjoint(("missing", "unwritten")):
+            return None
+        if self._results[exercise.full_name].is_right or (found := hints.renamed(exercise.name, handed_out)) is None:
+            return None
+        name, line = found
+        text = f"`{one_line(name)[:60]}` may be the answer to {exercise.full_name}, which is not written"
+        return Flag("renamed", text, f"{exercise.topic}.py", line)
 
     def _grade_exercise(
         self, exercise: Exercise, desk: TopicDesk, is_untouched: bool

@@ -17,10 +17,23 @@ from typing import Final, NamedTuple
 from grader.course import Course, Exercise, RubricItem
 from grader.course.due import read_due
 from grader.errors import UserError, did_you_mean
-from grader.gradebook import Comment, Extension, Gradebook, LookedAt, Mark, MarkedItem, Override, Row, row_of, work_hash
+from grader.gradebook import (
+    Comment,
+    Excuse,
+    Extension,
+    Gradebook,
+    LookedAt,
+    Mark,
+    MarkedItem,
+    Override,
+    Row,
+    row_of,
+    work_hash,
+)
+from grader.intake.roster import Roster
 from grader.reports.feedback import CHANGED
-from grader.reports.status import comment_line, extension_line, mark_line, marks, override_line
-from grader.results import total_points
+from grader.reports.status import comment_line, excuse_line, extension_line, mark_line, marks, override_line
+from grader.results import Manual, total_points
 from grader.text import one_line, points, printable
 
 MOST_COMMENT: Final = 4_000
@@ -64,17 +77,20 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
         yield f"{', '.join(sorted(waiting))} had to wait for it: run the same `grader grade` again to have that graded"
 
 
-def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> Iterator[str]:
-    """Records a later due date of one student, and returns lines that show it.
+def give_time(
+    out: Path, student: str, text: str, why: str, who: str | None, assignment: str | None = None
+) -> Iterator[str]:
+    """Records a later due date of one student in an assignment (None: the only one), and returns lines that show it.
 
     Raises:
-        UserError: no gradebook, a date that is not valid, or no reason.
+        UserError: no gradebook or assignment, a date that is not valid, or no reason.
     """
     try:
         due = "" if text == "none" else read_due(text).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
         raise UserError(f"{text!r} is not a date", fix="write 2026-11-07, 2026-11-07T12:00 or none") from None
     with Gradebook.open_existing(out) as book:
+        book.choose(assignment)
         rows = list(book.results())
         is_known = any(student in (row.result.submission, row.arrival.student) for row in rows)
         row = row_of(rows, student) if is_known else None
@@ -92,6 +108,31 @@ def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> 
     elif after is not None:
         late = str(after.late) if after.late else "not late, as far as is known"
         yield f"{name}: {late}; {marks(after)}"
+
+
+def give_excuse(
+    out: Path, student: str, why: str, who: str | None, assignment: str | None, *, back: bool
+) -> Iterator[str]:
+    """Records that an assignment (None: the only one) does not count for a student, or takes that back.
+
+    Returns:
+        lines that show it.
+
+    Raises:
+        UserError: no gradebook, assignment, student or reason.
+    """
+    with Gradebook.open_existing(out) as book:
+        book.choose(assignment)
+        rows = list(book.results())
+        listed = Roster(book.newest_class_list(_course_of(book)), book.path).meant([student], student)
+        row = row_of(rows, student) if not listed or any(one.result.submission == student for one in rows) else None
+        if row is None and len(listed) != 1:
+            raise UserError(f"several students are called `{one_line(student)}`", fix="name the id")
+        name = listed[0].name if row is None else row.result.submission
+        person = listed[0].ids[0] if row is None else row.arrival.student
+        given = Excuse(student=name, excused=not back, why=_reason(why), who=who or _user(), made=_now())
+        book.give(_course_of(book), given, LookedAt(person))
+    yield excuse_line(given)
 
 
 def _points(text: str, most: float, exercise: str) -> float | None:
@@ -123,6 +164,28 @@ class Task(NamedTuple):
     def student(self) -> str:
         """The submission's name."""
         return self.row.result.submission
+
+    @property
+    def manual(self) -> Manual:
+        """The work, as far as it is there."""
+        found = (one.manual for one in self.row.result.to_mark if one.name == self.exercise.full_name)
+        return next(filter(None, found), Manual(self.exercise.points, self.exercise.work_file, "missing"))
+
+    @property
+    def file(self) -> str:
+        """The file that a person looks at."""
+        return self.manual.work
+
+    @property
+    def about_work(self) -> str:
+        """Where the work is if it is not in its file, or why there is none; empty if there is nothing to say."""
+        manual = self.manual
+        if manual.instead:
+            return f"{manual.file} is not there: look at {', '.join(manual.instead)}"
+        if manual.state == "untouched":
+            return f"{manual.file} is as it was handed out"
+        notes = [note for note in self.row.notes if note.startswith(f"{manual.file}: ")]
+        return (notes[0] if notes else f"{manual.file} was not handed in") if manual.state == "missing" else ""
 
     @property
     def mark(self) -> Mark | None:
@@ -239,7 +302,12 @@ class Marking:
 
     def content(self, task: Task) -> bytes | None:
         """The file that was handed in for it; None if there is none."""
-        return self._book.files(task.row.digest).get(task.exercise.work_file)
+        return self.files(task).get(task.file)
+
+    def files(self, task: Task) -> dict[str, bytes]:
+        """The files that were handed in for it, by path: its own, or those instead of it."""
+        files = self._book.files(task.row.digest)
+        return {path: files[path] for path in task.manual.instead or (task.file,) if path in files}
 
     def save(self, task: Task, given: Collection[int] | None, *, done: bool) -> Mark:
         """Keeps which items are given; until it is done it counts nothing, and an earlier mark stays.
@@ -260,7 +328,7 @@ class Marking:
             made=_now(),
             done=done,
         )
-        self._book.give(self._course.name, mark, _looked_at(self._book, task.row, exercise.work_file))
+        self._book.give(self._course.name, mark, _looked_at(self._book, task.row, task.file))
         return mark
 
     def mark_one(self, exercise: str | None, student: str | None, items: str, comment: str | None) -> Iterator[str]:
@@ -283,11 +351,13 @@ class Marking:
         if comment is not None:
             self.comment(task, text_of_comment(comment))
         yield mark_line(self.save(task, given, done=True))
+        if task.about_work:
+            yield f"{task.student}: {task.exercise.full_name}: {one_line(task.about_work, 300)}"
         yield f"{task.student}: {marks(row_of(list(self._book.results()), task.student))}"
 
     def comment(self, task: Task, text: str) -> None:
         """Keeps a comment; an empty text takes it back."""
-        _keep_comment(self._book, task.row, task.exercise.full_name, task.exercise.work_file, text, self._who)
+        _keep_comment(self._book, task.row, task.exercise.full_name, task.file, text, self._who)
 
 
 def _numbers(text: str, exercise: Exercise) -> set[int]:
@@ -319,7 +389,7 @@ def give_comment(out: Path, student: str, exercise: str, text: str, who: str | N
         row = row_of(list(book.results()), student)
         name = _exercise_called([one.name for one in row.result.exercises], exercise)
         result = next(one for one in row.result.exercises if one.name == name)
-        file = result.manual.file if result.manual else f"{name.partition('.')[0]}.py"
+        file = result.manual.work if result.manual else f"{name.partition('.')[0]}.py"
         made = _keep_comment(book, row, name, file, kept, who or _user())
     yield comment_line(made)
 

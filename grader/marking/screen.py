@@ -138,13 +138,16 @@ class MarkingScreen:
         if content is None:
             self._message = "there is no file"
             return
-        whose = task.row.digest[:12] if self._anonymous else file_stem(task.student)
-        file = folder / whose / PurePosixPath(task.exercise.work_file).name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        self._message = f"until you quit: {file}"
-        if file.suffix.lower() in _VIEWED:
-            typer.launch(str(file))
+        whose = folder / (task.row.digest[:12] if self._anonymous else file_stem(task.student))
+        whose.mkdir(parents=True, exist_ok=True)
+        stem = PurePosixPath(task.exercise.work_file).stem  # not the name that the student has chosen
+        for number, (name, data) in enumerate(self._marking.files(task).items(), start=1):
+            ending = "".join(one for one in PurePosixPath(name).suffix if one.isascii() and one.isalnum())[:10].lower()
+            file = whose / f"{stem}{f'-{number}' if number > 1 else ''}.{ending}"
+            file.write_bytes(data)
+            if file.suffix in _VIEWED:
+                typer.launch(str(file))
+        self._message = f"until you quit: {file if number == 1 else whose}"
 
     # ---------------------------------------------------------------- the screen
 
@@ -177,13 +180,16 @@ class MarkingScreen:
             self._console.print(Text(clean(self._message), "yellow"))
 
     def _work(self, task: Task) -> RenderableType:
-        file = task.exercise.work_file
+        file = task.file
         content = self._marking.content(task)
         if content is None:
-            return Text(f"{file} was not handed in", "yellow")
+            return Text(one_line(task.about_work, 300), "yellow")
         suffix = PurePosixPath(file).suffix.lower()
+        about = [Text(one_line(task.about_work, 300), "yellow")] if task.about_work else []
+        file = one_line(file, 200)
         if suffix in _VIEWED or b"\0" in content:
-            return Text(f"{file}: {counted(len(content), 'byte')}, no text: `o` shows it", "yellow")
+            size = counted(len(content), "byte")
+            return Group(*about, Text(f"{file}: {size}, no text: `o` puts it where you can open it", "yellow"))
         lines = clean(content.decode("utf-8", "replace")).split("\n")
         is_code = suffix == ".py"
         width = self._console.width
@@ -209,7 +215,7 @@ class MarkingScreen:
             word_wrap=True,
             background_color="default",
         )
-        return Group(Text(f"{file}{part}", "dim"), code)
+        return Group(*about, Text(f"{file}{part}", "dim"), code)
 
     def _rubric(self, task: Task) -> RenderableType:
         given, latest = self._marking.given(task), self._marking.latest(task)

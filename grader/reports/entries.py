@@ -20,7 +20,7 @@ from grader.course.due import moment
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Mark, Override, Row
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, total_points
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import counted, percent
 
 _SAID: Final = "a hidden check does not pass"
@@ -30,11 +30,19 @@ _OPEN: Final = frozenset(("blocked", "not_assessed", "memory_short", "unwritten"
 
 @dataclass(frozen=True)
 class Entry:
-    """One submission of a class. `files` reads its files again each time, because a class may not fit in memory."""
+    """One submission of a class. `files` reads its files again each time, because a class may not fit in memory.
+
+    Of a group whose members handed in differing work it has only what a person gave to this one: nobody knows yet
+    whose results count.
+    """
 
     row: Row
     files_of: Callable[[str], Mapping[str, bytes]] = lambda digest: {}
     policy: MarkPolicy = BY_POINTS
+
+    def __post_init__(self) -> None:
+        if self.row.differing:
+            object.__setattr__(self, "row", _without_work(self.row))
 
     @property
     def result(self) -> SubmissionResult:
@@ -44,6 +52,12 @@ class Entry:
     def points_of(self, exercise: ExerciseResult) -> tuple[float, float]:
         """Points and maximum of an exercise: as given by hand, else the automatic ones."""
         return self.row.given.get(exercise.name, (exercise.score, exercise.max))
+
+    @property
+    def is_of_nobody(self) -> bool:
+        """Whether its student has no mark because the group's members handed in differing work."""
+        given = self.row.given
+        return bool(self.row.differing) and any(one.name not in given for one in self.result.exercises)
 
     @property
     def share(self) -> float | None:
@@ -70,7 +84,7 @@ class Entry:
         """The letter grade of the points that count; empty if the course has none, or there is no mark yet."""
         if self.row.unread or self.row.unmarked:
             return ""
-        return self.policy.letter(percent(self.final, self.row.max))
+        return self.policy.letter(100.0 * self.final / self.row.max if self.row.max > 0 else None)
 
     @property
     def _weighted(self) -> float | None:
@@ -116,18 +130,9 @@ class Entry:
     def of_exercises(self, names: Collection[str]) -> Entry:
         """The same with the results and points of these exercises alone."""
         row = self.row
-        exercises = tuple(one for one in row.result.exercises if one.name in names)
-        topics = {name.partition(".")[0] for name in names}
-        result = replace(
-            row.result,
-            exercises=exercises,
-            score=total_points(one.score for one in exercises),
-            max=total_points(one.max for one in exercises),
-            unread=tuple(one for one in row.result.unread if one.topic in topics),
-        )
         row = replace(
             row,
-            result=result,
+            result=row.result.of_exercises(names),
             missing=tuple(name for name in row.missing if name in names),
             overrides=tuple(one for one in row.overrides if one.exercise in names),
             marks=tuple(one for one in row.marks if one.exercise in names),
@@ -171,6 +176,15 @@ def entries_of(book: Gradebook, run: int | None = None, policy: MarkPolicy = BY_
     if not entries:
         raise UserError(f"{book.path} has no results", fix="grade first: grader grade SUBMISSIONS")
     return entries
+
+
+def _without_work(row: Row) -> Row:
+    """The row without results of any work, notes and lateness; its exercises keep only their names."""
+    exercises = tuple(
+        ExerciseResult(name=one.name, score=0.0, max=0.0, manual=one.manual) for one in row.result.exercises
+    )
+    bare = replace(row.result, score=0.0, max=0.0, exercises=exercises, flags=(), unread=(), notes=())
+    return replace(row, result=bare, notes=(), late=None, marks=(), comments=(), begun=(), before=None)
 
 
 def for_students(result: SubmissionResult, now: datetime.datetime | None = None) -> SubmissionResult:

@@ -4,10 +4,11 @@ Decides nothing and prints nothing: terminal, pages and exports share it, so tha
 """
 
 import hashlib
+import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from grader.course import Course, Exercise
@@ -32,6 +33,11 @@ CHANGED: Final = "the work under it has changed"
 """The words about a mark, a comment or an override of other work than the present one."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
 """Verdicts of a check that ran and did not pass because of the submission."""
+_RESERVED: Final = re.compile(r'[<>:"/\\|?*\n\ufffd]+')
+_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+"""Names that Windows takes for devices."""
+_NAME_BYTES: Final = 150
+_FEW = 3
 _NAMED = 6
 """Exercises that a list on one line names."""
 
@@ -80,8 +86,11 @@ def about_manual(exercise: ExerciseResult) -> str:
     manual = exercise.manual
     if manual is None:
         return ""
+    worth = f"marked by a person, worth {counted(manual.points, 'point')}"
+    if manual.instead:
+        return f"{worth}; {manual.file} is not there, but {one_line(', '.join(manual.instead), 200)}"
     states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
-    return f"marked by a person, worth {counted(manual.points, 'point')}{states.get(manual.state, '')}"
+    return f"{worth}{states.get(manual.state, '')}"
 
 
 def item_lines(items: Sequence[MarkedItem]) -> list[str]:
@@ -130,15 +139,38 @@ def changed_since(row: Row) -> list[str]:
 
 
 def unread(row: Row) -> list[str]:
-    """Why topics could not be read, a line for each reason; the topics are named unless it is all of them."""
+    """That topics could not be read, a line for each reason; the topics are named unless it is all of them."""
     if row.differing and row.unread:
         return [row.differing]
+    return [f"{names} could not be read: {reason}".lstrip() for reason, names in _unread(row).items()]
+
+
+def why_unread(row: Row) -> list[str]:
+    """The same without the words "could not be read", for a text that has said so."""
+    if row.differing and row.unread:
+        return [row.differing]
+    return [f"{names}: {reason}" if names else reason for reason, names in _unread(row).items()]
+
+
+def _unread(row: Row) -> dict[str, str]:
+    """The topics of each reason; empty for all."""
     topics = {exercise.topic for exercise in row.result.exercises}
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
         of_reason.setdefault(one.reason, []).append(one.topic)
-    named = {reason: "" if topics == set(those) else f"{listed(those, _NAMED)} " for reason, those in of_reason.items()}
-    return [f"{names}could not be read: {reason}" for reason, names in named.items()]
+    return {reason: "" if topics == set(those) else listed(those, _NAMED) for reason, those in of_reason.items()}
+
+
+def not_imported(result: SubmissionResult) -> list[str]:
+    """Why files could not be imported, a line for each: its name, the line or the cell, and the error."""
+    checks = (check for exercise in result.exercises for check in exercise.checks)
+    return [*dict.fromkeys(gist(check) for check in checks if check.cause and check.cause.stage == "import")]
+
+
+def name_with_missing(row: Row) -> str:
+    """The name of a submission, and the exercises that are not graded yet."""
+    missing = f" ({listed(row.missing, _FEW)})" if row.missing else ""
+    return f"{one_line(row.result.submission)}{missing}"
 
 
 def own_name(exercise: ExerciseResult) -> str:
@@ -257,10 +289,49 @@ def help_for(exercise: ExerciseResult, course: Course) -> tuple[str | None, str 
 
 
 def file_stem(submission: str) -> str:
-    """A unique file name for a submission, without extension: always the same, and safe on every file system."""
-    plain = unicodedata.normalize("NFKD", submission[:60]).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
+    """A unique file name for a submission, without extension: always the same, and safe on every file system.
+
+    It has the letters and digits of the name, in their script, and a hash, as two names may have the same ones.
+    """
+    text = unicodedata.normalize("NFC", submission[:60].lower())
+    slug = "".join(one if unicodedata.category(one)[0] in "LMN" else " " for one in text)
+    slug = _beginning("-".join(slug.split())).strip("-")
     return f"{slug or 'submission'}-{hashlib.sha256(submission.encode('utf-8', 'replace')).hexdigest()[:10]}"
+
+
+def file_names(people: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
+    """A readable file name for each of some people, without extension: their name, in its own script.
+
+    They differ on file systems that do not tell capital letters, too: those of one name have their ids, or numbers.
+
+    Args:
+        people: name and id of each; the id may be empty.
+        taken: names that none of these may get.
+    """
+    names = [_file_name(name) or _file_name(key) or "submission" for name, key in people]
+    counts = Counter(map(str.casefold, names))
+    used = {one.casefold() for one in taken} | {key for key, count in counts.items() if count == 1}
+    found = []
+    for name, (_, key) in zip(names, people, strict=True):
+        if counts[name.casefold()] > 1:
+            numbered = (f"{name} ({number})" for number in itertools.count(1))
+            others = itertools.chain([f"{name} ({_file_name(key)})"] if _file_name(key) else [], numbered)
+            name = next(one for one in others if one.casefold() not in used)
+            used.add(name.casefold())
+        found.append(name)
+    return found
+
+
+def _file_name(text: str) -> str:
+    """The text as a file's name that every system takes, composed (NFC); empty if nothing is left of it."""
+    plain = _RESERVED.sub(" ", clean(unicodedata.normalize("NFC", text[:400])))
+    plain = _beginning(" ".join(plain.split()).strip(" .-~")).strip(" .-~")
+    return f"_{plain}" if _DEVICE.fullmatch(plain) else plain
+
+
+def _beginning(text: str) -> str:
+    """As much of a text as fits into a file's name, with room for more."""
+    return text.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
 
 
 def bounded(message: str, lines: int = 60, width: int = 2000) -> str:

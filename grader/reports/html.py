@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 import statistics
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from grader.reports.html_feedback import Line, by_hand, feedback_page, heading_o
 from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, total_points
 from grader.text import clean, listed, one_line, points
 
-_PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
+_PAGE_NAME = re.compile(r"[^\s./\\]*-[0-9a-f]{10}\.html")
 _REPORT_BYTES = 9_000_000
 """The size of all pages of a class of up to 300 submissions; code is shown only while there is room for it."""
 _ENOUGH: Final = 9
@@ -70,7 +71,7 @@ def write_report(
         write_atomically(out / "index.html", [text.encode("utf-8", "replace")], durable=False)
         for file in students.iterdir():  # pages of submissions that an earlier report had
             is_page = _PAGE_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink()
-            if is_page and f"students/{file.name}" not in links.values():
+            if is_page and f"students/{unicodedata.normalize('NFC', file.name)}" not in links.values():
                 file.unlink()
     except OSError as problem:
         fix = "the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER"

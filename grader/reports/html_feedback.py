@@ -166,7 +166,7 @@ class _Maker:
     def __init__(self, entry: Entry, course: Course, page_bytes: int) -> None:
         self._entry = entry
         self._course = course
-        self.files = entry.files()
+        self.files = {} if entry.row.differing else entry.files()
         self.code_bytes = page_bytes - 5_000
         for exercise in entry.result.exercises:
             messages = {check.message for check in exercise.checks} - {""}

@@ -4,72 +4,122 @@ import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
+from grader.course import Course
+from grader.course.assignments import Assignment
 from grader.course.due import moment
 from grader.errors import UserError
-from grader.gradebook import Comment, Extension, Gradebook, Mark, Override, Row, Run
+from grader.gradebook import Comment, Excuse, Extension, Gradebook, Mark, Override, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
+from grader.reports.term import State, state_of
 from grader.sandbox import process_tree
-from grader.text import counted, duration, listed, one_line, points
+from grader.text import counted, duration, listed, named, one_line, points
 
 _MOST_NAMED = 10
 
 
-def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
-    """Every run, the progress of the last one, submissions whose grading failed or that are late, and overrides.
+def status_lines(
+    out: Path, *, notes: bool, course: Course | None = None, assignment: str | None = None
+) -> Iterator[str]:
+    """Every run, the progress of the last one, and how everybody stands in each assignment.
+
+    Args:
+        course: as it is now; None, or another one: as it was at the last run.
+        assignment: only this one; None means all that have runs.
 
     Raises:
-        UserError: there is no gradebook, or it has no run.
+        UserError: there is no gradebook or assignment, or it has no run.
     """
     with Gradebook.open_existing(out) as book:
         runs = list(book.runs())
         if not runs:
             raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
+        if course is not None:
+            book.use_plan(course.plan)
         for run in runs:
             of = f" of {run.expected}" if run.expected else ""
             trial = ", a trial" if run.trial else ""
+            which = f" {run.assignment}" if run.assignment else ""
             state = f"at work (process {run.process})" if _is_alive(run) else "interrupted"
             state = "finished" if run.finished else state
-            about = f"run {run.id}  {when(run.started)}  {run.course}, seed {run.seed}{trial}"
+            about = f"run {run.id}  {when(run.started)}  {run.course}{which}, seed {run.seed}{trial}"
             yield f"{about}: {run.done}{of} done, {state}"
         yield ""
         yield from _progress(runs[-1])
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
-        everybody = list(book.results())
-        if absent := [f"{one.name} ({one.ids[0]})" for one in book.no_shows()]:
-            yield f"handed in nothing: {counted(len(absent), 'student')}: {listed(absent, _MOST_NAMED)}"
-        yield from _where_from(everybody)
-        missing = {not_assessed(row.result, row.given) for row in everybody}
-        yield from sorted(missing - {""})[:_MOST_NAMED]
-        yield from Unmarked(everybody).lines()
-        rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
-        failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
-        if failed:
-            yield f"failed, by a fault of the grader's own: {listed(failed, _MOST_NAMED)}"
-        for row in everybody:
-            yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
-            if less := worth_less(row):
-                yield f"less than before: {row.result.submission}: {less}"
-            if row.late is not None:
-                yield f"late: {row.result.submission}: {row.late}; {marks(row)}"
-            yield from (f"flag: {row.result.submission}: {flag}" for flag in row.result.flags)
-            for given in row.overrides:
-                yield f"override: {override_line(given, row)}"
-            if notes:
-                yield from (f"mark: {mark_line(one)}" for one in row.marks)
-                yield from (f"comment: {comment_line(one)}" for one in row.comments)
-                yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
-        yield from (f"extension: {extension_line(one)}" for one in book.extensions(runs[-1].course))
-        marked, said = sum(len(row.marks) for row in everybody), sum(len(row.comments) for row in everybody)
-        if (marked or said) and not notes:
-            yield f"{counted(marked, 'mark')} and {counted(said, 'comment')} by hand (each: grader status --notes)"
-        if claims := sum(row.claimed for row in everybody):
-            those = counted(claims, "submission")
-            yield f"in time: {those} by times of files or commits alone, which students can set (see: --roster)"
-        yield from untimed(sum(row.untimed for row in everybody))
+        if assignment is not None:
+            book.choose(assignment)
+        for name in book.assignments() if assignment is None else [assignment]:
+            with book.within(name):
+                if name:
+                    yield ""
+                    yield from _standing_lines(book)
+                yield from _lines_of(book, runs, notes)
         yield f"gradebook: {book.path}"
+
+
+def _standing_lines(book: Gradebook) -> Iterator[str]:
+    """How many are in each state; who is in another state than marked, by name."""
+    found = next(
+        (one for one in book.plan.assignments if one.name == book.assignment), Assignment(name=book.assignment)
+    )
+    states: dict[str, list[str]] = {}
+    for row in book.each_result():
+        states.setdefault(state_of(row)[0], []).append(row.result.submission)
+    for one in book.absent():
+        states.setdefault(state_of(one)[0], []).append(one.student.name)
+    yield f"assignment {found.name} ({found.title}): {found.late}" if found.title else f"assignment {found.name}"
+    yield "  " + ", ".join(f"{len(states[state])} {state}" for state in get_args(State) if state in states)
+
+
+def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str]:
+    """Submissions whose grading failed or that are late, and what people gave, of the assignment at hand."""
+    own = [run for run in runs if run.assignment == book.assignment]
+    everybody = list(book.results())
+    absent = book.absent()
+    if nothing := [f"{one.student.name} ({one.student.ids[0]})" for one in absent if one.handed_in_nothing]:
+        yield f"handed in nothing: {counted(len(nothing), 'student')}: {named(nothing, _MOST_NAMED)}"
+    if waiting := book.ungraded():
+        yield f"not graded yet: {counted(len(waiting), 'submission')}: {named(waiting, _MOST_NAMED)}"
+    yield from _where_from(everybody)
+    missing = {not_assessed(row.result, row.given) for row in everybody}
+    yield from sorted(missing - {""})[:_MOST_NAMED]
+    yield from Unmarked(everybody).lines()
+    rows = list(book.results(own[-1].id)) if own and own[-1].failed else []
+    failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
+    if failed:
+        yield f"failed, by a fault of the grader's own: {named(failed, _MOST_NAMED)}"
+    for row in everybody:
+        yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
+        if less := worth_less(row):
+            yield f"less than before: {row.result.submission}: {less}"
+        if row.late is not None:
+            yield f"late: {row.result.submission}: {row.late}; {marks(row)}"
+        yield from (f"flag: {row.result.submission}: {flag}" for flag in row.result.flags)
+        for given in row.overrides:
+            yield f"override: {override_line(given, row)}"
+        if notes:
+            yield from (f"mark: {mark_line(one)}" for one in row.marks)
+            yield from (f"comment: {comment_line(one)}" for one in row.comments)
+            yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
+    course = runs[-1].course
+    yield from (f"extension: {extension_line(one)}" for one in book.extensions(course))
+    yield from (f"excused: {excuse_line(one)}" for one in book.excuses(course))
+    by_hand = {one.student for one in book.excuses(course)}
+    listed_excused = [one.student.name for one in absent if one.excused and one.student.name not in by_hand]
+    listed_excused += [name for row in everybody if row.excused and (name := row.result.submission) not in by_hand]
+    if listed_excused:
+        yield f"excused by the class list: {named(sorted(listed_excused), _MOST_NAMED)}"
+    marked, said = sum(len(row.marks) for row in everybody), sum(len(row.comments) for row in everybody)
+    if (marked or said) and not notes:
+        yield f"{counted(marked, 'mark')} and {counted(said, 'comment')} by hand (each: grader status --notes)"
+    if claims := sum(row.claimed for row in everybody):
+        those = counted(claims, "submission")
+        yield f"in time: {those} by times of files or commits alone, which students can set (see: --roster)"
+    yield from untimed(sum(row.untimed for row in everybody))
 
 
 def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
@@ -179,6 +229,8 @@ def when(iso: str) -> str:
 
 def marks(row: Row) -> str:
     """Points, before and after the penalty for lateness."""
+    if row.differing and row.unread:
+        return "no mark yet"
     after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
     return f"{points(row.score, row.max)}{after}"
 
@@ -196,6 +248,12 @@ def extension_line(given: Extension) -> str:
     """An extension with who, when and why."""
     until = f"until {when(given.due)}" if given.due else "no extension any more"
     return f"{given.student}: {until}, by {given.who}, {when(given.made)}: {given.why}"
+
+
+def excuse_line(given: Excuse) -> str:
+    """An excuse with who, when and why."""
+    what = "excused" if given.excused else "not excused any more"
+    return f"{given.student}: {what}, by {given.who}, {when(given.made)}: {given.why}"
 
 
 def mark_line(mark: Mark) -> str:

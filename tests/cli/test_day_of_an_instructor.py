@@ -132,7 +132,7 @@ def test_every_mark_is_the_one_worked_out_by_hand(tmp_path: Path) -> None:
     assert {row.name: filled[row.name] for row in CLASS} == wanted
 
     said = grader("status", "--out", out)
-    assert "handed in nothing: 3 students: Mo Psi (113), Nu Psi (114), Ro Nothing (118)" in said
+    assert "handed in nothing: 3 students: Mo Psi (113); Nu Psi (114); Ro Nothing (118)" in said
     assert "needs a look: Io Phi: group Phi handed in differing work: " in said
     assert "needs a look: Xi Main: " in said
     grader("report", *options, code=0)

@@ -8,6 +8,10 @@ import pytest
 
 from grader.course import Course, CourseError, content_hash
 from grader.course.marks import MarkPolicy, read_letters
+from grader.gradebook import Row
+from grader.gradebook.records import Late
+from grader.reports.entries import Entry
+from grader.results import ExerciseResult, SubmissionResult, total_points
 
 MANIFEST = """[course]
 name = "c"
@@ -57,6 +61,32 @@ def test_a_letter_is_given_from_its_percentage_on(tmp_path: Path) -> None:
     found = policy(tmp_path, "letters = { F = 0, A = 90, B = 79.5 }")
     assert [found.letter(one) for one in (100.0, 90.0, 89.9, 79.5, 79.4, 0.0, None)] == [*"AABBFF", ""]
     assert policy(tmp_path).letter(100.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("scores", "most", "penalty", "letter"),
+    [
+        ((2249.0,), 2500.0, 0.0, "B"),  # 89.96 %, which is shown as 90.0
+        ((89.999,), 100.0, 0.0, "B"),
+        ((0.7, 0.1, 0.1), 1.0, 0.0, "A"),  # as floats 0.8999999999999999
+        ((0.1, 0.2, 0.6), 1.0, 0.0, "A"),
+        ((6.3,), 7.0, 0.0, "A"),
+        ((10.0,), 10.0, 0.1, "A"),  # exactly 90 % after a late day
+        ((9.999,), 10.0, 0.1, "B"),
+        ((11.0,), 10.0, 0.0, "A"),  # with a bonus
+    ],
+)
+@pytest.mark.parametrize("weights", [(), (("a", 1.0),)])
+def test_letters_compare_what_is_exact(
+    scores: tuple[float, ...], most: float, penalty: float, letter: str, weights: tuple[tuple[str, float], ...]
+) -> None:
+    parts = tuple(
+        ExerciseResult(name=f"a.x{n}", score=score, max=most if n == 0 else 0.0) for n, score in enumerate(scores)
+    )
+    made = SubmissionResult(submission="ann", score=total_points(scores), max=most, exercises=parts)
+    late = Late(1, penalty, "roster") if penalty else None
+    policy = MarkPolicy(letters=(("A", 90.0), ("B", 80.0)), weights=weights)
+    assert Entry(Row(made, "d", 0.1, late=late), policy=policy).letter == letter
 
 
 @pytest.mark.parametrize(

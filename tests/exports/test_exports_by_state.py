@@ -157,7 +157,7 @@ def test_an_export_never_writes_over_the_download(tmp_path: Path, to: str) -> No
     (tmp_path / "link.csv").symlink_to(into)
     (tmp_path / "hard.csv").hardlink_to(into)
     with pytest.raises(UserError, match="is the file that you downloaded"):
-        export("canvas", ExportSettings(grades=tmp_path, course=OWN, into=into, to=tmp_path / to, column="77"))
+        export("canvas", ExportSettings(grades=tmp_path, course=OWN, into=into, to=tmp_path / to, column=("77",)))
     assert into.read_bytes() == GRADES.encode()
 
 

@@ -17,7 +17,7 @@ from grader.course.marks import MarkPolicy
 from grader.errors import UserError
 from grader.exports.code_hosts import junit
 from grader.exports.write import ExportSettings, csv_table, export, json_document
-from grader.gradebook import Override, Row
+from grader.gradebook import Absent, Override, Row
 from grader.gradebook.records import Late
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival
@@ -139,7 +139,7 @@ def test_the_csv_has_a_row_for_who_handed_in_nothing(zero: bool, cells: list[str
     course = msgspec.structs.replace(COURSE, marks=MarkPolicy(letters=(("A", 90.0), ("F", 0.0))))
     given = result("ann", exercise("vectors.cosine", check(), points=2))
     entries = [Entry(Row(given, "d", 1.0, group="Rho"), policy=course.marks)]
-    absent = [Student("=Bob", ("7",), group="Tau")]
+    absent = [Absent(student=Student("=Bob", ("7",), group="Tau"))]
     text = b"".join(csv_table(entries, course, absent, zero)).decode("utf-8-sig")
     ann, bob = csv.DictReader(io.StringIO(text))
     assert (ann["group"], ann["grade"], ann["verdicts"]) == ("Rho", "A", "")

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from grader.course import Course
 from grader.exports import gradescope
 from grader.exports.code_hosts import commands, junit
+from grader.exports.feedback_zip import feedback_zip
 from grader.exports.lms import fill_canvas, fill_moodle
-from grader.exports.write import csv_table, feedback_zip
+from grader.exports.write import csv_table
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late
 from grader.intake.submission import Arrival
@@ -92,7 +93,7 @@ def test_what_is_written_into_the_files_of_an_lms_is_a_mark_or_a_harmless_text(
     head = ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments"]
     into = tmp_path / "in.csv"
     into.write_text(line(head) + line(["Participant 7", name, "", "3.00", "-", ""]), encoding="utf-8")
-    content, notes = fill_moodle(into, [given], unread_as_zero)
+    content, notes = fill_moodle(into, [given], unread_as_zero=unread_as_zero)
     *kept, feedback = list(cells(content))[len(head) :]
     assert kept[:2] == ["Participant 7", name] and kept[2] == ("0.8" if unread_as_zero else "")
     assert feedback.startswith("Automatic feedback: ") and "<" not in feedback and not CONTROL.search(feedback)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from classrooms import check, exercise, result
 
+from grader.errors import UserError
 from grader.exports.lms import fill_canvas, fill_moodle
 from grader.gradebook import Row
 from grader.intake.submission import Arrival
@@ -57,8 +58,12 @@ def test_the_exact_name_is_filled_and_a_folded_one_for_the_same_row_is_not(tmp_p
 
 def test_who_may_be_meant_gets_no_zero(tmp_path: Path) -> None:
     rows = '"Ruiz, José",1,s1,l1,A,\n"Ruiz, Jose",2,s2,l2,A,\n"Lee, Ann",3,s3,l3,A,\n"Roe, Ed",4,s4,l4,A,\n'
-    cells, _ = canvas(tmp_path, rows, came("jose ruiz"), came("Ann Lee Smith"), zeros=True)
-    assert cells == ["", "", "", "0"]
+    with pytest.raises(UserError, match="2 submissions of nobody: not filled in: jose ruiz: several rows"):
+        canvas(tmp_path, rows, came("jose ruiz"), came("Ann Lee Smith"), zeros=True)
+    cells, _ = canvas(tmp_path, rows, came("jose_ruiz"), came("Ed Roe"), came("ann lee"))
+    assert cells == ["", "", "10", "10"]
+    cells, notes = canvas(tmp_path, rows.replace("José", "Pia"), came("jose ruiz"), came("ann lee"), zeros=True)
+    assert cells == ["0", "10", "10", "0"] and any("by a name that is not exactly" in note for note in notes)
 
 
 @pytest.mark.parametrize(

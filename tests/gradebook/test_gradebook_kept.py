@@ -57,7 +57,7 @@ def test_gradebook_of_another_version_is_refused_in_one_line_and_left_alone(tmp_
     later = sqlite3.connect(path)
     later.execute(f"PRAGMA user_version = {version}")
     later.close()
-    with pytest.raises(UserError, match=f"version {version}; this grader reads version 2$"):
+    with pytest.raises(UserError, match=f"version {version}; this grader reads version {VERSION}$"):
         Gradebook.open(path)
     assert [file.name for file in tmp_path.iterdir()] == ["g.sqlite"]
 

@@ -73,7 +73,7 @@ def test_the_same_work_of_two_members_is_one_work(tmp_path: Path) -> None:
 def test_differing_work_is_no_mark_until_one_of_them_is_graded_again(tmp_path: Path) -> None:
     two = upload("Ada", "1", 0.0, at="2026-09-01T10:00:00+00:00"), upload("Ben", "2", 2.0)
     rows = graded(tmp_path, *two)
-    assert [to_look_at(row) for row in rows] == [["group Rho handed in differing work: Ben, Ada"]] * 2
+    assert [to_look_at(row) for row in rows] == [["group Rho handed in differing work: Ben; Ada"]] * 2
     assert all(row.unread for row in rows)
     rows = graded(tmp_path, two[1])
     assert marks(rows) == {"Ada": 2.0, "Ben": 2.0} and not any(row.unread for row in rows)

@@ -17,7 +17,7 @@ from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, selection, worker_options
 from grader.intake.submission import Submission, digest
 from grader.machine import Devices
-from grader.results import SubmissionResult
+from grader.results import ExerciseResult, SubmissionResult
 from grader.sandbox.limits import Limits
 
 COURSE = Course.load(OWN_COURSE)
@@ -37,7 +37,9 @@ def options_of_regrade(folder: Path, given: Limits, *more: Any, devices: Devices
         options = worker_options(COURSE, GradingSettings(limits=given, devices=devices), ())
         run = book.start_run(COURSE.name, content_hash(COURSE), book.keep_seed(5), selection(options), {})
         book.record_arrival(run, submission, digest(submission))
-        book.record(run, SubmissionResult(submission="ann", score=0, max=0), digest(submission), 0.1)
+        exercises = tuple(ExerciseResult(name=one.full_name, score=0.0, max=one.points) for one in COURSE.exercises)
+        result = SubmissionResult(submission="ann", score=0, max=3, exercises=exercises)
+        book.record(run, result, digest(submission), 0.1)
     with pytest.raises(Seen) as seen:
         list(many_submissions.regrade(COURSE, folder, "ann", (), lambda: False, *more))
     return seen.value.options

@@ -199,3 +199,18 @@ def test_of_another_course_nothing_is_marked(tmp_path: Path) -> None:
         book.start_run("vectors\x1b[31m", "h", 0, "k", {})
         with pytest.raises(UserError, match="is of the course `vectors`, not of `smooth-curves`"):
             Marking(book, COURSE)
+
+
+def test_marking_without_a_screen_says_where_the_work_is_or_that_there_is_none(tmp_path: Path) -> None:
+    work = {"curves.py": ADA["curves.py"]}
+    out = graded(tmp_path, {"ada": ADA, "bob": BOB, "cy": work, "di": {**work, "report.docx": b"PK\x03\x04"}})
+    assert not any("report.md" in line for line in mark(out))
+    assert "bob: findings.report: report.md is as it was handed out" in mark(out, student="bob")
+    assert "cy: findings.report: report.md was not handed in" in mark(out, student="cy", items="none")
+    assert "di: findings.report: report.md is not there: look at report.docx" in mark(out, student="di")
+    with Gradebook.open_existing(out) as book:
+        (task,) = Marking(book, COURSE).tasks("report", "di", everything=True)
+        assert Marking(book, COURSE).files(task) == {"report.docx": b"PK\x03\x04"}
+    assert not row(out, "di").marks[0].stale
+    graded(out, {"di": {**work, "report.md": b"my own"}})
+    assert row(out, "di").marks[0].stale, "another file is the work now"

@@ -40,7 +40,7 @@ def test_an_export_for_students_says_no_more_than_that_there_is_one(kind: str, t
 
 
 def test_every_format_is_for_students_or_for_instructors() -> None:
-    assert set(FILES) - READ_BY_STUDENTS == {"csv", "json", "canvas"}
+    assert set(FILES) - READ_BY_STUDENTS == {"csv", "json", "canvas", "brightspace", "blackboard"}
 
 
 def test_feedback_pages_are_for_students() -> None:

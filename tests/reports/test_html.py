@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from grader.course import Course, Misconception, misconceptions_of
 from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
-from grader.exports.write import feedback_zip
+from grader.exports.feedback_zip import feedback_zip
 from grader.gradebook import Gradebook, Override, Row
 from grader.gradebook.records import Late
 from grader.intake.notebook import module_of
@@ -173,7 +173,8 @@ def test_pictures_of_what_passed_are_on_the_page_as_far_as_there_is_room(tmp_pat
 def test_page_names_are_safe_stable_and_different_for_names_that_look_equal() -> None:
     names = ["../../etc/passwd", "A", "a", "ß" * 300, "", "con", "Zoë", "名前"]
     pages = [page_name(name) for name in names]
-    assert len(set(pages)) == len(names) and all(re.fullmatch(r"[a-z0-9-]{5,75}\.html", one) for one in pages)
+    assert len(set(pages)) == len(names) and all(re.fullmatch(r"[\w-]{5,75}\.html", one) for one in pages)
+    assert pages[-1].startswith("名前-") and all(len(one.encode()) < 200 for one in pages)
     assert pages == [page_name(name) for name in names]
 
 
@@ -244,7 +245,7 @@ def test_code_that_is_broken_is_shown_as_it_is_or_not_at_all(text: str) -> None:
 
 
 def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
-    module, _, _ = module_of(
+    module, *_ = module_of(
         notebook("import torch", "A = 1\n\ndef normalize(x):\n    return f(x)", "B = 2\nC = 3\ndef f(x):\n    return x")
     )
     assert module is not None
@@ -385,12 +386,16 @@ def test_feedback_is_one_file_for_each_student_by_the_names_that_moodle_knows() 
         made = entry(result(name, exercise("vectors.normalize", check())), {"vectors.py": CODE})
         return dataclasses.replace(made, row=replace(made.row, arrival=Arrival(**arrival)))
 
-    entries = [came("Zoë_M / ../=x", student="12", lms="moodle"), came("Ann", student="13", lms="canvas"), came("<b>")]
+    entries = [
+        came("x", student="99", lms="moodle", prefix="Zoë_M =x_12_assignsubmission_file/"),
+        came("Ann", student="13", lms="canvas", prefix="ann_13_501_"),
+        came("<b>"),
+    ]
     data = feedback_zip(entries, COURSE)
     assert data == feedback_zip(entries, COURSE)
     with zipfile.ZipFile(io.BytesIO(data)) as made:
         first, second, third = made.namelist()
-        assert first == "Zoë M   ..  x_12_assignfeedback_file_feedback.html" and first.split("_", 4)[1] == "12"
-        assert second.startswith("ann-") and third.startswith("b-")
+        assert first == "Zoë M =x_12_assignfeedback_file_feedback.html" and first.split("_", 4)[1] == "12"
+        assert (second, third) == ("ann_13_501_feedback.html", "b.html")
         text = made.read(first).decode()
-    assert "default-src" in text and "index.html" not in text and "Zoë_M" in text
+    assert "default-src" in text and "index.html" not in text and "<bdi>x</bdi>" in text

@@ -87,7 +87,7 @@ def test_cells_of_an_lms_are_left_as_they_are_before_all_is_marked(entries: dict
     sheet.write_text("Student,ID,Week 1 (7)\n    Points Possible,,9.5\nada,1,5\nbob,2,5\n=cy,3,\n")
     filled, notes = fill_canvas(sheet, list(entries.values()))
     assert [line.rpartition(",")[2] for line in filled.decode().splitlines()[2:]] == ["6.5", "5", ""]
-    assert "2 cells left as they are, as the work is not marked yet: =cy, bob (see: grader mark)" in notes
+    assert "2 cells left as they are, as the work is not marked yet: =cy; bob (see: grader mark)" in notes
     sheet = tmp_path / "moodle.csv"
     sheet.write_text(
         "Identifier,Full name,Grade,Maximum Grade,Feedback comments\n"

@@ -20,8 +20,9 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.intake.submission import Submission, digest
 from grader.reports.entries import Entry
-from grader.similar import pairs as comparison
-from grader.similar.pairs import MOST_PAIRS, NOT_A_VERDICT, Findings, find_pairs, write_page
+from grader.similar import passages
+from grader.similar.page import MOST_PAIRS, write_page
+from grader.similar.pairs import NOT_A_VERDICT, Findings, find_pairs
 
 COURSE = Course.load(OWN_COURSE)
 STUB = COURSE.stub_file("vectors").read_text()
@@ -210,7 +211,7 @@ LONG_LINES = {
 def test_of_a_long_line_the_start_is_compared_and_a_note_says_so(start: str) -> None:
     """A tokenizer needs a minute for one line of 99,000 blanks after a word such as ``match``."""
     text = f"{LONG_LINES[start]}\n{LONG_WAY}"
-    assert max(map(len, comparison._ComparedFile("ann", text.encode()).code.raw_code.split("\n"))) <= 500
+    assert max(map(len, passages.ComparedFile("ann", text.encode()).code.raw_code.split("\n"))) <= 500
     found = pairs(work("ann", text), work("bob", LONG_WAY))
     assert names(found) == {("ann", "bob")}
     cut = "ann: of lines of vectors.py, the first 500 characters are compared"
@@ -261,13 +262,13 @@ def test_page_is_bounded_where_much_is_alike(tmp_path: Path) -> None:
     assert len(text) < 6 * 10_000_000 // MOST_PAIRS
 
 
-def gradebook(folder: Path, *works: tuple[str, str]) -> Path:
+def gradebook(folder: Path, *works: tuple[str, str], topic: str = "vectors") -> Path:
     with Gradebook.open(folder / "gradebook.sqlite") as book:
         run = book.start_run("course", "hash", 0, "{}", {})
         for name, text in works:
-            submission = Submission(name, {"vectors.py": text.encode()})
+            submission = Submission(name, {f"{topic}.py": text.encode()})
             book.record_arrival(run, submission, digest(submission))
-            book.record(run, result(name, exercise("vectors.cosine")), digest(submission), 0.1)
+            book.record(run, result(name, exercise(f"{topic}.cosine")), digest(submission), 0.1)
     return folder
 
 
@@ -324,7 +325,7 @@ def test_nothing_but_the_comparison_imports_the_library() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPO, timeout=60)
     users = [file for file in (REPO / "grader").rglob("*.py") if "copydetect." in file.read_text()]
-    assert [file.name for file in users] == [Path(comparison.__file__).name]
+    assert [file.name for file in users] == [Path(passages.__file__).name]
 
 
 def test_shares_do_not_depend_on_the_hashes_of_a_process(tmp_path: Path) -> None:

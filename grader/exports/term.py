@@ -1,0 +1,60 @@
+"""The marks of a term as a table: a row per student, what each assignment gave, and the mark of all of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from grader.course import Course
+from grader.exports.spreadsheet import neutral
+from grader.gradebook import Gradebook
+from grader.reports.term import Standing, term_of, worth_of
+from grader.text import listed
+
+_END: Final = ("percent", "grade", "without a mark", "dropped", "left the class")
+EXCUSED: Final = "EX"
+
+
+def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -> Iterator[bytes]:
+    """A CSV file of the term, piece by piece. No cell acts as a formula.
+
+    Of each assignment: the points that count, after lateness, ``EX`` if the student is excused, nothing without a mark;
+    then the student's state. The percentage is exact to a hundredth; it is empty while an assignment has no mark.
+
+    Args:
+        missing_as_zero: whether what was not handed in counts 0 points; else it leaves the term without a mark.
+    """
+    plan, worth = course.plan, worth_of(course)
+    students = term_of(book, course)
+    begun = [one for one in plan.assignments if one.name in book.assignments()]
+    columns = [cell for one in begun for cell in (f"{one.name} ({worth[one.name]:g})", f"{one.name} state")]
+    yield b"\xef\xbb\xbf" + _line(["student", "id", "group", *columns, *_END])
+    for student in students:
+        cells: list[str] = [student.name, next(iter(student.ids), ""), student.group]
+        for one in begun:
+            standing = student.standings.get(one.name)
+            cells += ["", "not in the class"] if standing is None else _cells(standing, missing_as_zero)
+        total = student.total(plan, worth, missing_as_zero)
+        percent = "" if total.percent is None else f"{total.percent:.2f}"
+        lacking = [f"{one.assignment.name}: {one.state}" for one in total.lacking]
+        cells += [percent, total.letter(plan.term.letters), "; ".join(lacking), " ".join(total.dropped)]
+        yield _line([*cells, "yes" if student.has_left else ""])
+
+
+def _cells(standing: Standing, missing_as_zero: bool) -> list[str]:
+    """The points that count, and the state."""
+    if standing.state == "excused":
+        return [EXCUSED, str(standing)]
+    if standing.state == "not handed in":
+        return ["0" if missing_as_zero else "", str(standing)]
+    points = f"{standing.entry.final:g}" if standing.entry and standing.has_mark else ""
+    late = standing.entry.row.late if standing.entry else None
+    return [points, listed([str(standing), *([str(late)] if late else [])], 2)]
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    stream = io.StringIO()
+    csv.writer(stream).writerow([neutral(cell) for cell in cells])
+    return stream.getvalue().encode("utf-8", "replace")

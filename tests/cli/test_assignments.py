@@ -1,0 +1,118 @@
+"""Assignments by real commands: a part of a course keeps its own work, due date and groups, with and without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from command_here import run_here
+from term_course import answers, write_course
+
+from grader.gradebook import Gradebook
+
+TOPICS = {"week_a": ("one", "two"), "week_b": ("three",)}
+ASSIGNED = """
+[[assignments]]
+name = "w1"
+exercises = ["week_a"]
+due = "2026-10-01T12:00"
+[[assignments]]
+name = "w2"
+exercises = ["week_b"]
+due = "2026-10-08T12:00"
+"""
+
+
+def submit(folder: Path, week: str, **numbers: int) -> Path:
+    work = folder / week / "ann"
+    work.mkdir(parents=True, exist_ok=True)
+    topic = "week_a" if week == "w1" else "week_b"
+    (work / f"{topic}.py").write_bytes(answers(**numbers))
+    return folder / week
+
+
+def marks(out: Path) -> dict[str, str]:
+    """What each student has in each assignment."""
+    with Gradebook.open_existing(out) as book:
+        found = {}
+        for name in book.assignments():
+            with book.within(name):
+                found |= {name: {row.result.submission: f"{row.final:g}/{row.max:g}" for row in book.results()}}
+    return {f"{name} {who}".strip(): points for name, of in found.items() for who, points in of.items()}
+
+
+def test_regrade_uses_the_work_that_each_exercise_was_graded_with(tmp_path: Path) -> None:
+    """One folder, two weeks, no assignments: the newest upload has week b only, and changes nothing of week a."""
+    course, out = write_course(tmp_path / "course", TOPICS), tmp_path / "grades"
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1")
+    assert run_here("grade", submit(tmp_path, "w1", one=1, two=2), *common, "--only", "week_a").returncode == 0
+    done = run_here("regrade", "ann", "--out", out, "--course", course, "--yes")
+    assert "the same points as before: 20/20" in done.stdout, "what is not graded yet is not added"
+    assert run_here("grade", submit(tmp_path, "w2", three=0), *common, "--only", "week_b").returncode == 1
+    done = run_here("regrade", "ann", "--out", out, "--course", course, "--yes")
+    assert "the same points as before: 20/30" in done.stdout
+    check = course / "checks" / "test_week_a.py"
+    check.write_text(check.read_text().replace("submission.two() == 2", "submission.two() == 5"))
+    done = run_here("regrade", "ann", "--out", out, "--course", course, "--yes")
+    assert "week_a.two: 10 → 0" in done.stdout and "20/30 before, 10/30 now" in done.stdout
+    assert marks(out) == {"ann": "10/30"}
+
+
+def test_another_due_date_in_one_folder_is_refused_without_assignments(tmp_path: Path) -> None:
+    course, out = write_course(tmp_path / "course", TOPICS), tmp_path / "grades"
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1")
+    first = (*common, "--only", "week_a", "--due", "2026-10-01T12:00")
+    assert run_here("grade", submit(tmp_path, "w1", one=1, two=2), *first).returncode == 0
+    second = (*common, "--only", "week_b", "--due", "2026-10-08T12:00")
+    refused = run_here("grade", submit(tmp_path, "w2", three=3), *second)
+    assert refused.returncode == 4 and "week_a.one has: due 2026-10-01 12:00" in refused.stderr
+    assert "[[assignments]]" in refused.stderr and marks(out) == {"ann": "20/20"}
+    assert run_here("grade", tmp_path / "w1", *common, "--only", "week_a", "--due", "2026-10-02T12:00").returncode == 0
+
+
+def test_other_groups_in_one_folder_are_refused_without_assignments(tmp_path: Path) -> None:
+    course, out = write_course(tmp_path / "course", TOPICS), tmp_path / "grades"
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1")
+    (tmp_path / "r1.csv").write_text("id,name,group\n1,ann,A\n2,bob,A\n")
+    (tmp_path / "r2.csv").write_text("id,name,group\n1,ann,A\n2,bob,B\n")
+    work = submit(tmp_path, "w1", one=1, two=2)
+    assert run_here("grade", work, *common, "--only", "week_a", "--roster", tmp_path / "r1.csv").returncode == 0
+    assert marks(out) == {"ann": "20/20", "bob": "20/20"}
+    other = submit(tmp_path, "w2", three=3)
+    refused = run_here("grade", other, *common, "--only", "week_b", "--roster", tmp_path / "r2.csv")
+    assert refused.returncode == 4 and "other groups (as of bob)" in refused.stderr
+    assert marks(out) == {"ann": "20/20", "bob": "20/20"}
+
+
+def test_each_assignment_has_its_own_work_and_date(tmp_path: Path) -> None:
+    """Week a of ann came in time, week b five minutes late; `--assignment` may be left out where one fits."""
+    course, out = write_course(tmp_path / "course", TOPICS, ASSIGNED), tmp_path / "grades"
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1", "--late-penalty", "0.5")
+    (tmp_path / "r1.csv").write_text("id,name,submitted\n1,ann,2026-10-01T11:00\n2,bob,\n")
+    (tmp_path / "r2.csv").write_text("id,name,submitted\n1,ann,2026-10-08T12:05\n3,cy,\n")
+    work = submit(tmp_path, "w1", one=1, two=0)
+    refused = run_here("grade", work, *common)
+    assert refused.returncode == 4 and "name one: --assignment w1" in refused.stderr
+    refused = run_here("grade", work, *common, "--assignment", "w1", "--only", "week_b")
+    assert refused.returncode == 4 and "week_b.three is not in the assignment `w1`" in refused.stderr
+    graded = run_here("grade", work, *common, "--assignment", "w1", "--roster", tmp_path / "r1.csv")
+    assert graded.returncode == 1, graded.stderr
+    graded = run_here(
+        "grade", submit(tmp_path, "w2", three=3), *common, "--only", "week_b", "--roster", tmp_path / "r2.csv"
+    )
+    assert graded.returncode == 0, graded.stderr
+    assert marks(out) == {"w1 ann": "10/20", "w2 ann": "5/10"}
+    given = run_here("extend", "ann", "2026-10-09", "--assignment", "w2", "--why", "ill", "--out", out)
+    assert given.returncode == 0 and marks(out) == {"w1 ann": "10/20", "w2 ann": "10/10"}
+    done = run_here("regrade", "ann", "--assignment", "w1", "--out", out, "--course", course, "--yes")
+    assert "the same points as before: 10/20" in done.stdout
+    assert marks(out) == {"w1 ann": "10/20", "w2 ann": "10/10"}
+
+
+def test_work_of_another_assignment_holds_up_nothing(tmp_path: Path) -> None:
+    """`three` needs `one`, which was handed in the week before, and is not in this upload."""
+    course = write_course(tmp_path / "course", TOPICS, ASSIGNED, needs="week_a.one")
+    work = submit(tmp_path, "w2", three=3)
+    out = tmp_path / "grades"
+    graded = run_here("grade", work, "--course", course, "--out", out, "--no-sandbox", "--assignment", "w2")
+    assert graded.returncode == 0, graded.stdout + graded.stderr
+    assert marks(out) == {"w2 ann": "10/10"}

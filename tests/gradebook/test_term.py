@@ -1,0 +1,219 @@
+"""Assignments of one gradebook: each has its own lateness, groups, class list and excuses. All marks are by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from grader.course import Course
+from grader.course.assignments import Assignment, Plan, Term
+from grader.course.due import LatePolicy
+from grader.errors import UserError
+from grader.gradebook import Excuse, Extension, Gradebook, LookedAt
+from grader.intake.roster import Student
+from grader.intake.submission import Arrival, Submission
+from grader.reports.term import TermStudent, term_of, worth_of
+from grader.results import ExerciseResult, SubmissionResult
+
+ANN, BOB, CY = Student("Ann", ("1",)), Student("Bob", ("2",)), Student("Cy", ("3",))
+WEEKS = {
+    "week1": datetime(2026, 10, 1, 12, tzinfo=timezone.utc),
+    "week2": datetime(2026, 10, 8, 12, tzinfo=timezone.utc),
+}
+PLAN = Plan(
+    course="course",
+    assignments=tuple(
+        Assignment(name=name, exercises=(f"t.{name}",), late=LatePolicy(due, 0.1)) for name, due in WEEKS.items()
+    ),
+)
+
+
+def grade(
+    book: Gradebook,
+    assignment: str,
+    work: Mapping[Student, tuple[float, str]],
+    students: Sequence[Student] | None = (ANN, BOB, CY),
+    *,
+    plan: Plan = PLAN,
+    found: Sequence[Student] = (),
+    selection: str = "key",
+) -> int:
+    """A run of an assignment: each student's points of 10, and when the work came; `found` is not graded any more."""
+    one = next((one for one in plan.assignments if one.name == assignment), plan.assignments[0])
+    book.assignment = assignment
+    there = [(student.name, student.ids[0]) for student in (*work, *found)]
+    run = book.start_run(
+        "course",
+        "hash",
+        0,
+        selection,
+        {},
+        late=one.late,
+        exercises=one.exercises,
+        students=students,
+        found=there,
+        plan=plan,
+    )
+    for student, (points, at) in work.items():
+        arrival = Arrival(student=student.ids[0], submitted=at, by="roster")
+        submission = Submission(student.name, {"t.py": f"{assignment} {points} {at}".encode()}, (), arrival)
+        digest = f"{assignment} {student.group or student.name} {points}"
+        exercise = ExerciseResult(name=one.exercises[0], score=points, max=10.0)
+        book.record_arrival(run, submission, digest)
+        result = SubmissionResult(submission=student.name, score=points, max=10.0, exercises=(exercise,))
+        book.record(run, result, digest, 0.1)
+    if not found:
+        book.finish_run(run)
+    return run
+
+
+def finals(book: Gradebook, assignment: str) -> dict[str, float]:
+    with book.within(assignment):
+        return {row.result.submission: row.final for row in book.results()}
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Gradebook:
+    return Gradebook.open(tmp_path / "gradebook.sqlite")
+
+
+def test_each_week_has_its_own_lateness(book: Gradebook) -> None:
+    grade(book, "week1", {ANN: (10, "2026-10-06T12:00:00Z"), BOB: (10, "2026-10-01T10:00:00Z")})
+    grade(book, "week2", {ANN: (10, "2026-10-08T10:00:00Z"), BOB: (10, "2026-10-13T12:00:00Z")})
+    assert finals(book, "week1") == {"Ann": 5, "Bob": 10}
+    assert finals(book, "week2") == {"Ann": 10, "Bob": 5}
+
+
+def test_an_extension_is_for_one_week(book: Gradebook) -> None:
+    grade(book, "week1", {ANN: (10, "2026-10-06T12:00:00Z")})
+    until = Extension(student="Ann", due="2026-10-12T12:00:00Z", why="ill", who="me", made="")
+    book.give("course", until, LookedAt("1"))
+    grade(book, "week2", {ANN: (10, "2026-10-11T12:00:00Z")})
+    assert finals(book, "week1") == {"Ann": 10} and finals(book, "week2") == {"Ann": 7}
+
+
+def test_a_later_list_changes_no_earlier_week(book: Gradebook) -> None:
+    """In week 1 Ann and Bob are a group; in week 2 Bob and Cy are, and Ann has left."""
+    ann, bob, cy = (Student(one.name, one.ids, group=group) for one, group in ((ANN, "A"), (BOB, "A"), (CY, "")))
+    grade(book, "week1", {ann: (8, ""), cy: (3, "")}, (ann, bob, cy))
+    bob2, cy2 = Student("Bob", ("2",), group="B"), Student("Cy", ("3",), group="B")
+    grade(book, "week2", {cy2: (6, "")}, (bob2, cy2))
+    assert finals(book, "week1") == {"Ann": 8, "Bob": 8, "Cy": 3}
+    assert finals(book, "week2") == {"Bob": 6, "Cy": 6}
+
+
+def course_of(plan: Plan, tmp_path: Path) -> Course:
+    text = '[course]\nname = "course"\ntitle = "C"\n[[topics]]\nname = "t"\ntitle = "T"\n'
+    text += "".join(f'[[topics.exercises]]\nname = "{one.name}"\npoints = 10\n' for one in plan.assignments)
+    (tmp_path / "course.toml").write_text(text)
+    loaded = Course.load(tmp_path, complete=False)
+    return replace(loaded, assignments=plan.assignments, term=plan.term)
+
+
+def term(book: Gradebook, plan: Plan, tmp_path: Path) -> dict[str, TermStudent]:
+    return {one.name: one for one in term_of(book, course_of(plan, tmp_path))}
+
+
+def test_what_a_crash_left_is_not_graded_yet_and_nobody_who_handed_in_has_nothing(
+    book: Gradebook, tmp_path: Path
+) -> None:
+    grade(book, "week1", {ANN: (10, "")}, found=[BOB])
+    states = {name: one.standings["week1"].state for name, one in term(book, PLAN, tmp_path).items()}
+    assert states == {"Ann": "marked", "Bob": "not graded yet", "Cy": "not handed in"}
+    with book.within("week1"):
+        assert [one.name for one in book.no_shows()] == ["Cy"] and book.ungraded() == ["Bob"]
+        assert not book.is_finished()
+    grade(book, "week1", {BOB: (4, "")})
+    states = {name: one.standings["week1"].state for name, one in term(book, PLAN, tmp_path).items()}
+    assert states == {"Ann": "marked", "Bob": "marked", "Cy": "not handed in"}
+
+
+def test_excused_counts_nowhere_until_it_is_taken_back(book: Gradebook, tmp_path: Path) -> None:
+    grade(book, "week1", {ANN: (10, ""), BOB: (5, "")})
+    grade(book, "week2", {ANN: (2, ""), BOB: (7, "")})
+    book.assignment = "week2"
+    for student in (ANN, CY):
+        given = Excuse(student=student.name, why="ill", who="me", made="")
+        book.give("course", given, LookedAt(student.ids[0]))
+    found, worth = term(book, PLAN, tmp_path), worth_of(course_of(PLAN, tmp_path))
+    assert found["Ann"].standings["week2"].state == found["Cy"].standings["week2"].state == "excused"
+    assert found["Ann"].total(PLAN, worth).share == 1 and found["Bob"].total(PLAN, worth).share == Fraction(12, 20)
+    assert [str(one) for one in found["Cy"].total(PLAN, worth).lacking] == ["not handed in"]
+    assert found["Cy"].total(PLAN, worth, missing_as_zero=True).share == 0
+    book.give("course", Excuse(student="Ann", why="came", who="me", made="", excused=False), LookedAt("1"))
+    assert term(book, PLAN, tmp_path)["Ann"].total(PLAN, worth).share == Fraction(12, 20)
+
+
+def test_late_days_are_spent_in_the_order_of_due_dates(book: Gradebook, tmp_path: Path) -> None:
+    """Three days: Ann takes two of them in week 1, and one of the two days in week 2; Bob keeps all for week 2."""
+    plan = Plan(course="course", assignments=PLAN.assignments[::-1], term=Term(late_days=3))
+    grade(book, "week2", {ANN: (10, "2026-10-10T12:00:00Z"), BOB: (10, "2026-10-12T12:00:00Z")}, plan=plan)
+    grade(book, "week1", {ANN: (10, "2026-10-03T12:00:00Z"), BOB: (10, "2026-10-01T12:00:00Z")}, plan=plan)
+    assert finals(book, "week1") == {"Ann": 10, "Bob": 10}
+    assert finals(book, "week2") == {"Ann": 9, "Bob": 9}
+    found = term(book, plan, tmp_path)
+    late = [found[name].standings["week2"].entry for name in ("Ann", "Bob")]
+    assert [one.row.free_days for one in late if one] == [1, 3]
+
+
+def test_the_lowest_is_dropped_and_weights_and_letters_count(book: Gradebook, tmp_path: Path) -> None:
+    letters = (("A", 90.0), ("B", 80.0), ("F", 0.0))
+    third = Assignment(name="week3", exercises=("t.week3",), weight=2.0)
+    plan = Plan(course="course", assignments=(*PLAN.assignments, third), term=Term(drop_lowest=1, letters=letters))
+    grade(book, "week1", {ANN: (8.996, ""), BOB: (9, "")}, plan=plan)
+    grade(book, "week2", {ANN: (1, ""), BOB: (8, "")}, plan=plan)
+    grade(book, "week3", {ANN: (8.996, "")}, plan=plan)
+    found, worth = term(book, plan, tmp_path), worth_of(course_of(plan, tmp_path))
+    ann, bob, cy = (found[name].total(plan, worth) for name in ("Ann", "Bob", "Cy"))
+    assert ann.dropped == ("week2",) and ann.share == Fraction("0.8996") and ann.letter(letters) == "B"
+    assert bob.dropped == ("week3",) and bob.share == Fraction(17, 20) and bob.letter(letters) == "B"
+    assert cy.share is None and cy.letter(letters) == "" and len(cy.lacking) == 2
+
+
+def test_one_who_left_and_one_who_changed_name_and_id(book: Gradebook, tmp_path: Path) -> None:
+    grade(book, "week1", {ANN: (10, ""), BOB: (5, "")})
+    married = Student("Ann Lee", ("1", "ann@x"))
+    new = Student("Dee", ("4",))
+    grade(book, "week2", {Student("Ann Lee", ("ann@x",)): (6, ""), new: (7, "")}, (married, CY, new))
+    found = term(book, PLAN, tmp_path)
+    assert set(found) == {"Ann Lee", "Bob", "Cy", "Dee"}
+    both = found["Ann Lee"].standings
+    assert [both[week].share for week in WEEKS] == [1, Fraction(6, 10)]
+    assert found["Bob"].has_left and set(found["Bob"].standings) == {"week1"}
+    assert set(found["Dee"].standings) == {"week2"} and not found["Dee"].has_left
+
+
+def test_resubmissions_changed_later_count_at_once(book: Gradebook) -> None:
+    grade(book, "week1", {ANN: (10, "")})
+    grade(book, "week1", {ANN: (4, "")})
+    assert finals(book, "week1") == {"Ann": 4}
+    book.use_plan(replace(PLAN, assignments=tuple(replace(one, resubmissions="best") for one in PLAN.assignments)))
+    assert finals(book, "week1") == {"Ann": 10}
+
+
+def test_runs_from_before_assignments_were_declared_are_taken_over(book: Gradebook) -> None:
+    before = Plan(course="course", assignments=(Assignment(exercises=("t.week1", "t.week2")),))
+    grade(book, "", {ANN: (9, "")}, plan=before, selection='{"exercises": ["t.week1"]}')
+    book.give("course", Extension(student="Bob", due="2027-01-01", why="ill", who="me", made=""), LookedAt("2"))
+    grade(book, "week2", {BOB: (3, "")}, None)
+    assert book.assignments() == ["week1", "week2"]
+    assert finals(book, "week1") == {"Ann": 9} and finals(book, "week2") == {"Bob": 3}
+    with book.within("week1"):
+        assert [one.name for one in book.no_shows()] == ["Bob", "Cy"]
+        assert [one.student for one in book.extensions("course")] == ["Bob"]
+
+
+def test_an_assignment_must_be_named_where_there_are_several(book: Gradebook) -> None:
+    grade(book, "week1", {ANN: (9, "")})
+    book.choose(None)
+    assert book.assignment == "week1"
+    grade(book, "week2", {ANN: (9, "")})
+    with pytest.raises(UserError, match=r"several assignments: week1, week2"):
+        book.choose(None)
+    with pytest.raises(UserError, match=r"no assignment `week3`; did you mean"):
+        book.choose("week3")
