@@ -130,7 +130,7 @@ class _Owners:
         names = [source.name for source in self._found if not source.arrival.lms]
         return dict(zip(names, self._people.index.find_all(names, ordinary), strict=True))
 
-    def _id_of_number(self, source: OneSource) -> str:
+    def _id_of_number(self, source: Source) -> str:
         """An id for whom only Moodle's number tells from others; empty if a name does, or if it is of no such download.
 
         The number is of this assignment only.
@@ -201,7 +201,9 @@ class _Owners:
         arrival = source.arrival
         known = self._graded.find(arrival.student)
         is_same = known is not None and exact_name(known.name) in (exact_name(student.name), source.name)
-        ids = [*([arrival.student] if is_same else []), *(one for one in student.ids if self._graded.find(one))]
+        number_id = self._id_of_number(source)  # by which it was graded before a worksheet said who that is
+        own = [number_id if self._graded.find(number_id) else "", arrival.student if is_same else ""]
+        ids = [*filter(None, own), *(one for one in student.ids if self._graded.find(one))]
         arrival = replace_arrival(arrival, student=next(iter([*ids, *student.ids]), arrival.student))
         if student.submitted:
             arrival = replace_arrival(arrival, submitted=student.submitted, by=student.by)

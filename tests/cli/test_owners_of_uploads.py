@@ -8,6 +8,9 @@ from pathlib import Path
 
 from command_here import run_here
 from make_class_zips import OWN, SOLUTION, STUB, zipped
+from term_course import answers, write_course
+
+from grader.gradebook import Gradebook
 
 WRONG = SOLUTION.partition(b"def cosine")[0] + b"def cosine(a, b):\n    return (a * b).sum(dim=1)\n"
 """One point of three: `normalize` is right."""
@@ -93,3 +96,42 @@ def test_three_students_of_two_moodle_downloads_are_three(tmp_path: Path) -> Non
         ["Participant 502", "Ann Lee", "3"],
         ["Participant 777", "Bo Chen", "3"],
     ]
+
+
+WEEKS = {"week_a": ("one",), "week_b": ("two",)}
+ASSIGNED = """
+[[assignments]]
+name = "w1"
+exercises = ["week_a"]
+[[assignments]]
+name = "w2"
+exercises = ["week_b"]
+"""
+
+
+def test_a_number_of_a_blind_download_is_nobody_in_the_next_assignment(tmp_path: Path) -> None:
+    """Both weeks' downloads have one name and the same numbers; the worksheet of the second says who they are there."""
+    course, out = write_course(tmp_path / "course", WEEKS, ASSIGNED), tmp_path / "grades"
+    (tmp_path / "worksheet.csv").write_text(
+        "Identifier,Full name,Email address,Grade,Maximum grade\n"
+        "Participant 501,Bo Chen,bo@x,,10\nParticipant 502,Ann Lee,ann@x,,10\n"
+    )
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1")
+    people: dict[str, set[tuple[str, str]]] = {}
+    for week, topic, points in (("w1", "week_a", (1, 0)), ("w2", "week_b", (2, 0)), ("w2", "week_b", (2, 0))):
+        numbers = zip((501, 502), points, strict=True)
+        files = {
+            f"Participant_{number}_assignsubmission_file_/{topic}.py": answers(**{"one" if week == "w1" else "two": n})
+            for number, n in numbers
+        }
+        (tmp_path / "moodle.zip").write_bytes(zipped(files))
+        roster = ("--roster", tmp_path / "worksheet.csv") if "w2" in people else ()
+        ended = run_here("grade", tmp_path / "moodle.zip", *common, "--assignment", week, *roster)
+        assert ended.returncode in (0, 1), ended.stderr
+        with Gradebook.open_existing(out) as book, book.within(week):
+            people[week] = {(row.result.submission, row.arrival.student, f"{row.final:g}") for row in book.results()}
+    assert people["w1"] == {
+        ("Participant 501", "participant 501 of w1", "10"),
+        ("Participant 502", "participant 502 of w1", "0"),
+    }
+    assert people["w2"] == {("Bo Chen", "participant 501 of w2", "10"), ("Ann Lee", "participant 502 of w2", "0")}
