@@ -198,8 +198,8 @@ class Queries:
             people = Roster(students, self.path)
             there: set[Student] = set()
             for history in histories(by_student(self._of_course(course)), students):
-                there.update(people.meant([history.whose.person], history.whose.name))
-            waiting = {one for name, person in self._ungraded(course) for one in people.meant([person], name)}
+                there.update(people.candidates([history.whose.person], history.whose.name))
+            waiting = {one for name, person in self._ungraded(course) for one in people.candidates([person], name)}
             groups = {one.group for one in waiting} - {""}
             return [
                 records.Absent(
@@ -463,6 +463,8 @@ class Queries:
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
+        if (seen.name, seen.person) != (whose.name, whose.person):  # the number of who handed in is not the member's
+            arrival = replace(arrival, platform_id="")
         work = _GradedWork(self, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
         marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
@@ -514,7 +516,7 @@ class Queries:
         given = self._given(records.Excuse, course, whose)
         if given:
             return given[-1][0].why if given[-1][0].excused else ""
-        return "by the class list" if listed is not None and getattr(listed, "excused", False) else ""
+        return "by the class list" if listed is not None and listed.excused else ""
 
     def _with_earlier(
         self, newest: SubmissionResult, earlier: Sequence[SeenResult], exercises: Sequence[str]

@@ -30,6 +30,7 @@ class Bag:
         documents: files that may be such work in another format, by path.
         twice: files of archives that are there without the archive, too: their path without it, and the archive.
         newest: the latest time of a file in it, in seconds since 1970.
+        submitted: the ISO time that the platform says for the files which count, or empty.
         others: the first files that are no code and no archive, such as a PDF, or hidden code, with their text; a null
             byte for one that is no text, or a long one.
     """
@@ -42,6 +43,7 @@ class Bag:
         self.notes: list[Note] = []
         self.twice: dict[str, tuple[str, str]] = {}
         self.newest: float | None = None
+        self.submitted = ""
         self.others: dict[str, bytes] = {}
         self._is_full = False
         self._bytes = 0
@@ -83,6 +85,18 @@ class Bag:
         fix = "; clear its outputs" if kinds.is_notebook(path) else ""
         self.note(path, content if isinstance(content, str) else f"larger than {most >> 20} MiB: not read{fix}")
         return None
+
+    def is_module(self, name: str, read: ReadFile) -> bool:
+        """Whether a file whose name has no ending is Python that defines an exercise."""
+        if not kinds.has_no_ending(name):
+            return False
+        content = read(kinds.FILE_BYTES + 1)
+        return isinstance(content, bytes) and len(content) <= kinds.FILE_BYTES and bool(self.topics.defined(content))
+
+    def add_without_ending(self, path: str, read: ReadFile, time: float | None = None) -> None:
+        """Takes such a file as Python, with a note."""
+        self.add(f"{path}.py", read, time)
+        self.note(f"{path}.py", f"taken as Python: {path} has no ending", lost="")
 
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
         """Notes why something was left out.
@@ -179,6 +193,8 @@ class Bag:
                 archives[name] = read
             elif kinds.is_work(name):
                 self.note(start + name, kinds.UNSUPPORTED_NOTE)
+            elif f"{target}.py" not in self.files and self.is_module(name, read):
+                self.add_without_ending(target, read, time)
             else:
                 self.add_other(start + name, read)
         for name, read in archives.items():  # last, because files count more

@@ -23,6 +23,8 @@ _COPY = r"(?:[ _]?\(\d{1,3}\)|-\d{1,3})?"
 _SAVED_AS = re.compile(rf"(\.py|\.ipynb){_COPY}\.te?xt$|(\.ipynb){_COPY}\.json$", re.IGNORECASE)
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 UNSUPPORTED_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
+_COPY_OF_TAR = re.compile(r"\.tar(?:-\d{1,3}| ?\(\d{1,3}\))\.gz$", re.IGNORECASE)
+"""The number that an LMS or a browser puts before the last ending of a second `x.tar.gz`."""
 UNSUPPORTED_NOTE = f"not a kind of archive that is read ({', '.join(ARCHIVES)}): left out"
 
 
@@ -50,12 +52,24 @@ def code_name(path: str) -> str:
 
 def is_archive(path: str) -> bool:
     """Whether that is an archive which is read."""
-    return path.lower().endswith(ARCHIVES)
+    return path.lower().endswith(ARCHIVES) or _COPY_OF_TAR.search(path) is not None
 
 
 def is_work(path: str) -> bool:
     """Whether that is code or an archive, also one that is not read."""
     return is_code(path) or path.lower().endswith((*ARCHIVES, *UNSUPPORTED_ARCHIVES))
+
+
+def without_ending(name: str) -> str:
+    """The name of a file, without what says its kind."""
+    copied = _COPY_OF_TAR.search(name)
+    stem = name[: copied.start()] if copied else PurePosixPath(code_name(name)).stem
+    return stem[:-4] if stem.lower().endswith(".tar") else stem
+
+
+def has_no_ending(path: str) -> bool:
+    """Whether the name of a file says nothing about its kind."""
+    return "." not in path.rpartition("/")[2]
 
 
 def is_clutter(path: str) -> bool:
