@@ -18,7 +18,7 @@ from grader.intake.notebook import NotebookCode, as_python, problem_of, without_
 from grader.intake.topics import parse
 
 _BOM: Final = b"\xef\xbb\xbf"
-_END: Final = re.compile(rb"[\x1a\0][\x1a\0\s]*\Z")
+_ODD: Final = b"\x1a\0"
 _CELL_MAGICS: Final = ("time", "timeit", "capture", "prun", "memit")
 _LINE_MAGICS: Final = ("time", "prun")
 _JUPYTEXT: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:#![^\n]*\n)?# ---\r?\n# jupyter:")
@@ -45,8 +45,9 @@ def plain_python(content: bytes) -> NotebookCode:
 def _without_odd_bytes(content: bytes) -> tuple[bytes, list[str]]:
     """The same without the end that a program on Windows writes, or a disk leaves; and without marks between files."""
     notes = []
-    text = _END.sub(b"\n", content)
-    if text != content and b"\0" not in text:  # else it is UTF-16, or no text at all
+    text = content.rstrip(_ODD + b" \t\r\n") + b"\n"
+    is_odd = any(byte in _ODD for byte in content[len(text) - 1 :])
+    if is_odd and b"\0" not in text:  # else it is UTF-16, or no text at all
         notes.append("what is no text at its end (bytes 1A or 00) was left out")
         content = text
     if _BOM in content[3:] and problem_of(content) is not None:

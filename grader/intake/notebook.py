@@ -325,15 +325,15 @@ def _left_out(lines: Sequence[str]) -> str:
 
 def _in_part(source: str, dropped: Mapping[int, str]) -> dict[str, str]:
     """The definitions at the top level in which a line that gives a name a value was left out, and why."""
-    lost = [index for index, line in dropped.items() if "=" in line.partition("%")[0].partition("!")[0]]
+    lost = [index for index, line in sorted(dropped.items()) if "=" in line.partition("%")[0].partition("!")[0]]
     if not lost:
         return {}
     found = {}
     for node in parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            inside = (index for index in lost if node.lineno <= index < (node.end_lineno or 0))
-            if (index := next(inside, None)) is not None:
-                found[node.name] = f"only a notebook can run its line `{dropped[index][:60]}`"
+            at = bisect.bisect_left(lost, node.lineno)
+            if at < len(lost) and lost[at] < (node.end_lineno or 0):
+                found[node.name] = f"only a notebook can run its line `{dropped[lost[at]][:60]}`"
     return found
 
 
