@@ -276,7 +276,7 @@ def part_of(course: Course, home: Home | None, names: Sequence[str] = ()) -> Cou
     Raises:
         UnknownName: the course does not have what is named.
     """
-    part = course.handed_out(home.origin.assignments) if home else course
+    part = course.part_of(home.origin.assignments) if home else course
     known = {one.full_name for one in part.all_exercises}
     return part if not names or known.issuperset(course.select(names)) else course
 
