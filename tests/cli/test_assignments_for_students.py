@@ -284,8 +284,18 @@ def test_check_takes_what_was_handed_out_or_the_assignment_that_is_named(week1: 
     ]
     one = run_here("check", "heights", cwd=week1)
     assert f"week2: {words(3)}" in one.stdout.splitlines()
-    not_here = run_here("check", "week3", cwd=week1)
-    assert not_here.returncode == 1 and f"week3: 0/5 points, {words(10)}" in not_here.stdout.splitlines()
+    shutil.copy(SOLUTIONS / "descent.py", week1)  # not handed out, and there
+    assert f"week3: 5/5 points, {words(10)}" in run_here("check", "week3", cwd=week1).stdout.splitlines()
+
+
+@pytest.mark.parametrize("command", ["check", "watch"])
+def test_what_is_not_there_yet_is_not_checked(week1: Path, command: str) -> None:
+    for name in ("week3", "descent.fit"):
+        done = run_here(command, name, cwd=week1)
+        assert done.returncode == 4 and "descent.py is not in this folder yet" in done.stderr
+        assert "get it with: grader init --assignment week3" in done.stderr
+    unknown = run_here(command, "week9", cwd=week1)
+    assert unknown.returncode == 4 and "unknown assignment, topic or exercise `week9`" in unknown.stderr
 
 
 @pytest.mark.slow
