@@ -81,7 +81,7 @@ def _show_where() -> None:
         return
     width = shutil.get_terminal_size().columns
     course = Course.load(home.course, complete=False)
-    here = course.handed_out(home.origin.assignments)
+    here = course.part_of(home.origin.assignments)
     others = [one for one in course.assignments if one not in here.assignments]
     print_lines(where_lines(here, home.folder, home.progress(), width, others))
 

@@ -14,7 +14,7 @@ import typer
 from grader.course import Course, Exercise
 from grader.course.home import SHIPPED, Home
 from grader.errors import UserError
-from grader.reports.where import next_of
+from grader.reports.where import assignment_of, next_of
 from grader.sandbox.limits import InvalidLimit, Limits
 
 if TYPE_CHECKING:
@@ -276,9 +276,27 @@ def part_of(course: Course, home: Home | None, names: Sequence[str] = ()) -> Cou
     Raises:
         UnknownName: the course does not have what is named.
     """
-    part = course.handed_out(home.origin.assignments) if home else course
+    part = course.part_of(home.origin.assignments) if home else course
     known = {one.full_name for one in part.all_exercises}
     return part if not names or known.issuperset(course.select(names)) else course
+
+
+def part_to_check(course: Course, home: Home | None, names: Sequence[str]) -> Course:
+    """The same for commands that need the student's files.
+
+    Raises:
+        UnknownName: the course does not have what is named.
+        UserError: what is named was not handed out into the folder, and no file of it is there.
+    """
+    part = part_of(course, home, names)
+    if home and home.origin.assignments and names and part is course:
+        exercises = [course.exercise(name) for name in course.select(names)]
+        files = [home.folder / one.work_file for one in exercises]
+        if not any(file.exists() or file.with_suffix(".ipynb").exists() for file in files):
+            found = assignment_of(course, exercises[0].full_name)
+            fix = f"get it with: grader init --assignment {found.name}" if found else "see: grader init --help"
+            raise UserError(f"{files[0].name} is not in this folder yet", fix=fix)
+    return part
 
 
 def split_targets(

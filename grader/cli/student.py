@@ -188,7 +188,10 @@ def init(
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
-    part = loaded.handed_out([assignment] if assignment else [])
+    part, home = loaded.part_of([assignment] if assignment else []), Home(folder)
+    bases = {topic.name: home.base(topic.name) for topic in part.modules}
+    if changed := [name for name, base in bases.items() if base and base != loaded.stub_file(name).read_bytes()]:
+        typer.echo(f"changed since you began with it: {', '.join(changed)}; get what is new: grader init --update")
     if notebooks and part.modules:
         typer.echo(f"next: open {part.modules[0].name}.ipynb in {folder}")
         return

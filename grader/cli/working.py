@@ -78,7 +78,7 @@ def check(
 
     loaded, path, wanted = options.work_of(names or (), submission, course)
     pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
-    part = options.part_of(loaded, Home.find(path) if path.is_dir() else None, wanted)
+    part = options.part_to_check(loaded, Home.find(path) if path.is_dir() else None, wanted)
     if part is not loaded:
         wanted = wanted or tuple(one.name for one in part.assignments)
     settings = grading.settings(wanted, pictures, seed)
@@ -134,7 +134,7 @@ def watch(
 
     loaded, place, names = options.work_of([name] if name else [], submission, course)
     home = Home.find(place if place.is_dir() else place.parent)
-    part = options.part_of(loaded, home, names)
+    part = options.part_to_check(loaded, home, names)
     selected = part.select(names)
     topics = {one.partition(".")[0] for one in selected}
     is_assignment = any(one.name in names for one in loaded.assignments)

@@ -72,9 +72,9 @@ def init(
                 fix="choose another folder; `grader init --update` brings what is new of its own course into this one",
             )
         before = None
-    new, old = course.handed_out(names), None
+    new, old = course.part_of(names), None
     if before and (names or before.assignments):
-        old = course.handed_out(before.assignments)
+        old = course.part_of(before.assignments)
         names = tuple(dict.fromkeys([*before.assignments, *names])) if names and before.assignments else ()
     begun = {topic.name for topic in old.modules} if old else set()
     notebooks = notebooks or any((folder / f"{name}{SUFFIX}").exists() for name in begun)
@@ -105,7 +105,7 @@ def init(
     readme = folder / "README.md"
     is_ours = old is not None and readme.is_file() and readme.read_bytes() == _readme(old, suffix)
     wanted |= {
-        readme.name: _readme(course.handed_out(names), suffix),
+        readme.name: _readme(course.part_of(names), suffix),
         ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
         ".vscode/tasks.json": (TEMPLATES / "tasks.json").read_bytes(),
     }

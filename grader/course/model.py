@@ -51,7 +51,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
     is_whole: bool = True
-    """Whether it has every topic of its manifest: see `handed_out`."""
+    """Whether it has every topic of its manifest: see `part_of`."""
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -134,7 +134,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         whole = Assignment(title=self.title, exercises=every, late=self.late, resubmissions=self.marks.resubmissions)
         return Plan(course=self.name, assignments=self.assignments or (whole,), term=self.term)
 
-    def handed_out(self, assignments: Collection[str]) -> Course:
+    def part_of(self, assignments: Collection[str]) -> Course:
         """The part of the course that a student has who was given these assignments: their topics, and what they need.
 
         A topic is one file, so it is given as a whole. Names that the course does not have any more are left out; if

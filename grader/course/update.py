@@ -42,7 +42,7 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
         raise UserError(f"{folder} is not a folder", fix=f"make it with: grader init {folder}")
     home = Home(folder)
     changes: list[Change] = []
-    here = course.handed_out(origin.assignments)
+    here = course.part_of(origin.assignments)
     with writing(folder):
         for topic in here.modules:
             stub = course.stub_file(topic.name).read_bytes()
@@ -94,7 +94,11 @@ def reset(course: Course, folder: Path, exercise: str) -> Path | None:
             fix=f"copy the cell of `{name}` from a new one: grader init --notebooks, in another folder",
         )
     if not file.is_file():
-        raise UserError(f"{file} is not there", fix="go to your folder, or bring the file back: grader init --update")
+        fix = "go to your folder, or bring the file back: grader init --update"
+        if all(one.name != topic for one in course.part_of(Home(folder).origin.assignments).topics):
+            those = (one.name for one in course.assignments if exercise in one.exercises)
+            fix = f"get it with: grader init --assignment {next(those, 'NAME')}"
+        raise UserError(f"{file} is not there", fix=fix)
     work = file.read_bytes()
     if not _is_utf8(work):
         raise UserError(f"{file} is not saved as UTF-8", fix="save it as UTF-8 in your editor")

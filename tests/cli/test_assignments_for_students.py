@@ -147,10 +147,36 @@ def test_a_later_version_of_the_course_leaves_the_first_stub_of_older_work(week1
     file = course / "exercises" / "samples.py"
     (week1 / "samples.py").write_bytes(stub("samples").replace(b'raise NotImplementedError("write `mean` here")', b"1"))
     file.write_text(file.read_text().replace("The mean of the numbers.", "The mean of all numbers."))
-    assert run_here("init", week1, "--assignment", "week2", "--course", course, cwd=week1.parent).returncode == 0
+    more = run_here("init", week1, "--assignment", "week2", "--course", course, cwd=week1.parent)
+    assert more.returncode == 0 and "changed since" not in more.stdout
     assert Home(week1).base("samples") == stub("samples")  # so that an update knows which words are the student's
     updated = run_here("init", "--update", cwd=week1)
     assert updated.stdout == "samples.py: new docstring: mean\n"
+
+
+def test_new_exercises_in_a_file_that_is_there_already_are_announced(week1: Path, course: Path) -> None:
+    manifest, file = course / "course.toml", course / "exercises" / "samples.py"
+    spread = '[[topics.exercises]]\nname = "spread"\npoints = 1\n\n[[topics]]\nname = "lines"'
+    text = manifest.read_text().replace('[[topics]]\nname = "lines"', spread)
+    text = text.replace('exercises = ["samples"]', 'exercises = ["mean", "centered"]')
+    manifest.write_text(text.replace('exercises = ["lines"]', 'exercises = ["lines", "spread"]'))
+    file.write_text(file.read_text() + '\n\ndef spread(x):\n    """New."""\n    raise NotImplementedError\n')
+    checks = course / "checks" / "test_samples.py"
+    added = '\n\n@exercise("samples.spread")\ndef test_spread(submission: Submission) -> None:\n    """Is 0."""\n'
+    checks.write_text(checks.read_text() + added + "    assert_close(submission.spread(0), 0)\n")
+    (week1 / "samples.py").write_bytes(stub("samples") + b"\n# mine\n")
+    done = run_here("init", week1, "--assignment", "week2", "--course", course, cwd=week1.parent)
+    assert "changed since you began with it: samples; get what is new: grader init --update" in done.stdout
+    assert run_here("init", "--update", cwd=week1).stdout == "samples.py: new: spread\n"
+    assert "# mine" in (week1 / "samples.py").read_text() and "def spread" in (week1 / "samples.py").read_text()
+
+
+def test_a_file_that_was_not_handed_out_yet_is_not_missing(week1: Path) -> None:
+    done = run_here("reset", "lines.loss", cwd=week1)
+    assert done.returncode == 4 and "get it with: grader init --assignment week2" in done.stderr
+    (week1 / "samples.py").unlink()
+    lost = run_here("reset", "samples.mean", cwd=week1)
+    assert "bring the file back: grader init --update" in lost.stderr
 
 
 def test_notebooks_of_one_assignment_and_more_of_them_later(course: Path, tmp_path: Path) -> None:
@@ -165,7 +191,6 @@ def test_notebooks_of_one_assignment_and_more_of_them_later(course: Path, tmp_pa
 
 def test_what_an_assignment_needs_of_another_one_is_handed_out_with_it(course: Path, tmp_path: Path) -> None:
     manifest = course / "course.toml"
-    manifest.write_text(manifest.read_text().replace('name = "fit"', 'name = "fit"\n#', 1))
     manifest.write_text(manifest.read_text().replace('needs = ["step"]', 'needs = ["step", "lines.loss"]'))
     init(Course.load(course), tmp_path / "kata", Origin(has_course=True), assignment="week3")
     assert modules(tmp_path / "kata") == ["descent.py", "lines.py"]
@@ -259,8 +284,18 @@ def test_check_takes_what_was_handed_out_or_the_assignment_that_is_named(week1: 
     ]
     one = run_here("check", "heights", cwd=week1)
     assert f"week2: {words(3)}" in one.stdout.splitlines()
-    not_here = run_here("check", "week3", cwd=week1)
-    assert not_here.returncode == 1 and f"week3: 0/5 points, {words(10)}" in not_here.stdout.splitlines()
+    shutil.copy(SOLUTIONS / "descent.py", week1)  # not handed out, and there
+    assert f"week3: 5/5 points, {words(10)}" in run_here("check", "week3", cwd=week1).stdout.splitlines()
+
+
+@pytest.mark.parametrize("command", ["check", "watch"])
+def test_what_is_not_there_yet_is_not_checked(week1: Path, command: str) -> None:
+    for name in ("week3", "descent.fit"):
+        done = run_here(command, name, cwd=week1)
+        assert done.returncode == 4 and "descent.py is not in this folder yet" in done.stderr
+        assert "get it with: grader init --assignment week3" in done.stderr
+    unknown = run_here(command, "week9", cwd=week1)
+    assert unknown.returncode == 4 and "unknown assignment, topic or exercise `week9`" in unknown.stderr
 
 
 @pytest.mark.slow

@@ -157,12 +157,12 @@ def test_a_name_of_an_assignment_means_its_exercises(tmp_path: Path) -> None:
 
 def test_what_was_handed_out_is_the_topics_of_assignments_and_what_they_need(tmp_path: Path) -> None:
     course = load(tmp_path, COURSE, TOPICS, WEEK1, WEEK2)
-    first, second = course.handed_out(["week1"]), course.handed_out(["week2"])
+    first, second = course.part_of(["week1"]), course.part_of(["week2"])
     assert [topic.name for topic in first.topics] == ["vectors"]
     assert [topic.name for topic in second.topics] == ["vectors", "lines"]  # `lines.fit` needs `vectors.length`
     assert [one.name for one in second.assignments] == ["week2"]
     assert not first.is_whole and not second.is_whole and course.is_whole
-    assert course.handed_out([]) is course and course.handed_out(["renamed since"]) is course
+    assert course.part_of([]) is course and course.part_of(["renamed since"]) is course
 
 
 FAULTS = {

@@ -205,7 +205,7 @@ def test_the_failure_that_is_explained_is_of_the_assignment_at_hand() -> None:
 
 @pytest.mark.parametrize(("names", "is_finished"), [([], True), (["week1"], False)])
 def test_only_the_whole_course_is_finished(names: list[str], is_finished: bool) -> None:
-    course, stream = Course.load(TERM_COURSE).handed_out(names), io.StringIO()
+    course, stream = Course.load(TERM_COURSE).part_of(names), io.StringIO()
     passed = [exercise(one.full_name, CheckResult(name="c", verdict="passed")) for one in course.exercises]
     CheckReport(course, Console(file=stream, width=80)).end(result("me", *passed))
     assert ("You have finished Straight lines." in stream.getvalue()) == is_finished
