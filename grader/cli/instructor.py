@@ -422,27 +422,28 @@ def excuse(
 def report(
     out: options.OutOption = _OUT,
     run: options.RunOption = None,
+    assignment: options.AssignmentOption = None,
     course: options.CourseHereOption = None,
     for_instructors: Annotated[
         bool, Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
     ] = False,
 ) -> None:
-    """Make a page of the class and a feedback page for each submission: report/ beside the gradebook.
+    """Make a page of the class and a feedback page for each student: report/ beside the gradebook.
+
+    Of a course with assignments it shows the term, and each assignment on a page of its own; --assignment makes the
+    pages of one alone, in report-NAME/.
 
     Examples:
       grader report
       grader report --out week1
+      grader report --assignment week2
     """
     from grader.gradebook import Gradebook
-    from grader.reports.entries import about, entries_of
-    from grader.reports.html import write_report
+    from grader.reports.html_term import report_of
 
     graded = Course.load(course)
     with Gradebook.open_existing(out) as book:
-        entries = entries_of(book, run, graded.marks)
-        lines = list(about(book, entries))
-        absent = [] if run else book.no_shows()
-        page = write_report(entries, graded, book.path.parent / "report", lines, for_instructors, absent)
+        page = report_of(book, graded, run, assignment, for_instructors)
     typer.echo(f"class page: {page}")
 
 
@@ -614,6 +615,7 @@ def _fraction(value: float) -> float:
 def similar(
     out: options.OutOption = _OUT,
     run: options.RunOption = None,
+    assignment: options.AssignmentOption = None,
     course: options.CourseHereOption = None,
     least: Annotated[
         float, Option(metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike.")
@@ -634,6 +636,7 @@ def similar(
 
     Examples:
       grader similar --out week1
+      grader similar --assignment week2
       grader similar --least 0.8 --to similar.html
       grader similar --out week1 --against ../2025/week1 --against ../2024/week1
       grader similar --out week1 --against solutions --against found-online/
@@ -646,6 +649,9 @@ def similar(
 
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book, open_others(against or (), loaded, book) as others:
+        book.use_plan(loaded.plan)
+        if run is None:
+            book.choose(assignment)
         entries = entries_of(book, run)
         findings = find_pairs(entries, loaded, least, others)
         page = to or book.path.parent / "similar.html"

@@ -362,7 +362,7 @@ class Queries:
             with file_errors(self.path):
                 of_run = self._value("SELECT assignment FROM runs WHERE id = ?", run) or ""
             with self.within(of_run):
-                yield from self._rows(run)
+                yield from self._with_late_days(self._rows(run))
 
     def late_days_left(self) -> dict[str, int]:
         """How many late days the students have left before this assignment, by `People.key`; absent: all of them."""

@@ -61,7 +61,8 @@ def report_class(book: Gradebook, run: int, settings: ClassSettings, grading: Gr
             who = names[0] if len(names) == 1 else counted(len(names), "submission")
             notes.add(f"{who}: {fault}", urgent=True)
 
-    file = settings.out / "results.jsonl"
+    # One for each assignment: a later one must not replace the marks of an earlier one.
+    file = settings.out / (f"results-{book.assignment}.jsonl" if book.assignment else "results.jsonl")
     if not settings.trial:
         try:
             write_jsonl(latest(), file)

@@ -11,7 +11,7 @@ import re
 import statistics
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically, write_named_file
-from grader.intake.roster import Student
+from grader.gradebook import Gradebook
 from grader.package import __version__
 from grader.reports import feedback
 from grader.reports.drawing import figure_of
@@ -46,7 +46,7 @@ def write_report(
     out: Path,
     about: Sequence[str] = (),
     for_instructors: bool = False,
-    absent: Sequence[Student] = (),
+    others: "Others | None" = None,
 ) -> Path:
     """Writes the class page and a feedback page for each submission; returns the class page's path.
 
@@ -54,7 +54,7 @@ def write_report(
         about: the class page's lines about the runs of these results.
         for_instructors: whether a feedback page links the class page and lists the layers of the sandbox. A page that
             goes to a student does neither.
-        absent: the students of the class list who have handed in nothing.
+        others: those without a mark.
 
     Raises:
         UserError: the folder cannot be written.
@@ -65,18 +65,50 @@ def write_report(
         students.mkdir(parents=True, exist_ok=True)
         for entry, content in feedback_pages(entries, course, for_instructors):
             write_atomically(out / links[entry.result.submission], [content], durable=False)
-        page = class_page(entries, course, links, len(absent))
-        template = environment_of().get_template("class.html")
-        text = template.render(page=page, course=course, about=about, absent=absent)
-        write_atomically(out / "index.html", [text.encode("utf-8", "replace")], durable=False)
-        for file in students.iterdir():  # pages of submissions that an earlier report had
-            is_page = _PAGE_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink()
-            if is_page and f"students/{unicodedata.normalize('NFC', file.name)}" not in links.values():
-                file.unlink()
+        text = render_class(entries, course, links, about, others or Others())
+        write_atomically(out / "index.html", [text], durable=False)
+        remove_other_pages(students, links.values())
     except OSError as problem:
-        fix = "the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER"
-        raise UserError(f"{problem.filename or out}: {problem.strerror}", fix) from problem
+        raise cannot_write(problem, out) from problem
     return out / "index.html"
+
+
+def render_class(
+    entries: Sequence[Entry],
+    course: Course,
+    links: Mapping[str, str],
+    about: Sequence[str],
+    others: "Others",
+    assignment: str = "",
+) -> bytes:
+    """The class page.
+
+    Args:
+        links: the feedback page of each submission.
+        assignment: the title of the one that the page is of, which is not the only one of its report.
+    """
+    page = class_page(entries, course, links, others)
+    template = environment_of().get_template("class.html")
+    text = template.render(page=page, course=course, about=about, others=others, assignment=assignment)
+    return text.encode("utf-8", "replace")
+
+
+def remove_other_pages(folder: Path, links: Collection[str]) -> None:
+    """Removes the feedback pages of submissions that an earlier report had, and that none of the links leads to.
+
+    Raises:
+        OSError: it cannot be done.
+    """
+    for file in folder.iterdir():
+        is_page = _PAGE_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink()
+        if is_page and f"students/{unicodedata.normalize('NFC', file.name)}" not in links:
+            file.unlink()
+
+
+def cannot_write(problem: OSError, out: Path) -> UserError:
+    """The message that a folder of pages cannot be written."""
+    fix = "the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER"
+    return UserError(f"{problem.filename or out}: {problem.strerror}", fix)
 
 
 def feedback_pages(entries: Sequence[Entry], course: Course, inside: bool = False) -> Iterator[tuple[Entry, bytes]]:
@@ -86,10 +118,16 @@ def feedback_pages(entries: Sequence[Entry], course: Course, inside: bool = Fals
         inside: whether the page stays with the instructors.
     """
     template = environment_of().get_template("feedback.html")
-    page_bytes = _REPORT_BYTES // min(max(len(entries), 30), 300)
+    page_bytes = bytes_of_page(len(entries))
     for entry in entries:
         page = feedback_page(entry, course, page_bytes)
-        yield entry, template.render(page=page, course=course, inside=inside).encode("utf-8", "replace")
+        text = template.render(page=page, pages=[("", page)], course=course, inside=inside)
+        yield entry, text.encode("utf-8", "replace")
+
+
+def bytes_of_page(count: int) -> int:
+    """About the largest size of a feedback page of a class of so many."""
+    return _REPORT_BYTES // min(max(count, 30), 300)
 
 
 def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Path) -> None:
@@ -142,6 +180,33 @@ def _line(line: Line) -> str:
     kind = ' class="here"' if line.highlighted else ' class="said"' if line.comments else ""
     said = "".join(f"<em><b>Line {line.number}:</b> {escape(text)}</em>" for text in line.comments)
     return f"<span{kind}><i>{line.number}</i>{escape(line.text or ' ')}{end}</span>\n{said}"
+
+
+@dataclass(frozen=True)
+class Others:
+    """Those of a class who are in no average, each as ``name (id)``.
+
+    Attributes:
+        nothing: they have handed in nothing.
+        waiting: a run has found their work and was interrupted before it.
+        excused: the assignment does not count for them, with work or without.
+    """
+
+    nothing: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    excused: tuple[str, ...] = ()
+
+
+def others_of(book: Gradebook) -> Others:
+    """Those without a mark in the assignment at hand."""
+    absent = [(f"{one.student.name} ({one.student.ids[0]})", one) for one in book.absent()]
+    waiting = {one.student.name: name for name, one in absent if one.is_waiting and not one.excused}
+    known = {one.student.name for _, one in absent}
+    waiting |= {name: name for name in book.ungraded() if name not in known}
+    excused = [name for name, one in absent if one.excused]
+    excused += [row.result.submission for row in book.each_result() if row.excused]
+    nothing = tuple(name for name, one in absent if one.handed_in_nothing)
+    return Others(nothing, tuple(sorted(waiting.values())), tuple(sorted(excused)))
 
 
 class Finding(NamedTuple):
@@ -206,7 +271,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ClassPage:
-    """What the page shows besides the lines about its runs, and those who handed in nothing.
+    """What the page shows besides the lines about its runs, and those without a mark.
 
     Attributes:
         bars: the number of submissions in each tenth of the points.
@@ -231,16 +296,19 @@ class ClassPage:
     sandboxes: list[tuple[str, int]]
 
 
-def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str], absent: int = 0) -> ClassPage:
-    """The page's data.
+def class_page(
+    entries: Sequence[Entry], course: Course, pages: Mapping[str, str], others: Others | None = None
+) -> ClassPage:
+    """The page's data. The work of those who are excused is in its table only.
 
     Args:
         pages: the links to the feedback pages by submission.
-        absent: the number of students of the class list who have handed in nothing.
+        others: those without a mark.
     """
+    counting = [entry for entry in entries if not entry.row.excused]
     names = [exercise.full_name for exercise in course.exercises]
     names = list(dict.fromkeys([*names, *(one.name for entry in entries for one in entry.result.exercises)]))
-    found = [dict.fromkeys(_findings(entry)) for entry in entries]
+    found = [dict.fromkeys(() if entry.row.excused else _findings(entry)) for entry in entries]
     counts = Counter(finding for of_entry in found for finding in of_entry)
     by_count = [finding for finding, _ in counts.most_common()]
     misconceptions = [one for one in by_count if one.kind == "misconception"][:_MOST_COMMON]
@@ -251,7 +319,7 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
     tags = {finding: f"{finding.kind[0]}{number}" for number, finding in enumerate(tagged)}
     assessed = Counter(
         Finding("check", exercise.name, name)
-        for entry in entries
+        for entry in counting
         for exercise in entry.read
         for name in {check.name: 0 for check in exercise.checks if check.verdict not in NOT_ASSESSED}
     )
@@ -260,7 +328,7 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         TableRow(
             entry=entry,
             page=pages[entry.result.submission],
-            share=None if entry.row.unread else entry.share,
+            share=None if entry.row.unread or entry.row.excused else entry.share,
             tags=" ".join(tags[finding] for finding in of_entry if finding in tags),
             trouble=_trouble(entry.result),
             look=tuple(one_line(what, 200) for what in feedback.to_look_at(entry.row)),
@@ -269,9 +337,9 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
     )
     tenths = Counter(min(int(row.share // 10), 9) for row in rows if row.share is not None)
     return ClassPage(
-        facts=_facts(rows, absent),
+        facts=_facts(rows, others or Others()),
         bars=tuple(tenths[number] for number in range(10)),
-        topics=_heat(entries, names, tags),
+        topics=_heat(counting, names, tags),
         misconceptions=misconceptions,
         failures=failures,
         checks={name: found for name, found in of_exercise.items() if found},
@@ -300,15 +368,18 @@ def _findings(entry: Entry) -> Iterator[Finding]:
                 yield Finding("failure", where, one_line(feedback.headline(check), 160))
 
 
-def _facts(rows: Sequence[TableRow], absent: int) -> dict[str, Any]:
+def _facts(rows: Sequence[TableRow], others: Others) -> dict[str, Any]:
     """Numbers by their names; a text is shown whatever it is, a number unless it is 0."""
     results = [row.entry.result for row in rows]
     shares = [row.share for row in rows if row.share is not None]
-    missing = max(total_points(one.not_assessed for one in result.left_out) for result in results)
+    missing = max((total_points(one.not_assessed for one in result.left_out) for result in results), default=0)
+    no_mark = [row for row in rows if row.share is None and not row.entry.row.excused]
     facts = {
         "submissions": str(len(rows)),
-        "handed in nothing": absent,
-        "no mark yet": len(rows) - len(shares),
+        "handed in nothing": len(others.nothing),
+        "not graded yet": len(others.waiting),
+        "excused": len(others.excused),
+        "no mark yet": len(no_mark),
         "mean": f"{statistics.fmean(shares):.1f}%" if shares else 0,
         "median": f"{statistics.median(shares):.1f}%" if shares else 0,
         "full marks": str(sum(share >= 100 for share in shares)) if shares else 0,
