@@ -48,7 +48,7 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
 """The verdict of a check that did not pass, by the kind of its cause."""
 
 
-FlagKind = Literal["not_simulated", "source", "event", "worker"]
+FlagKind = Literal["not_simulated", "source", "event", "renamed", "worker"]
 
 
 class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,6 +57,7 @@ class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
     - ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
     - ``source``: the code names things that no exercise needs, such as the frames of its callers
     - ``event``: the code was seen doing so while it ran
+    - ``renamed``: an exercise that is not written may be answered under another name
     - ``worker``: two of the grader's processes ended while they graded it
 
     Attributes:
@@ -221,11 +222,18 @@ class Manual(msgspec.Struct, frozen=True):
         points: its points: no part of the total before it is marked.
         file: the file that the work is in.
         state: whether it is ``there``, ``missing``, or ``untouched``: as it was handed out.
+        instead: the files in which it is instead of `file`: in another format, or by another name.
     """
 
     points: float
     file: str
     state: Literal["there", "missing", "untouched"] = "there"
+    instead: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """The file that a person looks at."""
+        return self.instead[0] if self.instead else self.file
 
 
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):

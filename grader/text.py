@@ -28,11 +28,25 @@ _COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
 
 _PLAIN_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_WITH_ACCENTS = ("LATIN ", "GREEK ", "CYRILLIC ")
 
 
 def folded(text: str) -> str:
-    """The text in lower case, without accents and marks."""
-    kept = (one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
+    """The text in lower case, without the accents of Latin, Greek and Cyrillic letters.
+
+    In other scripts a mark is a letter: without it, two names would be one.
+    """
+    if text.isascii():
+        return text.lower()
+    kept = []
+    has_accents = False
+    lower = unicodedata.normalize("NFKD", text).casefold()
+    for one in unicodedata.normalize("NFKD", lower):
+        if not unicodedata.combining(one):
+            has_accents = unicodedata.name(one, "").startswith(_WITH_ACCENTS)
+        elif has_accents:
+            continue
+        kept.append(one)
     return unicodedata.normalize("NFC", "".join(kept)).translate(_PLAIN_LETTERS)
 
 

@@ -48,6 +48,7 @@ SLOW = (
     "cli/test_mark.py",
     "cli/test_student_commands.py",
     "exports/test_ci.py",
+    "exports/test_classroom50.py",
     "exports/test_package_gradescope.py",
     "grading/test_dask.py",
     "grading/test_parts.py",

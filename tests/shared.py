@@ -11,6 +11,7 @@ Beside it, each for one purpose:
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
 - ``class_of_sixty.py``: a class of 60, and the mark of each worked out by hand;
+- ``class_of_a_term.py``: a class of seven over three weeks, likewise;
 - ``make_class_zips.py``: the files that Canvas and Moodle hand out for it;
 - ``sample_class.py``: what the students of ``examples/class`` must get;
 - ``wheelhouse.py``: small wheels that pip finds without a network;
@@ -44,6 +45,7 @@ OWN_COURSE = REPO / "examples" / "own_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
 KIT_COURSE = REPO / "examples" / "kit_course"
 MARKED_COURSE = REPO / "examples" / "marked_course"
+TERM_COURSE = REPO / "examples" / "term_course"
 DEFAULT_LIMITS = Limits()
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""

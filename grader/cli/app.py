@@ -80,7 +80,10 @@ def _show_where() -> None:
         print_lines(_FIRST_LINES)
         return
     width = shutil.get_terminal_size().columns
-    print_lines(where_lines(Course.load(home.course, complete=False), home.folder, home.progress(), width))
+    course = Course.load(home.course, complete=False)
+    here = course.part_of(home.origin.assignments)
+    others = [one for one in course.assignments if one not in here.assignments]
+    print_lines(where_lines(here, home.folder, home.progress(), width, others))
 
 
 @app.command()

@@ -14,9 +14,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: Final = {
     "Student": "init check watch show next list courses hint solution reset debug doctor help",
-    "Instructor": (
-        "grade status restore report export mark comment regrade override extend excuse diff similar package ci"
-    ),
+    "Instructor": "grade status restore report export mark comment regrade override extend excuse import history diff"
+    " similar package ci",
     "Course author": "new release verify",
 }
 

@@ -1,8 +1,9 @@
 """The commands of an instructor: a class is graded, marked by hand, and reported. Importing it imports nothing slow."""
 
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from grader.similar.pairs import Findings, Side
 
 _OUT = Path("grades")
-_Student = Annotated[str, Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")]
+_Student = Annotated[str, Argument(metavar="STUDENT", help="Any name that they ever had, or the LMS's id.")]
 _Why = Annotated[str, Option(metavar="TEXT", help="Kept beside it.")]
+_Yes = Annotated[bool, Option("--yes", help="Replace what another person gave, without asking.")]
 
 
 _Hashes = Annotated[
@@ -31,7 +33,7 @@ _Hashes = Annotated[
 
 _Lms = Literal["canvas", "moodle", "brightspace", "blackboard"]
 _Format = Literal["csv", "json", "junit", _Lms, "gradescope", "github", "gitlab", "feedback"]
-_Host = Literal["github", "gitlab"]
+_Host = Literal["github", "gitlab", "classroom50"]
 _MOST_PAIRS = 20
 _NAME_COLUMNS = 32
 
@@ -202,6 +204,7 @@ def override(
     points: Annotated[str, Argument(metavar="POINTS", help="A number; `auto`: the automatic mark again.")],
     why: _Why,
     who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
+    yes: _Yes = False,
     out: options.OutOption = _OUT,
 ) -> None:
     """Give points by hand; they are kept beside the automatic ones with who, when and why.
@@ -212,7 +215,50 @@ def override(
     """
     from grader.marking.given import give_points
 
-    print_lines(give_points(out, student, exercise, points, why, who))
+    print_lines(give_points(out, student, exercise, points, why, who, _replaces(yes)))
+
+
+def _replaces(yes: bool, question: str = "replace it?") -> Callable[[], bool]:
+    """Asks whoever is at the terminal, unless they have said yes; without a terminal nobody agrees."""
+    return lambda: yes or (sys.stdin.isatty() and typer.confirm(question))
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, Argument(metavar="FILE", help="CSV: columns student, exercise, points, comment, why.")],
+    who: Annotated[str | None, Option(metavar="NAME", help="Who gives them.  [your user name]")] = None,
+    yes: Annotated[bool, Option("--yes", help="Keep all of it, without asking.")] = False,
+    assignment: options.AssignmentOption = None,
+    out: options.OutOption = _OUT,
+) -> None:
+    """Give points and comments from a spreadsheet: shows what changes, and asks; a line that is wrong refuses all.
+
+    Examples:
+      grader import points.csv
+      grader import points.csv --who "Ann Lee" --yes --out week1
+    """
+    from grader.marking.points_file import import_points
+
+    print_lines(import_points(out, file, who, _replaces(yes, "keep this?"), assignment))
+
+
+@app.command()
+def history(
+    student: _Student,
+    exercise: Annotated[str | None, Argument(metavar="[EXERCISE]", help="Only this one.  [default: all]")] = None,
+    assignment: Annotated[str | None, Option(metavar="NAME", help="Only this one.  [default: all of them]")] = None,
+    out: options.OutOption = _OUT,
+) -> None:
+    """Show how a student's mark came about: every result, override, mark, comment and extension, the oldest first.
+
+    Examples:
+      grader history "Zoë Müller"
+      grader history 12345 tensor_ops.gram --out week1
+    """
+    from grader.marking.history import history_lines
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print_lines(history_lines(out, student, exercise, width, assignment))
 
 
 @app.command()
@@ -220,7 +266,9 @@ def mark(
     exercise: Annotated[
         str | None, Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]")
     ] = None,
-    student: Annotated[str | None, Option(metavar="STUDENT", help="Only this one: name, or the LMS's id.")] = None,
+    student: Annotated[
+        str | None, Option(metavar="STUDENT", help="Only this one: any name that they had, or the LMS's id.")
+    ] = None,
     everything: Annotated[bool, Option("--all", help="Also work that is marked and has not changed.")] = False,
     items: Annotated[
         str | None, Option(metavar="LIST", help="Give these items without asking: 1,3; all; none; back.")
@@ -231,6 +279,10 @@ def mark(
         str | None, Option(metavar="2/3", help="Only this part of the class: the same students every time.")
     ] = None,
     anonymous: Annotated[bool, Option("--anonymous", help="Show no names, and another order.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="With --items: replace what another person gave, without asking.")
+    ] = False,
+    assignment: options.AssignmentOption = None,
     out: options.OutOption = _OUT,
     course: options.CourseHereOption = None,
 ) -> None:
@@ -245,10 +297,12 @@ def mark(
     from rich.console import Console
 
     from grader.gradebook import Gradebook
-    from grader.marking.given import Marking, Share
+    from grader.marking.rubric import Marking, Share
     from grader.marking.screen import MarkingScreen
     from grader.reports.status import Unmarked
 
+    if items is None and yes:
+        raise UserError("--yes goes with --items", fix="without them a key decides")
     if items is None and comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
     if items is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -259,9 +313,14 @@ def mark(
     part = None if share is None else Share.read(share)
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:
+        book.use_plan(loaded.plan)
+        if assignment is None and exercise is not None:
+            book.choose_of(exercise)
+        else:
+            book.choose(assignment)
         marking = Marking(book, loaded, who)
         if items is not None:
-            print_lines(marking.mark_one(exercise, student, items, comment))
+            print_lines(marking.mark_one(exercise, student, items, comment, _replaces(yes)))
             return
         tasks = [one for one in marking.tasks(exercise, student, everything) if part is None or part.has(one.row)]
         if not tasks:
@@ -299,18 +358,23 @@ def comment(
     student: _Student,
     exercise: Annotated[str, Argument(metavar="EXERCISE")],
     text: Annotated[str, Argument(metavar="TEXT", help="The text for the student; `none` removes the comment.")],
+    line: Annotated[
+        str | None, Option(metavar="N", help="At this line of the student's file; in a notebook CELL:LINE.")
+    ] = None,
     who: Annotated[str | None, Option(metavar="NAME", help="Who says it.  [your user name]")] = None,
+    yes: _Yes = False,
     out: options.OutOption = _OUT,
 ) -> None:
-    """Say something about an exercise, with checks or without; no points change.
+    """Say something about an exercise, or about a line of the student's code; no points change.
 
     Examples:
       grader comment "Zoë Müller" gram "see einsum for a shorter way"
+      grader comment "Zoë Müller" gram --line 12 "this copies the tensor"
       grader comment 12345 tensor_ops.gram none
     """
     from grader.marking.given import give_comment
 
-    print_lines(give_comment(out, student, exercise, text, who))
+    print_lines(give_comment(out, student, exercise, text, who, line, _replaces(yes)))
 
 
 @app.command()
@@ -491,21 +555,46 @@ def package(
 def ci(
     host: Annotated[_Host, Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: Annotated[
-        str | None, Option(metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT.")
+        str | None,
+        Option(
+            metavar="REQ", help="GitHub, GitLab: the grader to install: torchkata==VERSION, a wheel, git+URL@COMMIT."
+        ),
     ] = None,
     only: options.OnlyOption = None,
     hashes: _Hashes = True,
     course_repository: Annotated[
         str | None, Option(metavar="URL@COMMIT", help="Git repository with your own course.")
     ] = None,
+    course: options.CourseOption = None,
+    to: Annotated[
+        Path | None, Option(metavar="DIR", help="Classroom 50: the folder of the bundle.  [default: classroom50]")
+    ] = None,
 ) -> None:
-    """Print a workflow that grades every push. It installs exactly the packages of this machine.
+    """Print a workflow that grades every push, or write Classroom 50's bundle: with exactly this machine's packages.
 
-    Example:
+    Examples:
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
+      grader ci classroom50 --course my-course --to classroom50/cs1/autograders/week1
     """
-    from grader.exports.package import workflow
+    from grader.exports.package import classroom50, workflow
 
+    if host == "classroom50":
+        if requirement is not None:
+            raise UserError("the bundle holds the grader itself", fix="leave out --requirement")
+        if course is not None and course_repository is not None:
+            raise UserError("the course comes from one place", fix="leave out --course or --course-repository")
+        own = None if course_repository else course or options.course_here()
+        loaded = None if course_repository else Course.load(own)
+        folder = to or Path("classroom50")
+        pin = course_repository
+        classroom50(loaded, own=own is not None, to=folder, course_repository=pin, only=only or (), hashes=hashes)
+        typer.echo(folder)
+        if own is not None:
+            typer.echo("note: Classroom 50 publishes the bundle, with the checks and solutions in it", err=True)
+        return
+    if course is not None or to is not None:
+        fix = "leave out --course and --to: a course comes from --course-repository, and the workflow is printed"
+        raise UserError("--course and --to are for classroom50", fix)
     if requirement is None:
         raise UserError(
             "say which grader the workflow installs",

@@ -14,7 +14,7 @@ import typer
 from grader.course import Course, Exercise
 from grader.course.home import SHIPPED, Home
 from grader.errors import UserError
-from grader.reports.where import next_of
+from grader.reports.where import assignment_of, next_of
 from grader.sandbox.limits import InvalidLimit, Limits
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _OPTIONS_OF_SIZES = {"memory_bytes": "memory", "file_bytes": "files", "print_bytes": "prints"}
+_WORK = (".py", ".ipynb")
 _FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
 
 
@@ -68,7 +69,7 @@ def _course_of_author(given: Path | None) -> Path | None:
     course = given or course_here()
     if course is None:
         home = Home.find()
-        if home is not None and home.origin != SHIPPED:
+        if home is not None and not home.origin.is_alike(SHIPPED):
             raise UserError(
                 f"{home.folder} is a student's folder: it has no solutions, and its course is not the shipped one",
                 fix=f"name the course: --course {home.origin.course or 'DIR'}",
@@ -265,17 +266,48 @@ def work_of(
         UserError: as `course_path` and `split_targets`; or the course cannot be used.
     """
     loaded = Course.load(course_path(course, [*filter(None, [submission]), *map(Path, arguments)]))
-    return loaded, *split_targets(arguments, submission, [topic.name for topic in loaded.modules])
+    topics, assignments = ([one.name for one in every] for every in (loaded.modules, loaded.assignments))
+    return loaded, *split_targets(arguments, submission, topics, assignments)
+
+
+def part_of(course: Course, home: Home | None, names: Sequence[str] = ()) -> Course:
+    """The part of a course that was handed out into a student's folder; all of it if something else is named.
+
+    Raises:
+        UnknownName: the course does not have what is named.
+    """
+    part = course.part_of(home.origin.assignments) if home else course
+    known = {one.full_name for one in part.all_exercises}
+    return part if not names or known.issuperset(course.select(names)) else course
+
+
+def part_to_check(course: Course, home: Home | None, names: Sequence[str]) -> Course:
+    """The same for commands that need the student's files.
+
+    Raises:
+        UnknownName: the course does not have what is named.
+        UserError: what is named was not handed out into the folder, and no file of it is there.
+    """
+    part = part_of(course, home, names)
+    if home and home.origin.assignments and names and part is course:
+        exercises = [course.exercise(name) for name in course.select(names)]
+        files = [home.folder / one.work_file for one in exercises]
+        if not any(file.exists() or file.with_suffix(".ipynb").exists() for file in files):
+            found = assignment_of(course, exercises[0].full_name)
+            fix = f"get it with: grader init --assignment {found.name}" if found else "see: grader init --help"
+            raise UserError(f"{files[0].name} is not in this folder yet", fix=fix)
+    return part
 
 
 def split_targets(
-    arguments: Sequence[str], submission: Path | None, topics: Sequence[str]
+    arguments: Sequence[str], submission: Path | None, topics: Sequence[str], assignments: Sequence[str] = ()
 ) -> tuple[Path, tuple[str, ...]]:
     """The folder or file with the work, and the names of the wanted topics and exercises.
 
     ``kata`` and ``kata/tensor_ops.py`` name a folder and a topic in it as well as ``tensor_ops`` and
     ``tensor_ops.gram`` name a part of the work here. Without a folder it is the current one, or the one that
-    `grader init` made, if the current one lies in that.
+    `grader init` made, if the current one lies in that. A folder with the name of an assignment is meant if there is
+    work in it.
 
     Raises:
         UserError: two folders are named, or a file or folder that is not there.
@@ -288,6 +320,10 @@ def split_targets(
         if path.suffix == ".py" and path.stem in topics and (path.parent == Path() or path.is_file()):
             names.append(path.stem)
             places += [path.parent] if path.parent != Path() else []
+        elif argument in assignments and not any(
+            (path / f"{topic}{end}").exists() for topic in topics for end in _WORK
+        ):
+            names.append(argument)
         elif argument not in topics and (path.is_dir() or (is_file and path.is_file())):
             places.append(path)
         elif is_file or "/" in argument:
@@ -311,7 +347,8 @@ def complete_name(incomplete: str) -> list[str]:
         course = Course.load(course_path(None), complete=False)
     except (UserError, OSError):
         return []
-    names = [*(topic.name for topic in course.topics), *(one.full_name for one in course.all_exercises)]
+    names = [one.name for one in course.assignments]
+    names += [*(topic.name for topic in course.topics), *(one.full_name for one in course.all_exercises)]
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -331,7 +368,7 @@ def one_exercise(course: Course, name: str | None, command: str, *, manual: bool
                 "this is not a folder of yours, so no exercise is at hand",
                 fix=f"change into it, start one with `grader init kata`, or name one: grader {command} EXERCISE",
             )
-        found = next_of(course, home.progress())
+        found = next_of(part_of(course, home), home.progress())
         if found is None:
             raise UserError("all is done", fix=f"name the exercise: grader {command} EXERCISE")
         return found

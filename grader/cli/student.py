@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 from typer import Argument, Option
 
 from grader.cli import options
@@ -14,23 +15,27 @@ from grader.course.stubs import solution_of
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError
-from grader.reports.where import Locations, list_lines, next_of
+from grader.reports.where import Locations, assignment_of, list_lines, named_with_date, next_of
 from grader.text import counted
 
 
 @app.command("list")
 def list_exercises(
-    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE")] = None,
+    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE | ASSIGNMENT")] = None,
     course: options.CourseOption = None,
 ) -> None:
     """List topics and exercises with their points, and your progress.
 
+    Assignments are listed with their due dates, the one at hand first.
+
     Examples:
       grader list
       grader list tensor_ops
+      grader list week2
     """
-    loaded = Course.load(options.course_path(course), complete=False)
-    print_lines(list_lines(loaded, Home.here().progress(), loaded.select(names or ())))
+    loaded, home = Course.load(options.course_path(course), complete=False), Home.here()
+    part = options.part_of(loaded, home, names or ())
+    print_lines(list_lines(part, home.progress(), part.select(names or ())))
 
 
 @app.command()
@@ -58,8 +63,14 @@ def next_exercise(course: options.CourseOption = None) -> None:
       grader next
     """
     home = Home.here()
-    found = next_of(Course.load(options.course_path(course), complete=False), home.progress())
-    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}" if found else "all is done"])
+    loaded = options.part_of(Course.load(options.course_path(course), complete=False), home)
+    found = next_of(loaded, home.progress())
+    if found is None:
+        print_lines(["all is done"])
+        return
+    assignment = assignment_of(loaded, found.full_name)
+    more = f"  ({named_with_date(assignment)})" if assignment else ""
+    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}{more}"])
 
 
 @app.command()
@@ -81,8 +92,9 @@ def hint(
         raise UserError(f"{exercise.full_name} has no hints")
     if level > len(exercise.hints):
         raise UserError(f"{exercise.full_name} has no level {level}", fix=f"levels go from 1 to {len(exercise.hints)}")
-    if name is None:
-        typer.echo(f"{exercise.full_name}:")
+    assignment = assignment_of(loaded, exercise.full_name)
+    if name is None or assignment:
+        typer.echo(f"{exercise.full_name}" + (f" ({named_with_date(assignment)}):" if assignment else ":"))
     typer.echo(exercise.hints[level - 1])
     if level < len(exercise.hints):
         typer.echo(f"more: grader hint {exercise.full_name} --level {level + 1}")
@@ -136,31 +148,52 @@ def init(
         bool, Option("--update", help="Bring new exercises and docstrings into a folder; answers stay.")
     ] = False,
     notebooks: Annotated[bool, Option("--notebooks", help="Notebooks instead of Python files.")] = False,
+    assignment: Annotated[
+        str | None, Option(metavar="NAME", help="Only this assignment; later ones go into the same folder.")
+    ] = None,
     course: options.CourseOption = None,
 ) -> None:
     """Start a folder to work in, with every topic's exercises.
 
+    With --assignment it has those of one assignment; later ones go into the same folder, beside the work in it.
+
     Examples:
       grader init my-work
       grader init my-work --course my-course
+      grader init my-work --course my-course --assignment week1
+      grader init --assignment week2
       grader init --update
     """
+    home = Home.find(folder)
     if update:
-        home = Home.find(folder) or Home(folder or Path())
+        if assignment is not None:
+            fix = f"first: grader init --assignment {assignment}"
+            raise UserError("--update is about the assignments that are here", fix=fix)
+        home = home or Home(folder or Path())
         own = course or home.course
-        changes = bring_up_to_date(Course.load(own), home.folder, Origin.of(course) if course else home.origin)
+        origin = replace(Origin.of(course), assignments=home.origin.assignments) if course else home.origin
+        changes = bring_up_to_date(Course.load(own), home.folder, origin)
         print_lines([f"note: {one.text}" if one.is_problem else one.text for one in changes] or ["all is up to date"])
         return
+    if folder is None and assignment is not None and home is not None:
+        folder = Path() if home.folder == Path.cwd() else home.folder
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
     course = course or options.course_here()
+    origin = Origin.of(course)
+    if course is None and assignment is not None and (near := home or Home.find()) is not None:
+        course, origin = near.course, near.origin
     loaded = Course.load(course)
-    written = handout.init(loaded, folder, Origin.of(course), force=force, notebooks=notebooks)
+    written = handout.init(loaded, folder, origin, force=force, notebooks=notebooks, assignment=assignment)
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
-    if notebooks and loaded.modules:
-        typer.echo(f"next: open {loaded.modules[0].name}.ipynb in {folder}")
+    part, home = loaded.part_of([assignment] if assignment else []), Home(folder)
+    bases = {topic.name: home.base(topic.name) for topic in part.modules}
+    if changed := [name for name, base in bases.items() if base and base != loaded.stub_file(name).read_bytes()]:
+        typer.echo(f"changed since you began with it: {', '.join(changed)}; get what is new: grader init --update")
+    if notebooks and part.modules:
+        typer.echo(f"next: open {part.modules[0].name}.ipynb in {folder}")
         return
     name = f'"{folder}"' if " " in str(folder) else folder
     there = "" if folder.resolve() == Path.cwd() else f"cd {name} && "

@@ -17,6 +17,7 @@ from typer import Option
 from grader import new_python
 from grader.cli import options
 from grader.cli.command_line import app, with_groups
+from grader.course.home import Home
 from grader.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _start_early(devices: Devices) -> None:
 @app.command()
 @with_groups
 def check(
-    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE | FILE | DIR")] = None,
+    names: Annotated[list[str] | None, options.named(metavar="TOPIC | EXERCISE | ASSIGNMENT | FILE | DIR")] = None,
     submission: options.WorkOption = None,
     every_failure: Annotated[
         bool, Option("--all", help="Show every failing exercise in full, not only the first.")
@@ -60,11 +61,12 @@ def check(
 ) -> int:
     """Check one submission (by default the current folder) and say what to look at.
 
-    With names, only these exercises and what they need are checked.
+    With names, only these exercises and what they need are checked; without, all that was handed out into the folder.
 
     Examples:
       grader check
       grader check tensor_ops autograd.sgd_step
+      grader check week1
       grader check kata/tensor_ops.py
       grader check --submission work/ --fail-under 60
       grader check tensor_ops --format json
@@ -76,10 +78,13 @@ def check(
 
     loaded, path, wanted = options.work_of(names or (), submission, course)
     pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
+    part = options.part_to_check(loaded, Home.find(path) if path.is_dir() else None, wanted)
+    if part is not loaded:
+        wanted = wanted or tuple(one.name for one in part.assignments)
     settings = grading.settings(wanted, pictures, seed)
     form = "json" if json else form
     printer = None if form == "text" else partial(_lines, form)
-    return check_one(loaded, path, settings, printer=printer, every_failure=every_failure, every_check=verbose)
+    return check_one(part, path, settings, printer=printer, every_failure=every_failure, every_check=verbose)
 
 
 def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
@@ -103,37 +108,44 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
 
 @app.command()
 def watch(
-    name: Annotated[str | None, options.named(metavar="TOPIC | EXERCISE")] = None,
+    name: Annotated[str | None, options.named(metavar="TOPIC | EXERCISE | ASSIGNMENT")] = None,
     submission: options.WorkOption = None,
     course: options.CourseOption = None,
     devices: options.DevicesOption = "auto",
 ) -> int:
     """Check the exercise at hand on every save, and go on when it passes.
 
-    With a topic, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint, n next, a all,
-    r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
+    With a topic or an assignment, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint,
+    n next, a all, r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
 
     Examples:
       grader watch
       grader watch tensor_ops
       grader watch tensor_ops.gram
+      grader watch week1
     """
     _start_early(devices)
     from grader.course import pictured
     from grader.grading.own_work import own_workers
     from grader.grading.settings import GradingSettings, worker_options
     from grader.reports.terminal import make_console
+    from grader.reports.where import places_in_term
     from grader.watch.loop import Watch
 
     loaded, place, names = options.work_of([name] if name else [], submission, course)
-    selected = loaded.select(names)
+    home = Home.find(place if place.is_dir() else place.parent)
+    part = options.part_to_check(loaded, home, names)
+    selected = part.select(names)
     topics = {one.partition(".")[0] for one in selected}
-    scope = [one for one in loaded.exercises if one.topic in topics]
+    is_assignment = any(one.name in names for one in loaded.assignments)
+    scope = [one for one in part.exercises if (one.full_name in selected if is_assignment else one.topic in topics)]
     if names and not scope:
         raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
+    places = places_in_term(part, home.progress() if home else {})
+    scope.sort(key=lambda one: places.get(one.full_name, len(places)))
     start = next((one for one in scope if [one.full_name] == selected), None)
     settings = GradingSettings(devices=devices, pictures=pictured(loaded))
-    with own_workers(loaded, worker_options(loaded, settings, ())) as workers:
+    with own_workers(part, worker_options(part, settings, ())) as workers:
         return Watch(place, scope, workers, make_console()).run(start)
 
 

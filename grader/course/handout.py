@@ -10,11 +10,12 @@ import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from grader.course.answers import handed_out
 from grader.course.definitions import lines_in
@@ -31,16 +32,25 @@ _OURS: Final = "from grader import check, hint, show"
 
 
 def init(
-    course: Course, folder: Path, origin: Origin = SHIPPED, *, force: bool = False, notebooks: bool = False
+    course: Course,
+    folder: Path,
+    origin: Origin = SHIPPED,
+    *,
+    force: bool = False,
+    notebooks: bool = False,
+    assignment: str | None = None,
 ) -> list[Path]:
     """Copy the stubs to `folder`, which is made if need be, with all that belongs to a folder to work in.
+
+    A folder that has other assignments gets what it lacks, and keeps the student's work on them.
 
     Args:
         course: the course that has the stubs.
         folder: the student's folder; its other files are left alone, a README.md too.
         origin: the folder remembers it. A course that is not installed is put into the folder, without its answers.
         force: replace files that differ, keeping each as ``NAME.bak``.
-        notebooks: write a notebook for each topic, not a Python file.
+        notebooks: write a notebook for each topic, not a Python file; a folder with notebooks gets more of them anyway.
+        assignment: hand out its topics only, and those that they need; None: the whole course.
 
     Returns:
         The files written for the student; none if all were there already.
@@ -48,35 +58,54 @@ def init(
     Raises:
         UserError: if files there differ from the stubs or it is a folder of another course (without `force`), or the
             folder cannot be written.
+        UnknownName: there is no such assignment.
     """
+    names: tuple[str, ...] = () if assignment is None else (course.plan.named(assignment).name,)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder", fix="name a folder that is new or empty")
     home = Home.find(folder)
-    if home and home.folder == folder.resolve() and home.origin != origin and not force:
-        raise UserError(
-            f"{folder} is a folder of another course",
-            fix="choose another folder; `grader init --update` brings what is new of its own course into this one",
-        )
+    before = home.origin if home and home.folder == folder.resolve() else None
+    if before and not before.is_alike(origin):
+        if not force:
+            raise UserError(
+                f"{folder} is a folder of another course",
+                fix="choose another folder; `grader init --update` brings what is new of its own course into this one",
+            )
+        before = None
+    new, old = course.part_of(names), None
+    if before and (names or before.assignments):
+        old = course.part_of(before.assignments)
+        names = tuple(dict.fromkeys([*before.assignments, *names])) if names and before.assignments else ()
+    begun = {topic.name for topic in old.modules} if old else set()
+    notebooks = notebooks or any((folder / f"{name}{SUFFIX}").exists() for name in begun)
     wanted: dict[str, bytes] = {}
     suffix, other = (SUFFIX, ".py") if notebooks else (".py", SUFFIX)
-    for topic in course.modules:
+    for topic in new.modules:
         if (folder / f"{topic.name}{other}").exists():
+            if topic.name in begun:
+                continue
             fix = "choose another folder: of two files one would count"
             raise UserError(f"{folder} already has {topic.name}{other}", fix=fix)
         stub = course.stub_file(topic.name).read_bytes()
         wanted[f"{topic.name}{suffix}"] = notebook_of(topic, stub) if notebooks else stub
-    readme = _readme(course, list(wanted))
-    wanted |= work_templates(course)
+    wanted |= work_templates(new)
     there = {name: folder / name for name in wanted if (folder / name).exists()}
     changed = [name for name, file in there.items() if not file.is_file() or file.read_bytes() != wanted[name]]
+    if not force:
+        kept = {*(f"{name}{suffix}" for name in begun), *(work_templates(old) if old else ())}
+        wanted = {name: data for name, data in wanted.items() if name not in changed or name not in kept}
+        changed = [name for name in changed if name in wanted]
     if changed and not force:
         raise UserError(
             f"{folder} already has other versions of: {', '.join(changed)}",
             fix="choose another folder; `grader init --update` brings new exercises into this one; "
             "--force replaces your files and keeps them as NAME.bak",
         )
+    stubs = [topic for topic in new.modules if f"{topic.name}{suffix}" in wanted]
+    readme = folder / "README.md"
+    is_ours = old is not None and readme.is_file() and readme.read_bytes() == _readme(old, suffix)
     wanted |= {
-        "README.md": readme.encode(),
+        readme.name: _readme(course.part_of(names), suffix),
         ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
         ".vscode/tasks.json": (TEMPLATES / "tasks.json").read_bytes(),
     }
@@ -84,9 +113,11 @@ def init(
         for name in changed:
             there[name].rename(free_backup(there[name]))
         missing = [name for name in wanted if not (folder / name).exists()]
+        if is_ours and readme.read_bytes() != wanted[readme.name]:
+            missing.append(readme.name)
         for name in missing:
             write(folder / name, wanted[name])
-        write_hidden(course, folder, origin)
+        write_hidden(course, folder, replace(origin, assignments=names), stubs)
     return [folder / name for name in missing]
 
 
@@ -97,14 +128,14 @@ def work_templates(course: Course) -> dict[str, bytes]:
     return {name: file.read_bytes() for name, file in files.items() if file.is_file() and file not in stubs}
 
 
-def write_hidden(course: Course, folder: Path, origin: Origin) -> None:
-    """Writes the folder's own notes: whose it is, the stubs that it began with, perhaps the course."""
+def write_hidden(course: Course, folder: Path, origin: Origin, topics: Iterable[Topic]) -> None:
+    """Writes the folder's own notes: whose it is, the stubs that these topics began with, perhaps the course."""
     hidden = folder / HIDDEN
     inside = hidden / COURSE
     for place in (hidden, inside):
         if place.is_symlink():  # the target is not ours to replace
             raise UserError(f"{place} is a link", fix="remove the link, then do this again")
-    for topic in course.modules:
+    for topic in topics:
         write(hidden / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
     if origin.has_course and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # files that the course no longer has
@@ -147,20 +178,24 @@ def template(file: Path, **words: str) -> str:
     return text
 
 
-def _readme(course: Course, files: list[str]) -> str:
-    """The README of a folder with these files to write, one for each topic with checks."""
+def _readme(course: Course, suffix: str) -> bytes:
+    """The README of a folder with a file of this kind for each topic with checks."""
+    files = [f"{topic.name}{suffix}" for topic in course.modules]
     by_hand = "\n".join(
         f"- `{one.work_file}` · {one.name}, {counted(one.points, 'point')}: marked by a person, for: "
         + "; ".join(f"{item.text} ({item.points:g})" for item in one.rubric)
         for one in course.manual
     )
     if not files:
-        return f"# {course.title}\n\n{by_hand}\n\nWhere you are: `grader`. What was handed in: `grader check`.\n"
+        return (
+            f"# {course.title}\n\n{by_hand}\n\nWhere you are: `grader`. What was handed in: `grader check`.\n".encode()
+        )
     topics = "\n".join(f"- `{file}` · {topic.title}" for file, topic in zip(files, course.modules, strict=True))
     topics += f"\n\nMarked by a person:\n\n{by_hand}" if by_hand else ""
-    file = TEMPLATES / ("student_notebooks.md.txt" if files[0].endswith(SUFFIX) else "student.md.txt")
+    file = TEMPLATES / ("student_notebooks.md.txt" if suffix == SUFFIX else "student.md.txt")
     first = course.exercises[0]
-    return template(file, TITLE=course.title, TOPICS=topics, FILE=files[0], TOPIC=first.topic, NAME=first.name)
+    text = template(file, TITLE=course.title, TOPICS=topics, FILE=files[0], TOPIC=first.topic, NAME=first.name)
+    return text.encode()
 
 
 def notebook_of(topic: Topic, stub: bytes) -> bytes:

@@ -33,10 +33,12 @@ class Origin(msgspec.Struct, frozen=True):
     Attributes:
         has_course: whether the course lies in the folder.
         course: the name of the installed course; empty for the shipped one.
+        assignments: the names of those that were handed out; empty: the whole course was.
     """
 
     has_course: bool = False
     course: str = ""
+    assignments: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, given: Path | None) -> Origin:
@@ -44,6 +46,10 @@ class Origin(msgspec.Struct, frozen=True):
         if given is None:
             return SHIPPED
         return cls(course=str(given)) if is_name(given) else cls(has_course=True)
+
+    def is_alike(self, other: Origin) -> bool:
+        """Whether both have their course in the folder, or the same installed one."""
+        return (self.has_course, self.course) == (other.has_course, other.course)
 
 
 SHIPPED: Final = Origin()

@@ -63,12 +63,9 @@ _LATE: Final[dict[str, Callable[[object], Any]]] = {
     "late_until": read_due,
 }
 """The keys of ``[course]`` about late work, in the order of `LatePolicy`, and how each is read."""
-_KEYS_OF_MARKS = "|".join([*_LATE, "resubmissions", "weight", "letters"])
-_OF_TERM = re.compile(
-    rb"^[ \t]*(?:\[\[[ \t]*assignments|\[[ \t]*term)\b[^\n]*\n(?:(?![ \t]*\[)[^\n]*\n)*", re.MULTILINE
-)
-"""A table of ``[[assignments]]`` or ``[term]``."""
-_ASSIGNMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_KEYS_OF_MARKS: Final = frozenset([*_LATE, "resubmissions", "letters"])
+"""The keys of ``[course]`` that change marks, and no result."""
+_ASSIGNMENT_NAME = re.compile(r"[^\W_][\w-]*")
 
 
 class RubricItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -210,7 +207,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     course: CourseEntry
     topics: tuple[Topic, ...] = ()
     assignments: tuple[AssignmentEntry, ...] = ()
-    term: TermEntry | None = None
+    term: TermEntry = TermEntry()
 
 
 class Manifest:
@@ -273,6 +270,10 @@ class Manifest:
             self._assignment(one, [name for name in every if name in members[number]], number)
             for number, one in enumerate(entry.assignments)
         )
+        if self.assignments and all(one.weight == 0 for one in self.assignments):
+            raise self.error("weight: every assignment has 0, so that the term has no mark", "assignments", 0, "weight")
+        if "term" in tables and not self.assignments:
+            raise self.error("[term] is for a course with [[assignments]]", "term")
         self.term = self._term(entry.term)
 
     def line(self, *key: str | int) -> int:
@@ -298,16 +299,9 @@ class Manifest:
 
     def _late(self, table: Any, otherwise: LatePolicy, *key: str | int) -> LatePolicy:
         """When work is due by the keys of a table; those that it lacks are as in another policy."""
-        written = [(name, getattr(table, name)) for name in _LATE]
-        values = zip(
-            written, msgspec.structs.astuple(otherwise), strict=False
-        )  # but for `by_file_time`, which is no key
-        late = LatePolicy(
-            *[
-                before if value is None else self._read(value, _LATE[name], *key, name)
-                for (name, value), before in values
-            ]
-        )
+        written = [self._read(getattr(table, name), read, *key, name) for name, read in _LATE.items()]
+        inherited = msgspec.structs.astuple(otherwise)[: len(written)]  # `by_file_time` has no key
+        late = LatePolicy(*[old if new is None else new for new, old in zip(written, inherited, strict=True)])
         if late.due and late.until and late.until < late.due:
             raise self.error("late_until: the last date is before the due date", *key, "late_until")
         return late
@@ -316,7 +310,8 @@ class Manifest:
         """The full names of an assignment's exercises."""
         key = ("assignments", number)
         if not _ASSIGNMENT_NAME.fullmatch(entry.name):
-            raise self.error(f"`name`: `{printable(entry.name)}` must be of letters, digits, - and _", *key, "name")
+            message = f"`name`: `{printable(entry.name)}` must be letters and digits, with - and _ between them"
+            raise self.error(message, *key, "name")
         of_topics = {topic.name: {full_name(topic.name, one.name) for one in topic.exercises} for topic in topics}
         every = set().union(*of_topics.values())
         if entry.name in of_topics or entry.name in {one.partition(".")[2] for one in every}:
@@ -340,8 +335,12 @@ class Manifest:
         hidden: dict[str, str] = {}
         for number, (entry, names) in enumerate(zip(entries, members, strict=True)):
             key = ("assignments", number)
-            if any(entry.name == other.name for other in entries[:number]):
-                raise self.error(f"`name` is taken: another assignment is called `{entry.name}`", *key, "name")
+            # Names are those of files, and on some systems capitals do not tell files apart.
+            for before, other in enumerate(entries[:number]):
+                if other.name.lower() == entry.name.lower():
+                    line = self.line("assignments", before, "name")
+                    said = f"line {line} has the assignment `{other.name}` already"
+                    raise self.error(f"`name` is taken: {said}", *key, "name")
             if both := sorted(names & taken.keys()):
                 message = f"exercises: `{both[0]}` is in the assignment `{taken[both[0]]}` already"
                 raise self.error(message, *key, "exercises")
@@ -363,13 +362,9 @@ class Manifest:
             weight=entry.weight,
         )
 
-    def _term(self, entry: TermEntry | None) -> Term:
-        if entry is None:
-            return Term(letters=self.marks.letters)
-        if not self.assignments:
-            raise self.error("[term] is for a course with [[assignments]]", "term")
+    def _term(self, entry: TermEntry) -> Term:
         for name, value, most in (
-            ("drop_lowest", entry.drop_lowest, len(self.assignments) - 1),
+            ("drop_lowest", entry.drop_lowest, max(0, len(self.assignments) - 1)),
             ("late_days", entry.late_days, 366),
         ):
             if not 0 <= value <= most:
@@ -540,13 +535,19 @@ def _why_no_file(file: str) -> str:
     return ""
 
 
-def without_due_dates(manifest: bytes) -> bytes:
-    """The manifest's text without what changes no result: lines about late work and marks, assignments, the term.
+def of_results(manifest: bytes) -> bytes:
+    """The part of a manifest that results depend on: all but late work, marks, assignments, the term, and comments.
 
-    An assignment that hides checks until a date stays.
+    Of an assignment, it is until when checks are hidden.
     """
-    manifest = _OF_TERM.sub(lambda table: table[0] if b"hidden_until" in table[0] else b"", manifest)
-    return re.sub(rf"^[ \t]*(?:{_KEYS_OF_MARKS})[ \t]*=.*\n?".encode(), b"", manifest, flags=re.MULTILINE)
+    tables: Any = msgspec.toml.decode(manifest)
+    hiding = [one for one in tables.pop("assignments", ()) if "hidden_until" in one]
+    tables.pop("term", None)
+    tables["course"] = {key: value for key, value in tables["course"].items() if key not in _KEYS_OF_MARKS}
+    tables["topics"] = [{key: value for key, value in one.items() if key != "weight"} for one in tables["topics"]]
+    if hiding:
+        tables["hidden_until"] = [(one["exercises"], one["hidden_until"]) for one in hiding]
+    return msgspec.json.encode(tables, order="sorted")
 
 
 def _lines_of(text: str) -> dict[Key, int]:

@@ -10,16 +10,17 @@ import importlib.machinery
 import keyword
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from grader.course.assignments import Assignment, Plan, Term
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.home import folder_of, is_name, manifest_in
-from grader.course.manifest import Exercise, Manifest, Topic, without_due_dates
+from grader.course.manifest import Exercise, Manifest, Topic, of_results
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, checks_in, misconceptions_in, pictured_in
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
@@ -49,6 +50,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     finish: tuple[str, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
+    is_whole: bool = True
+    """Whether it has every topic of its manifest: see `part_of`."""
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -131,6 +134,19 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         whole = Assignment(title=self.title, exercises=every, late=self.late, resubmissions=self.marks.resubmissions)
         return Plan(course=self.name, assignments=self.assignments or (whole,), term=self.term)
 
+    def part_of(self, assignments: Collection[str]) -> Course:
+        """The part of the course that a student has who was given these assignments: their topics, and what they need.
+
+        A topic is one file, so it is given as a whole. Names that the course does not have any more are left out; if
+        no name is left, it is the whole course.
+        """
+        given = tuple(one for one in self.assignments if one.name in assignments)
+        wanted = {name.partition(".")[0] for one in given for name in self.with_needs(one.exercises)}
+        topics = tuple(topic for topic in self.topics if topic.name in wanted)
+        if not given or (len(given) == len(self.assignments) and len(topics) == len(self.topics)):
+            return self
+        return replace(self, topics=topics, assignments=given, is_whole=len(topics) == len(self.topics))
+
     def topic(self, name: str) -> Topic:
         """The topic called `name`.
 
@@ -200,10 +216,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             return found
         if "." in name:
             return [self.exercise(name).full_name]
-        known: dict[str, list[str]] = {topic.name: [] for topic in self.topics}
+        names = [*(one.name for one in self.assignments), *(one.name for one in self.topics)]
+        known: dict[str, list[str]] = {one: [] for one in names}
         for one in self.all_exercises:
             known.setdefault(one.name, []).append(one.full_name)
-        found = _named(name, "topic or exercise", known)
+        found = _named(name, "assignment, topic or exercise" if self.assignments else "topic or exercise", known)
         if len(found) > 1:
             raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
         return found
@@ -240,12 +257,13 @@ def pictured(course: Course) -> tuple[str, ...]:
 def content_hash(course: Course) -> str:
     """SHA-256 (hex) over manifest, stubs, solutions, checks and kit: paths within the course, and bytes.
 
-    The same course gives the same hash wherever it is installed, and whenever its work is due.
+    The same course gives the same hash wherever it is installed, whenever its work is due, and however it is divided
+    into assignments.
     """
     solutions = files_below(course.solutions_dir, "solutions")
     digest = hashlib.sha256()
     for label, file in sorted([*files_to_begin_with(course), *solutions, *checking_files(course)]):
-        data = without_due_dates(file.read_bytes()) if file == course.manifest else file.read_bytes()
+        data = of_results(file.read_bytes()) if file == course.manifest else file.read_bytes()
         digest.update(f"{label}\0{len(data)}\0".encode())
         digest.update(data)
     return digest.hexdigest()

@@ -30,6 +30,8 @@ class Change(msgspec.Struct, frozen=True):
 def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Change]:
     """Bring new and changed stubs and docstrings into a folder that has answers, and touch no answer.
 
+    Of a course with assignments, it is about those that were handed out into the folder.
+
     Returns:
         The changes; none if the folder was up to date.
 
@@ -40,15 +42,16 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
         raise UserError(f"{folder} is not a folder", fix=f"make it with: grader init {folder}")
     home = Home(folder)
     changes: list[Change] = []
+    here = course.part_of(origin.assignments)
     with writing(folder):
-        for topic in course.modules:
+        for topic in here.modules:
             stub = course.stub_file(topic.name).read_bytes()
             changes += _update_file(folder / f"{topic.name}.py", stub, home.base(topic.name))
-        for name, data in work_templates(course).items():
+        for name, data in work_templates(here).items():
             if not (folder / name).exists():
                 write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
-        write_hidden(course, folder, origin)
+        write_hidden(course, folder, origin, here.modules)
     return changes
 
 
@@ -91,7 +94,11 @@ def reset(course: Course, folder: Path, exercise: str) -> Path | None:
             fix=f"copy the cell of `{name}` from a new one: grader init --notebooks, in another folder",
         )
     if not file.is_file():
-        raise UserError(f"{file} is not there", fix="go to your folder, or bring the file back: grader init --update")
+        fix = "go to your folder, or bring the file back: grader init --update"
+        if all(one.name != topic for one in course.part_of(Home(folder).origin.assignments).topics):
+            those = (one.name for one in course.assignments if exercise in one.exercises)
+            fix = f"get it with: grader init --assignment {next(those, 'NAME')}"
+        raise UserError(f"{file} is not there", fix=fix)
     work = file.read_bytes()
     if not _is_utf8(work):
         raise UserError(f"{file} is not saved as UTF-8", fix="save it as UTF-8 in your editor")

@@ -39,16 +39,16 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         explanation = explanation_of(exercise)
         said = f"what happened: {one_line(explanation, 300)}\n{check.message}" if explanation else check.message
-        yield _command("error", bounded(said, 30, 300), file=file, line=str(line), title=title)
+        yield command("error", bounded(said, 30, 300), file=file, line=str(line), title=title)
     for what in (what for entry in entries for what in feedback.unread(entry.row)):
-        yield _command("warning", what, title="no mark yet")
+        yield command("warning", what, title="no mark yet")
     # The first of each is enough: it is the same for everybody who is graded on this machine.
     if what := next(filter(None, (feedback.not_assessed(one.result, one.row.given) for one in entries)), ""):
-        yield _command("warning", f"{what}: here they count as missing", title="not assessed")
+        yield command("warning", f"{what}: here they count as missing", title="not assessed")
     if what := next(filter(None, (feedback.not_marked(one.result, one.row.given) for one in entries)), ""):
-        yield _command("notice", what, title="marked by a person")
+        yield command("notice", what, title="marked by a person")
     if len(found) > _ANNOTATIONS:
-        yield _command("notice", f"{counted(len(found) - _ANNOTATIONS, 'more failure')} in the step's summary")
+        yield command("notice", f"{counted(len(found) - _ANNOTATIONS, 'more failure')} in the step's summary")
 
 
 def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult]]:
@@ -63,7 +63,7 @@ def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult
                 break
 
 
-def _command(name: str, message: str, **properties: str) -> str:
+def command(name: str, message: str, **properties: str) -> str:
     def data(text: str) -> str:
         return clean(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
@@ -71,14 +71,18 @@ def _command(name: str, message: str, **properties: str) -> str:
     return f"::{' '.join(filter(None, (name, ','.join(values))))}::{data(message)}"
 
 
-def summary(entries: Sequence[Entry], course: Course) -> str:
-    """Markdown for ``GITHUB_STEP_SUMMARY``, below its limit of 1 MiB."""
-    parts = [f"## {_plain(course.title)}\n"]
+def summary(entries: Sequence[Entry], course: Course, most: int = _SUMMARY_BYTES) -> str:
+    """Markdown for ``GITHUB_STEP_SUMMARY``, below its limit of 1 MiB.
+
+    Args:
+        most: the size in bytes from which on the rest is left out.
+    """
+    parts = [f"## {plain(course.title)}\n"]
     size = 0
     for part in (text for entry in entries for text in _markdown(entry)):
         size += len(part.encode("utf-8", "replace"))
-        if size > _SUMMARY_BYTES:
-            parts.append("\nThere is more than GitHub shows here: see the job's files.\n")
+        if size > most:
+            parts.append("\nThere is more than GitHub shows here: `grader check` shows all of it.\n")
             break
         parts.append(part)
     return "".join(parts)
@@ -87,8 +91,8 @@ def summary(entries: Sequence[Entry], course: Course) -> str:
 def _markdown(entry: Entry) -> Iterator[str]:
     row = entry.row
     missing = feedback.left_out(entry.result, row.given)
-    yield f"\n### {_plain(entry.result.submission)}: {points(row.score, row.max)} points"
-    yield f", {_plain(missing)}" if missing else ""
+    yield f"\n### {plain(entry.result.submission)}: {points(row.score, row.max)} points"
+    yield f", {plain(missing)}" if missing else ""
     yield ("" if entry.share is None else f", {entry.share:.1f}%") + "\n\n| | exercise | points |\n|---|---|---:|\n"
     for exercise in entry.result.exercises:
         earned, most = entry.points_of(exercise)
@@ -96,12 +100,12 @@ def _markdown(entry: Entry) -> Iterator[str]:
         symbol = BY_HAND if exercise.manual else feedback.SYMBOLS[worst(exercise)]
         yield f"| {symbol} | `{exercise.name}` | {score} |\n"
     for one in row.comments:
-        yield f"\n{_plain(one.exercise)}: {_plain(one.text)}\n"
+        yield f"\n{plain(one.exercise)}: {plain(one.said)}\n"
     for exercise in entry.result.exercises:
         if worst(exercise) in FAILING | {"error"}:
             text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
             explanation = explanation_of(exercise)
-            text += f"\n**What happened:** {_plain(explanation)}\n" if explanation else ""
+            text += f"\n**What happened:** {plain(explanation)}\n" if explanation else ""
             for first, *_ in equal_groups(not_passed(exercise)):
                 worth = feedback.worth_of(first)
                 said = VERDICT_WORDS[first.verdict] + (f" ({worth})" if worth else "")
@@ -115,7 +119,7 @@ def _fenced(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text on one line whose Markdown and HTML characters are escaped."""
     return re.sub(r"([\\`*_{}\[\]()<>#+!|&~@:$-])", r"\\\1", one_line(text, 500))
 

@@ -19,14 +19,17 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook
+from grader.intake import kinds
 from grader.intake.dates import read_time
 from grader.reports import feedback
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import VERDICT_WORDS, bounded
 from grader.results import NOT_ASSESSED, ExerciseResult
-from grader.text import clean, named, points
+from grader.text import clean, listed, named, points
 
 _MOST: Final = 100
+_NAMED: Final = 5
+_UNREAD: Final = "This is no mark yet: work could not be read. Hand in again, or tell your instructor."
 _FAULT: Final = "The grader failed. This says nothing about your work: tell your instructor."
 
 
@@ -39,8 +42,8 @@ def results(entry: Entry) -> bytes:
     percent = "" if entry.share is None else f", {entry.share:.1f}%"
     lines = [f"{points(row.score, row.max)} points{percent}"]
     if row.unread:
-        lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
-        lines += map(clean, feedback.unread(row))
+        lines = [_UNREAD]
+        lines += map(clean, feedback.why_unread(row))
     if row.late is not None:
         lines.append(f"{row.late}: {points(entry.final, row.max)} points count")
     if missing := feedback.left_out(result, row.given):
@@ -60,10 +63,22 @@ def results(entry: Entry) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def _failure(message: str) -> bytes:
-    """The file when there is no result: the message, and no points."""
+def _failure(message: str, unread: Sequence[str] = ()) -> bytes:
+    """The file when there is no result: the message, no points, and the topics that could not be read."""
     document = {"score": 0.0, "output": clean(message), "output_format": "text", "visibility": "visible", "tests": []}
-    return msgspec.json.encode(document) + b"\n"
+    return msgspec.json.encode({**document, "extra_data": {"unread": unread}}) + b"\n"
+
+
+def _nothing_read(handed_in: Path, course: Course, only: Sequence[str]) -> bytes | None:
+    """The file for an upload in which nothing is of a kind that is read, such as a document; None if something is."""
+    there = sorted(path for path in handed_in.iterdir() if not kinds.is_clutter(path.name))
+    if not there or any(path.is_dir() or kinds.is_work(path.name) for path in there):
+        return None
+    topics = list(dict.fromkeys(name.partition(".")[0] for name in course.select(only)))
+    wanted = [f"{topic.name}.py" for topic in course.modules if topic.name in topics]
+    files = f": {listed(wanted, _NAMED)}" if wanted else ""
+    said = f"This is no mark yet: {listed([path.name for path in there], _NAMED)} could not be read. "
+    return _failure(f"{said}Hand in Python files or notebooks{files}. Or tell your instructor.", topics)
 
 
 def _tests(entry: Entry, exercise: ExerciseResult, number: int) -> Iterator[dict[str, Any]]:
@@ -134,6 +149,8 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
         errors = clean(ended.stderr.decode("utf-8", "replace"))
         print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
         if ended.returncode == 4:
+            if unread := _nothing_read(root / "submission", Course.load(course), only):
+                return unread
             return _failure(errors.replace(str(root / "submission"), "your submission").removeprefix("error: "))
         with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
             entries = entries_of(book)

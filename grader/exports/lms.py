@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import html
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,7 +19,7 @@ from grader.exports.spreadsheet import Spreadsheet, neutral
 from grader.exports.titles import Title, blackboard_titles, brightspace_titles, canvas_titles, chosen
 from grader.gradebook import Absent
 from grader.intake import worksheet
-from grader.intake.names import id_key, joined, name_key
+from grader.intake.matching import ID, NAME, Match, PeopleIndex
 from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.text import counted, named, one_line, points
@@ -27,6 +27,8 @@ from grader.text import counted, named, one_line, points
 _CANVAS_IDS: Final = ("id", "sis user id", "sis login id", "integration id")
 _MOODLE_IDS: Final = ("identifier", "id number", "email address", "username")
 _OURS: Final = "Automatic feedback"
+_NOTES: Final = 3
+"""Notes on files that a comment has."""
 _NAMED: Final = 20
 
 
@@ -34,7 +36,7 @@ class _Person(NamedTuple):
     """A row of the file.
 
     Attributes:
-        ids: column by column.
+        ids: column by column; the first is that of the LMS's download.
         names: in the forms that a submission may be called by.
         most: the text of the most points; with a comma if the mark should have one.
     """
@@ -162,12 +164,11 @@ def _moodle(path: Path, sheet: Spreadsheet, wanted: str | None) -> _Layout:
 
     people = []
     for row in range(1, len(sheet.rows)):
-        ids = [value(row, column).strip() for column in _MOODLE_IDS if column in head]
-        if worksheet.IDENTIFIER in head:
-            ids[0] = worksheet.participant(value(row, worksheet.IDENTIFIER)) or ids[0]
+        ids = [value(row, column).strip() for column in _MOODLE_IDS]
+        ids[0] = worksheet.participant(ids[0]) or ids[0]
         name = value(row, "full name")
         if any(ids) or name:
-            people.append(_Person(row, name or " ".join(ids), ids, [name], value(row, "maximum grade")))
+            people.append(_Person(row, name or " ".join(filter(None, ids)), ids, [name], value(row, "maximum grade")))
     return _Layout(head["grade"], people, comments=head.get("feedback comments"))
 
 
@@ -266,7 +267,7 @@ def _comment(entry: Entry) -> str:
     if entry.is_of_nobody:
         parts = [f"{_OURS}: no mark yet: {row.differing}."]
     elif row.unread:
-        parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.unread(row))]
+        parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.why_unread(row))]
     if row.late is not None:
         parts.append(f"{row.late}.")
     for one in row.overrides:
@@ -277,10 +278,14 @@ def _comment(entry: Entry) -> str:
     for mark in (one for one in row.marks if one.exercise not in overridden):
         items = "; ".join(feedback.item_lines(mark.items))
         parts.append(f"{mark.exercise}: {points(mark.points or 0.0, mark.max)} by the rubric ({items}).")
-    parts += [f"About {one.exercise}: {one.text}" for one in row.comments]
+    parts += [f"About {one.exercise}: {one.said}" for one in row.comments]
     missed = [e for e in entry.read if e.max > 0 and not e.is_right and e.name not in row.given]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
+    if missed:
+        files = {f"{exercise.topic}.py" for exercise in missed}
+        parts += [f"{line}." for line in feedback.not_imported(entry.result)]
+        parts += [f"{note}." for note in row.notes if note.partition(": ")[0] in files][:_NOTES]
     explained = ((exercise.name, feedback.explanation_of(exercise)) for exercise in missed)
     parts += [f"{name}: {explanation}" for name, explanation in explained if explanation]
     return html.escape(one_line(" ".join(" ".join(parts).split()), 2000), quote=False)
@@ -289,21 +294,22 @@ def _comment(entry: Entry) -> str:
 def _fill(
     marks: MarkColumn,
     people: Sequence[_Person],
-    entries: Iterable[Entry],
+    entries: Sequence[Entry],
     lms: str,
     unread_as_zero: bool,
     missing_as_zero: bool,
     absent: Sequence[Absent],
 ) -> tuple[dict[int, Entry], list[str]]:
     """Writes the marks into their cells; gives the submissions that students may read about by row, and notes."""
-    matched, meant, notes = _matched(people, entries, lms)
+    matched, meant, notes, inexact = _matched(people, entries, lms)
     if missing_as_zero and notes and not absent:
         raise UserError(
             f"zeros for nothing could be wrong: {counted(len(notes), 'submission')} of nobody: {named(notes, _NAMED)}",
             fix="name their owners with a class list: grade again with --roster, or leave --missing-as out",
         )
+    notes += inexact
     without = [person for person in people if person.row not in matched]
-    listed = _rows_of_absent(people, absent)
+    listed = _rows_of_absent(people, absent, lms)
     excused = [one for one in without if one.row in listed and listed[one.row].excused]
     excused += [person for person, entry in matched.values() if entry.row.excused]
     notes += _put_excused(marks, excused, lms)
@@ -316,10 +322,6 @@ def _fill(
         notes.append(f"0 for {counted(len(names), 'student')} without a submission: {named(names, _NAMED)}")
     if names := [one_line(one.label) for one in without if one not in zeros]:
         notes.append(f"not changed: {counted(len(names), 'row')} without a submission: {named(names, _NAMED)}")
-    named_so: dict[tuple[str, ...], set[int]] = {}
-    for person in people:
-        for key in map(name_key, person.names):
-            named_so.setdefault(key, set()).add(person.row)
     aside: dict[tuple[str, str], list[str]] = {}
     shown: dict[int, Entry] = {}
     for row, (person, entry) in matched.items():
@@ -330,8 +332,6 @@ def _fill(
                 aside.setdefault(reason, []).append(feedback.name_with_missing(entry.row))
             if not entry.row.missing:
                 shown[row] = entry
-        elif lms == "brightspace" and _is_another(person, entry, named_so):
-            notes.append(_not_filled(entry, f"its id is that of {one_line(person.label)} in the file, its name is not"))
         elif entry.row.max <= 0:
             notes.append(_not_filled(entry, "nothing could be assessed"))
         else:
@@ -346,14 +346,12 @@ def _fill(
     return shown, notes
 
 
-def _rows_of_absent(people: Sequence[_Person], absent: Sequence[Absent]) -> dict[int, Absent]:
+def _rows_of_absent(people: Sequence[_Person], absent: Sequence[Absent], lms: str) -> dict[int, Absent]:
     """The rows of students without work: by id, else by a name that one row only has."""
-    by_id = {id_key(key): person.row for person in people for key in person.ids if key.strip()}
-    by_name = _index((joined(name), person) for person in people for name in person.names)
+    index = _index_of(people, lms)
     found: dict[int, Absent] = {}
     for one in absent:
-        rows = {by_id[key] for key in map(id_key, one.student.ids) if key in by_id}
-        rows = rows or {person.row for person in by_name.get(joined(one.student.name), ())}
+        rows = {row for key in one.student.ids for row in index.of_id(key)} or {*index.named(one.student.name).people}
         if len(rows) == 1:
             found[rows.pop()] = one
     return found
@@ -388,44 +386,66 @@ def _without_mark(entry: Entry, unread_as_zero: bool) -> Iterator[tuple[str, str
         yield "is not marked yet", "see: grader mark"
 
 
-def _is_another(person: _Person, entry: Entry, named_so: Mapping[tuple[str, ...], set[int]]) -> bool:
-    """Whether the number of a download's folder is one person's id here, and the name beside it is another's.
-
-    That number may be of another kind than the ids of the file.
-
-    Args:
-        named_so: the rows of each name.
-    """
-    arrival = entry.row.arrival
-    is_by_number = arrival.lms == "brightspace" and id_key(arrival.student) in map(id_key, person.ids)
-    rows = named_so.get(name_key(entry.result.submission), set())
-    return is_by_number and bool(rows) and person.row not in rows
-
-
 def _matched(
-    people: Sequence[_Person], entries: Iterable[Entry], lms: str
-) -> tuple[dict[int, tuple[_Person, Entry]], set[int], list[str]]:
-    """The submission of each row that is the only one for it, the rows that any may belong to, and notes on others."""
-    columns = max((len(person.ids) for person in people), default=0)
-    by_id = [_index((id_key(person.ids[c]), person) for person in people) for c in range(columns)]
-    by_name = _index((joined(name), person) for person in people for name in person.names)
-    found: list[tuple[Entry, list[_Person]]] = []
-    for entry in entries:
-        arrival, name = entry.row.arrival, entry.result.submission
-        keys = [id_key(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
-        of_ids = [index[key] for key in (*keys, id_key(name)) for index in by_id if key in index]
-        found.append((entry, of_ids[0] if of_ids else by_name.get(joined(name), [])))
-    taken = Counter(rows[0].row for _, rows in found if len(rows) == 1)
+    people: Sequence[_Person], entries: Sequence[Entry], lms: str
+) -> tuple[dict[int, tuple[_Person, Entry]], set[int], list[str], list[str]]:
+    """The submission of each row that is the only one for it, the rows that any may belong to, and notes.
+
+    The first notes are on the submissions of no row, the others on those that were found by a name which is not exact.
+    """
+    finder = _RowFinder(people, entries, lms)
+    found = [(entry, finder.rows_of(entry)) for entry in entries]
+    sure = Counter(match.one for _, match in found if match.how in (ID, NAME))
+    loose = Counter(match.one for _, match in found if match.how not in (ID, NAME))
+    of_row = {person.row: person for person in people}
     matched: dict[int, tuple[_Person, Entry]] = {}
-    notes = []
-    for entry, rows in found:
-        if len(rows) != 1:
-            notes.append(_not_filled(entry, f"{'several rows' if rows else 'no row'} for it in the file"))
-        elif taken[rows[0].row] > 1:
-            notes.append(_not_filled(entry, f"not the only one for {one_line(rows[0].label)} in the file"))
+    notes, inexact = [], []
+    for entry, match in found:
+        row, is_sure = match.one, match.how in (ID, NAME)
+        if row is None:
+            why = f"{'several rows' if match.people[1:] else 'no row'} for it in the file"
+            if match.how == ID:
+                why = f"its id is that of {one_line(of_row[match.people[0]].label)} in the file, its name is not"
+            notes.append(_not_filled(entry, why))
+        elif sure[row] > 1 or (not is_sure and sure[row] + loose[row] > 1):
+            notes.append(_not_filled(entry, f"not the only one for {one_line(of_row[row].label)} in the file"))
         else:
-            matched[rows[0].row] = rows[0], entry
-    return matched, {person.row for _, rows in found for person in rows}, notes
+            matched[row] = of_row[row], entry
+            if not is_sure:
+                name, label = one_line(entry.result.submission), one_line(of_row[row].label)
+                inexact.append(f"{name}: filled in for {label}, by a name that is not exactly the same")
+    return matched, {row for _, match in found for row in match.people}, notes, inexact
+
+
+def _index_of(people: Sequence[_Person], lms: str) -> PeopleIndex[int]:
+    """The rows; without Moodle's own ids, which are of one assignment: nothing else than its own download has them."""
+    others = 1 if lms == "moodle" else 0
+    return PeopleIndex((one.row, one.ids[others:], one.names) for one in people)
+
+
+class _RowFinder:
+    """Finds the rows that a submission may belong to."""
+
+    def __init__(self, people: Sequence[_Person], entries: Sequence[Entry], lms: str) -> None:
+        self._index = _index_of(people, lms)
+        self._of_platform = PeopleIndex((one.row, one.ids[:1], ()) for one in people)
+        names = [entry.result.submission for entry in entries]
+        self._by_name = dict(zip(names, self._index.find_all(names), strict=True))
+        self._lms = lms
+
+    def rows_of(self, entry: Entry) -> Match[int]:
+        """By id, else by name; in doubt if they are of different rows."""
+        arrival, name = entry.row.arrival, entry.result.submission
+        number = arrival.platform_id or arrival.student
+        is_own = arrival.lms in ("", self._lms)
+        is_of_list = not arrival.lms or arrival.student != number  # else it is an id of the platform alone
+        rows = self._of_platform.of_id(number) if is_own and arrival.lms else []
+        rows = [*rows, *(self._index.of_id(arrival.student) if is_own or is_of_list else ())]
+        if not rows:
+            return self._by_name[name]
+        named = self._index.named(name).people
+        others = () if not named or any(row in named for row in rows) else named
+        return Match(tuple(dict.fromkeys([*rows, *others])), ID)
 
 
 def _not_filled(entry: Entry, why: str) -> str:
@@ -438,11 +458,3 @@ def _mark(entry: Entry, most: str) -> str:
     final = entry.final / entry.row.max * possible if possible else entry.final
     text = f"{final:.2f}".rstrip("0").rstrip(".")
     return text.replace(".", ",") if "," in most else text
-
-
-def _index(pairs: Iterable[tuple[str, _Person]]) -> dict[str, list[_Person]]:
-    found: dict[str, list[_Person]] = {}
-    for key, person in pairs:
-        if key and person not in found.setdefault(key, []):
-            found[key].append(person)
-    return found

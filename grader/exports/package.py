@@ -1,4 +1,4 @@
-"""What other machines get: a course as a wheel, the archive for Gradescope, a workflow of a CI system.
+"""What other machines get: a course as a wheel, archives for Gradescope and Classroom 50, a workflow of a CI system.
 
 A wheel for students holds what the course hands out, and no answer. The same grader and course always give the same
 bytes. What grades elsewhere installs the packages of this machine: torch from an index whose builds have no CUDA. A
@@ -31,12 +31,44 @@ from grader.course.home import GROUP
 from grader.course.model import checking_files, files_below
 from grader.errors import UserError
 from grader.files import write_named_file
+from grader.intake.kinds import ARCHIVES, CODE, UNSUPPORTED_ARCHIVES
 from grader.package import FOLDER, __version__
 
 _TORCH_INDEX: Final = "https://download.pytorch.org/whl/cpu"
 _PLATFORMS: Final = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")
 """What the wheels must fit: the machines of CI systems and of Gradescope."""
 _SECONDS: Final = 120.0
+_BUNDLE_BYTES: Final = 10 * 2**20 - 2**16  # with autograder.py, and as the archive that Classroom 50 makes of both
+_RESTORE: Final = {
+    "github": """\
+      - name: Take the packages of an earlier run
+        id: packages
+        uses: actions/cache/restore@55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0
+        with:
+          path: ${{ runner.temp }}/wheels
+          key: grader-@KEY@
+""",
+    "gitlab": """\
+  cache:
+    key: grader-@KEY@
+    when: always
+    paths:
+      - .grader-wheels/
+""",
+}
+_SAVE: Final = """\
+      - name: Keep the packages for the next run
+        if: ${{ steps.packages.outputs.cache-hit != 'true' }}
+        uses: actions/cache/save@55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0
+        with:
+          path: ${{ runner.temp }}/wheels
+          key: grader-@KEY@
+"""
+"""The parts of a workflow that keep wheels, also where work fails; without hashes there are none."""
+_WHEELS: Final = {"github": "wheels=wheels", "gitlab": 'wheels="$CI_PROJECT_DIR/.grader-wheels"'}
+"""Where they are."""
+_INDENTS: Final = {"github": (10, 6), "gitlab": (6, 8)}
+"""How far the lines that install, and the patterns of answers, are indented."""
 _VERSION: Final = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
 
 
@@ -54,17 +86,64 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
     course.select(only)
     values = {"HASHES": " --require-hashes" if hashes else "", "ONLY": "".join(f" {shlex.quote(one)}" for one in only)}
     scripts = {name: _filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
+    files = _grader_with(course, own=own, hashes=hashes)
+    write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
+
+
+def classroom50(
+    course: Course | None,
+    *,
+    own: bool,
+    to: Path,
+    course_repository: str | None = None,
+    only: Sequence[str] = (),
+    hashes: bool = True,
+) -> None:
+    """Writes the bundle for an assignment of Classroom 50 into a folder: ``autograder.py`` and ``autograder.zip``.
+
+    Args:
+        course: None: it comes from the repository.
+        own: the course is the instructor's, not the shipped one.
+        course_repository: ``URL@COMMIT`` of a git repository with an instructor's own course.
+        only: topics or exercises to grade there; none means all.
+        hashes: whether the requirements name the hashes of their wheels.
+
+    Raises:
+        UserError: it cannot be written or is too large, `only` names what there is not, the repository is not given
+            with a commit, or a hash is not known.
+    """
+    if course is not None:
+        course.select(only)
+    pin = None if course_repository is None else _pinned_course(course_repository)
+    settings = {
+        "python": _python_version(),
+        "torch_index": _TORCH_INDEX,
+        "hashes": ["--require-hashes"] if hashes else [],
+        "only": only,
+        "repository": pin,
+    }
+    files = {"settings.json": msgspec.json.encode(settings), **_grader_with(course, own=own, hashes=hashes)}
+    archive = _zip(files)
+    if len(archive) > _BUNDLE_BYTES:
+        fix = "give the course a git repository: --course-repository URL@COMMIT"
+        raise UserError(f"the bundle has {len(archive) / 2**20:.0f} MiB; Classroom 50 fetches at most 10 MiB", fix)
+    for name, content in (("autograder.py", _filled("autograder.py", {}).encode()), ("autograder.zip", archive)):
+        write_named_file(to / name, [content], fix="name another folder: --to DIR")
+
+
+def _grader_with(course: Course | None, *, own: bool, hashes: bool) -> dict[str, bytes]:
+    """The files of the grader, of a course if there is one, and the requirements, by path."""
     found = dict(files_below(FOLDER, "grader"))
-    if own:
+    if course is not None and own:
         found |= {f"course/{name}": file for name, file in _course_files(course)}
-    elif not (FOLDER / "shipped").is_dir():
+    elif course is not None and not (FOLDER / "shipped").is_dir():
         handed_on = ("exercises/", "solutions/")  # its checks are the grader's own
         found |= {f"grader/shipped/{name}": file for name, file in _course_files(course) if name.startswith(handed_on)}
     files = {name: file.read_bytes() for name, file in sorted(found.items())}
     torch, others = requirements(hashes=hashes)
     for name, lines in (("requirements.txt", others), ("requirements-torch.txt", torch)):
         files[name] = "".join(f"{line}\n" for line in lines).encode()
-    write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
+    return files
 
 
 def _course_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -141,29 +220,65 @@ def workflow(
     Raises:
         UserError: a value is unsafe in a workflow, the repository is not given with a commit, or hashes are not known.
     """
-    lines = []
+    lines = [_WHEELS[host]] if hashes else []
     course = ""
     if course_repository is not None:
-        url, _, commit = course_repository.rpartition("@")
-        if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
-            fix = "write URL@COMMIT with the commit's 40 hexadecimal digits"
-            raise UserError(f"{course_repository!r} does not name a commit", fix)
+        url, commit = _pinned_course(course_repository)
         lines.append("git init --quiet course")
         lines.append(f"git -C course fetch --quiet --depth 1 -- {_word(url)} {commit}")
         lines.append("git -C course checkout --quiet FETCH_HEAD")
         course = " --course course"
     if host == "gitlab" and (course or "git+" in requirement):
         lines.insert(0, "apt-get update -qq && apt-get install -qq -y --no-install-recommends git ca-certificates")
-    pip = "grader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps"
-    install = f"{pip} {_word(requirement)}"
+    pip, usual = "grader/bin/python -m pip", "--quiet --disable-pip-version-check --no-deps"
     torch, others = requirements(hashes=hashes)
-    checked = f"{pip} --require-hashes" if hashes else pip
     lines += ["cat > others.txt <<'END'", *others, "END", "cat > torch.txt <<'END'", *torch, "END"]
-    lines += [f"{checked} -r others.txt", f"{checked} --index-url {_TORCH_INDEX} -r torch.txt"]
-    lines += [install, "grader/bin/python -m pip check"]
-    indent = " " * (10 if host == "github" else 6)
-    values = {"VERSION": __version__, "COURSE": course, "ONLY": "".join(f" --only {_word(name)}" for name in only)}
-    return _filled(f"{host}.yml", {**values, "INSTALL": textwrap.indent("\n".join(lines), indent)})
+    index = f"--index-url {_TORCH_INDEX}"
+    if hashes:
+        # Others can put files into the cache, too: what pip takes from there is checked by its hash.
+        checked = f'{usual} --require-hashes --dest "$wheels"'
+        lines += [f"{pip} download {checked} -r others.txt", f"{pip} download {checked} {index} -r torch.txt"]
+        kept = '--require-hashes --no-index --find-links "$wheels"'
+        lines.append(f"{pip} install {usual} {kept} -r others.txt -r torch.txt")
+    else:
+        lines += [f"{pip} install {usual} -r others.txt", f"{pip} install {usual} {index} -r torch.txt"]
+    lines += [f"{pip} install {usual} {_word(requirement)}", f"{pip} check"]
+    install, paths = (" " * width for width in _INDENTS[host])
+    key = hashlib.sha256("\n".join([*torch, *others]).encode()).hexdigest()[:16]
+    values = {
+        "VERSION": __version__,
+        "COURSE": course,
+        "ONLY": "".join(f" --only {_word(name)}" for name in only),
+        "INSTALL": textwrap.indent("\n".join(lines), install),
+        "PATHS": textwrap.indent("\n".join(f'- "{path}"' for path in _paths_of_answers()), paths),
+        "RESTORE": _RESTORE[host] if hashes else "",
+        "SAVE": _SAVE if hashes else "",
+        "KEY": key,
+    }
+    return _filled(f"{host}.yml", values)
+
+
+def _paths_of_answers() -> list[str]:
+    """Patterns, as both hosts read them, of the files that are graded: code and archives, in any case.
+
+    Whatever comes after the ending is accepted: ``vectors.py.txt`` is read as code.
+    """
+    endings = dict.fromkeys(ending for ending in (*CODE, *ARCHIVES, *UNSUPPORTED_ARCHIVES))
+    either = ("".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in ending) for ending in endings)
+    return [f"**/*{ending}*" for ending in either]
+
+
+def _pinned_course(repository: str) -> tuple[str, str]:
+    """Address and commit of ``URL@COMMIT``.
+
+    Raises:
+        UserError: it names no commit.
+    """
+    url, _, commit = repository.rpartition("@")
+    if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
+        fix = "write URL@COMMIT with the commit's 40 hexadecimal digits"
+        raise UserError(f"{repository!r} does not name a commit", fix)
+    return url, commit
 
 
 def _word(text: str) -> str:
@@ -196,6 +311,8 @@ def requirements(*, hashes: bool) -> tuple[list[str], list[str]]:
     Args:
         hashes: whether each names the hash of its wheel; pip asks the package index for them.
 
+    A line with a hash has the version of that wheel, such as ``2.13.0+cpu``: uv refuses a hash for another one.
+
     Raises:
         UserError: pip could not find one of the wheels.
     """
@@ -204,8 +321,7 @@ def requirements(*, hashes: bool) -> tuple[list[str], list[str]]:
     found = []
     for versions, options in ((torch, ("--index-url", _TORCH_INDEX)), (others, ())):
         lines = [f"{name}=={version}" for name, version in sorted(versions.items())]
-        known = _hashes(lines, options) if hashes else {}
-        found.append([f"{line} --hash=sha256:{known[line.partition('==')[0]]}" if known else line for line in lines])
+        found.append(_with_hashes(lines, options) if hashes else lines)
     return found[0], found[1]
 
 
@@ -234,8 +350,8 @@ def pinned() -> dict[str, str]:
     return found
 
 
-def _hashes(lines: Sequence[str], options: Sequence[str]) -> dict[str, str]:
-    """SHA-256 (hex) of the wheel of each package, as the package index gives it: pip reports what it would install.
+def _with_hashes(lines: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Each line with the SHA-256 and the full version of its wheel in the package index: what pip would install.
 
     Raises:
         UserError: pip cannot say.
@@ -258,10 +374,10 @@ def _hashes(lines: Sequence[str], options: Sequence[str]) -> dict[str, str]:
     if reason:
         fix = "try again where the package index can be reached, or leave them out: --no-hashes"
         raise UserError(f"the hashes of the packages are not known: {reason}", fix)
-    found: dict[str, str] = {}
+    found = []
     for item in json.loads(ended.stdout)["install"]:
-        archive = item["download_info"]["archive_info"]
+        archive, about = item["download_info"]["archive_info"], item["metadata"]
         # pip 23.0 and older report the older form alone, "sha256=...".
         sha256 = archive["hashes"]["sha256"] if "hashes" in archive else archive["hash"].removeprefix("sha256=")
-        found[canonicalize_name(item["metadata"]["name"])] = sha256
-    return found
+        found.append(f"{canonicalize_name(about['name'])}=={about['version']} --hash=sha256:{sha256}")
+    return sorted(found)

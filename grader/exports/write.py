@@ -349,7 +349,7 @@ def csv_table(
         cells += [scores.get(name, "") for name in in_order]
         cells += [f"{aside:g}", "; ".join(map(str, result.flags)), "; ".join(unread(row))]
         cells += [f"{sum(one.manual.points for one in row.unmarked if one.manual):g}", "; ".join(changed_since(row))]
-        cells += ["; ".join(f"{one.exercise}: {one_line(one.text, _MOST_TEXT)}" for one in row.comments)]
+        cells += ["; ".join(f"{one.exercise}: {one_line(one.said, _MOST_TEXT)}" for one in row.comments)]
         yield _line([*cells, row.group, "" if row.missing or row.excused else entry.letter])
     most = max((entry.row.max for entry in entries), default=0.0)
     nothing = [""] * (len(names) + len(_END) - 2)

@@ -1,12 +1,14 @@
 """The gradebook: one SQLite file with every result, when it was made and with what. See `Gradebook`."""
 
 from grader.gradebook.backups import restore
-from grader.gradebook.book import Gradebook, gradebook_in, selection_key
+from grader.gradebook.book import Gift, GivenMeanwhile, Gradebook, gradebook_in, selection_key
 from grader.gradebook.records import (
     Absent,
     Comment,
     Excuse,
     Extension,
+    Given,
+    HistoryEvent,
     LookedAt,
     Mark,
     MarkedItem,
@@ -23,7 +25,11 @@ __all__ = [
     "Comment",
     "Excuse",
     "Extension",
+    "Gift",
+    "Given",
+    "GivenMeanwhile",
     "Gradebook",
+    "HistoryEvent",
     "LookedAt",
     "Mark",
     "MarkedItem",

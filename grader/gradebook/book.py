@@ -15,7 +15,7 @@ import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook.backups import backups, write_backup
 from grader.gradebook.queries import Queries
-from grader.gradebook.records import Given, LookedAt
+from grader.gradebook.records import Given, LookedAt, Whose
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission
@@ -43,6 +43,33 @@ def selection_key(exercises: Sequence[str], settings: Mapping[str, object]) -> s
 def gradebook_in(place: Path) -> Path:
     """The file of a gradebook: `place` itself, or its usual name in that folder."""
     return place / NAME if place.is_dir() or not place.exists() else place
+
+
+class Gift(NamedTuple):
+    """Something that a person gives, with the work that they looked at.
+
+    Attributes:
+        people: the student, then the others of the group.
+        after: the number of the newest record of this subject that the person knows of; None means whatever is there.
+    """
+
+    given: Given
+    looked_at: LookedAt
+    people: tuple[Whose, ...] = ()
+    after: int | None = None
+
+
+class GivenMeanwhile(UserError):
+    """Somebody has given something for the same subject since the last look at it. Remedy: look again, and decide.
+
+    Attributes:
+        given: what counts now.
+    """
+
+    def __init__(self, given: tuple[Given, ...]) -> None:
+        who = " and ".join(dict.fromkeys(one.who for one in given)) or "somebody"
+        super().__init__(f"{who} changed this meanwhile, so nothing is changed", fix="run the same command again")
+        self.given = given
 
 
 class Gradebook(Queries):
@@ -256,11 +283,28 @@ class Gradebook(Queries):
 
     def give(self, course: str, given: Given, looked_at: LookedAt) -> None:
         """Keeps something that a person gave, with the work that they looked at; it is on disk when this returns."""
-        record = msgspec.json.encode(replace(given, made=given.made or _now())).decode()
-        row = {"kind": type(given).__name__, "course": course, "student": given.student, "record": record}
-        row["assignment"] = self.assignment
+        self.give_all(course, [Gift(given, looked_at)])
+
+    def give_all(self, course: str, gifts: Sequence[Gift]) -> int:
+        """Keeps all of it, or nothing; it is on disk when this returns. Returns the number of the last record.
+
+        Raises:
+            GivenMeanwhile: somebody has given something for the same subject in between.
+        """
+        number = 0
         with self._backed_up():
-            self._insert("given", row | msgspec.structs.asdict(looked_at))
+            for gift in gifts:
+                if gift.after is not None:
+                    standing = self._standing(course, gift.people, gift.given)
+                    if standing.number > gift.after:
+                        raise GivenMeanwhile(standing.given)
+            for gift in gifts:
+                given = gift.given
+                record = msgspec.json.encode(replace(given, made=given.made or _now())).decode()
+                row = {"kind": type(given).__name__, "course": course, "student": given.student, "record": record}
+                row["assignment"] = self.assignment
+                number = self._insert("given", row | msgspec.structs.asdict(gift.looked_at))
+        return number
 
     def keep_late(self, given: Mapping[str, Any]) -> None:
         """Keeps a command line's options about late work for later runs of the assignment."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sqlite3
 import zlib
 from collections import Counter
@@ -20,7 +19,9 @@ from grader.course.due import LatePolicy, moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import records
 from grader.gradebook.people import People
+from grader.gradebook.records import Whose
 from grader.gradebook.schema import file_errors
+from grader.intake.names import id_key
 from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json, total_points
@@ -30,8 +31,9 @@ T = TypeVar("T")
 G = TypeVar("G", bound=records.Given)
 OfExercise = TypeVar("OfExercise", records.Override, records.Mark, records.Comment)
 
-# Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id.
-_THEIRS: Final = "(person <> '' AND person = :person OR (person = '' OR :person = '') AND student IN (:name, :person))"
+_KINDS: Final[dict[str, type[records.Given]]] = {kind.__name__: kind for kind in records.Given.__subclasses__()}
+# What is about the work of a group, and so about that of each member.
+_ABOUT_WORK: Final = ("Mark", "Comment")
 _SEEN: Final = (
     "WITH seen (run, result, submission) AS (SELECT run, id, submission FROM results UNION ALL"
     " SELECT reused.run, results.id, submission FROM reused JOIN results ON results.id = reused.result)"
@@ -99,6 +101,20 @@ class Queries:
             fix = f"there are: {', '.join(listed)}" if listed else "declare [[assignments]] in course.toml"
             raise UserError(f"no assignment `{one_line(name)}`{did_you_mean(name, listed)}", fix=fix)
         self.assignment = name if name is not None else next(iter(graded), "")
+
+    def choose_of(self, exercise: str) -> None:
+        """Takes the assignment at hand: the one that has an exercise, by its name or full name; else the only one.
+
+        Raises:
+            UserError: several have one of that name.
+        """
+        graded = self.assignments()
+        meant = [
+            one.name
+            for one in self.plan.assignments
+            if one.name in graded and any(exercise in (full, full.partition(".")[2]) for full in one.exercises)
+        ]
+        self.choose(meant[0] if len(meant) == 1 and meant[0] else None)
 
     @contextlib.contextmanager
     def within(self, assignment: str) -> Iterator[None]:
@@ -182,8 +198,8 @@ class Queries:
             people = Roster(students, self.path)
             there: set[Student] = set()
             for history in histories(by_student(self._of_course(course)), students):
-                there.update(people.meant([history.whose.person], history.whose.name))
-            waiting = {one for name, person in self._ungraded(course) for one in people.meant([person], name)}
+                there.update(people.candidates([history.whose.person], history.whose.name))
+            waiting = {one for name, person in self._ungraded(course) for one in people.candidates([person], name)}
             groups = {one.group for one in waiting} - {""}
             return [
                 records.Absent(
@@ -276,12 +292,53 @@ class Queries:
             )
             return [msgspec.json.decode(record, type=kind) for record, _ in found]
 
-    def latest_mark(self, course: str, name: str, person: str, exercise: str) -> records.Mark | None:
-        """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
+    def standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.Standing:
+        """All that people gave for the subject of something that is given now, such as the points of an exercise.
+
+        Args:
+            people: the student, then the others of the group: marks and comments are about the work of all of them.
+        """
         with file_errors(self.path):
-            given = self._given(records.Mark, course, Whose(name, person))
-            found = [mark for mark, _ in given if mark.exercise == exercise]
-            return replace(found[-1], student=name) if found else None
+            return self._standing(course, people, given)
+
+    def newest_given(self) -> int:
+        """The number of the newest record of what people gave; 0 if there is none."""
+        with file_errors(self.path):
+            return int(self._value("SELECT coalesce(max(id), 0) FROM given"))
+
+    def history(self, people: Sequence[Whose]) -> list[records.HistoryEvent]:
+        """All results of a student, also of trials, and all that people gave to them, the oldest first.
+
+        Results of a group are those of every member, and so are marks by rubric and comments.
+
+        Args:
+            people: the student, then the others of the group.
+        """
+        with file_errors(self.path):
+            course, own = self.course, people[0]
+            events = [records.HistoryEvent(given.made, given) for _, given, _ in self._given_to(course, people)]
+            for history in histories(by_student(self._of_course(course)), self.class_list(course)):
+                if (history.whose.name, history.whose.person) == (own.name, own.person):
+                    events += map(self._result_event, history.seen)
+            trials = self._seen("trial AND courses.name = ?", course)
+            theirs = (one for one in trials if (one.person == own.person if one.person else own.is_called(one.name)))
+            events += map(self._result_event, theirs)
+            return sorted(events, key=lambda event: moment(event.made))
+
+    def _result_event(self, seen: SeenResult) -> records.HistoryEvent:
+        found = self._db.execute(
+            "SELECT result, graded, results.run = runs.id AS is_new, started, trial FROM results, runs"
+            " WHERE results.id = ? AND runs.id = ?",
+            (seen.result, seen.run),
+        ).fetchone()
+        return records.HistoryEvent(
+            found["graded"] if found["is_new"] else found["started"],
+            result=from_json(found["result"]),
+            run=seen.run,
+            number=seen.result,
+            submitted=seen.submitted,
+            trial=bool(found["trial"]),
+        )
 
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
@@ -363,7 +420,8 @@ class Queries:
             )
             count = Counter(history.whose.name for history in everybody)
             policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
-            for history in everybody:
+            names = _Names(by_student(self._of_course(course)) if run is not None else own, self.class_list(course))
+            for history in map(names.added_to, everybody):
                 name, person = history.whose.name, history.whose.person
                 shown = f"{name} ({person})" if run is None and count[name] > 1 else name
                 works = [history] if rule == "latest" else history.works()
@@ -405,7 +463,9 @@ class Queries:
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(records.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
-        work = _GradedWork(self, seen.digest, result)
+        if (seen.name, seen.person) != (whose.name, whose.person):  # the number of who handed in is not the member's
+            arrival = replace(arrival, platform_id="")
+        work = _GradedWork(self, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
         marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
         is_done = {mark.exercise: mark.done for mark, _ in marks}
@@ -437,6 +497,7 @@ class Queries:
             differing=history.differing,
             excused=self._excused(course, whose, listed),
             policy=policy,
+            people=members,
         )
 
     def _listed(self, course: str, whose: Whose) -> Student | None:
@@ -455,7 +516,7 @@ class Queries:
         given = self._given(records.Excuse, course, whose)
         if given:
             return given[-1][0].why if given[-1][0].excused else ""
-        return "by the class list" if listed is not None and getattr(listed, "excused", False) else ""
+        return "by the class list" if listed is not None and listed.excused else ""
 
     def _with_earlier(
         self, newest: SubmissionResult, earlier: Sequence[SeenResult], exercises: Sequence[str]
@@ -489,17 +550,42 @@ class Queries:
 
     def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, records.LookedAt]]:
         """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""
+        found = self._given_to(course, people, [kind.__name__])
+        return [(given, looked_at) for _, given, looked_at in found if isinstance(given, kind)]
+
+    def _given_to(
+        self, course: str, people: Sequence[Whose], kinds: Sequence[str] = tuple(_KINDS)
+    ) -> list[tuple[int, records.Given, records.LookedAt]]:
+        """All of these kinds that was given to a student, with its number, the oldest first.
+
+        It is about the student whose id it has; if one of the two has no id, about the student whose name it has.
+
+        Args:
+            people: the student, then others whose marks and comments are about the same work.
+        """
         found: dict[int, sqlite3.Row] = {}
-        for one in people:
-            about = {"kind": kind.__name__, "course": course, "person": one.person, "name": one.name}
-            about["assignment"] = self.assignment
-            here = "kind = :kind AND course = :course AND assignment = :assignment"
-            rows = self._db.execute(f"SELECT * FROM given WHERE {here} AND {_THEIRS}", about)
+        for at, one in enumerate(people):
+            theirs = kinds if at == 0 else [kind for kind in kinds if kind in _ABOUT_WORK]
+            ids = list(filter(None, dict.fromkeys((one.person, *one.ids))))
+            names = [one.name, *(name for name in one.names if name not in one.unsure), *ids]
+            by_name = "person = ''" if one.person else "true"
+            rows = self._db.execute(
+                f"SELECT * FROM given WHERE kind IN ({_places(theirs)}) AND course = ? AND assignment = ?"
+                f" AND (person IN ({_places(ids)}) OR {by_name} AND student IN ({_places(names)}))",
+                (*theirs, course, self.assignment, *ids, *names),
+            )
             found |= {row["id"]: row for row in rows}
         return [
-            (msgspec.json.decode(row["record"], type=kind), records.from_row(records.LookedAt, row))
-            for _, row in sorted(found.items())
+            (number, msgspec.json.decode(row["record"], type=_KINDS[row["kind"]]), _looked_at(row))
+            for number, row in sorted(found.items())
         ]
+
+    def _standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.Standing:
+        last, newest = 0, dict[type, records.Given]()
+        for number, one, _ in self._given_to(course, people):
+            if one.subject == given.subject:
+                last, newest[type(one)] = number, one
+        return records.Standing(last, tuple(one for one in newest.values() if not one.is_withdrawal))
 
     def _of_course(self, course: str) -> list[SeenResult]:
         """The results of the assignment."""
@@ -545,24 +631,34 @@ def _without_times(kept: str | None) -> list[Student]:
 
 
 class _GradedWork:
-    """Tells whether the work of a result is other work than a person looked at; reads files only if it may be."""
+    """Tells whether the work of a result is other work than a person looked at; reads files only if it may be.
 
-    def __init__(self, book: Queries, digest: str, result: SubmissionResult) -> None:
+    Args:
+        older: the exercises that were graded with earlier work.
+    """
+
+    def __init__(
+        self, book: Queries, digest: str, result: SubmissionResult, older: Sequence[records.Older] = ()
+    ) -> None:
         self._book = book
-        self._digest = digest
+        self._newest = digest
+        self._older = {name: one.digest for one in older for name in one.exercises}
         self._result = result
+        self._read: dict[str, dict[str, bytes]] = {}
 
-    @functools.cached_property
-    def _files(self) -> dict[str, bytes]:
-        return self._book.files(self._digest)
+    def _files(self, digest: str) -> dict[str, bytes]:
+        if digest not in self._read:
+            self._read[digest] = self._book.files(digest)
+        return self._read[digest]
 
     def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
-        """The newest for each exercise, unless that one takes back, with whether it is about other work than this."""
-        newest = {one.exercise: (one, looked_at) for one, looked_at in given}
+        """The newest of each exercise, and of each line of its file, unless that one takes back; with whether it is
+        about other work than this."""
+        newest = {(one.exercise, one.subject[2:]): (one, looked_at) for one, looked_at in given}
         return tuple(
             replace(one, student=whose.name, stale=self._has_changed(one, looked_at))
             for _, (one, looked_at) in sorted(newest.items())
-            if not (one.text == "" if isinstance(one, records.Comment) else one.points is None)
+            if not one.is_withdrawal
         )
 
     def _has_changed(
@@ -572,21 +668,23 @@ class _GradedWork:
 
         The files of other topics do not count.
         """
-        if looked_at.digest == self._digest:
-            return False
-        if not isinstance(given, records.Override):
-            return records.work_hash(self._files, looked_at.file) != looked_at.work
         exercise = given.exercise
+        digest = self._older.get(exercise, self._newest)
+        if looked_at.digest == digest:
+            return False
+        now = self._files(digest)
+        if not isinstance(given, records.Override):
+            return records.work_hash(now, looked_at.file) != looked_at.work
         before = self._book.files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:
             if one.name == exercise and one.manual is not None:
-                return before.get(one.manual.file) != self._files.get(one.manual.file)
+                return before.get(one.manual.work) != now.get(one.manual.work)
         own = exercise.partition(".")[0]
         others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
-        modules = {path for path in before.keys() | self._files.keys() if path.endswith(".py")} - others
-        return any(before.get(path) != self._files.get(path) for path in modules)
+        modules = {path for path in before.keys() | now.keys() if path.endswith(".py")} - others
+        return any(before.get(path) != now.get(path) for path in modules)
 
 
 def _that_counts(works: Sequence[records.Row], rule: str) -> records.Row:
@@ -604,13 +702,6 @@ def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
 
 
 # ---------------------------------------------------------------- whose mark comes from which results
-
-
-class Whose(msgspec.Struct, frozen=True):
-    """A student: the name that the submission has in a run, and the LMS's id, if it is known."""
-
-    name: str
-    person: str
 
 
 class SeenResult(msgspec.Struct, frozen=True):
@@ -666,6 +757,58 @@ def by_student(found: Sequence[SeenResult]) -> list[list[SeenResult]]:
         person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
         of_students.setdefault((person, "") if person else ("", one.name), []).append(one)
     return list(of_students.values())
+
+
+class _Names:
+    """All names and ids that the students of a course ever had.
+
+    Args:
+        own: the results of each student.
+        students: the class list.
+    """
+
+    def __init__(self, own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> None:
+        of_name = Counter(records.same_name(one.name) for one in students)
+        by_name = {name: one for one in students if of_name[name := records.same_name(one.name)] == 1}
+        by_id = {key: one for one in students for key in one.ids}
+        listed = set[Student]()
+        self._of: dict[tuple[str, str], Whose] = {}
+        for seen in own:
+            names = dict.fromkeys(one.name for one in seen)
+            of_ids = (by_id.get(id_key(one.person)) for one in seen if one.person)
+            of_names = (by_name.get(records.same_name(name)) for name in names)
+            student = next(filter(None, (*of_ids, *of_names)), None)
+            whose = Whose("", "", tuple(names))
+            if student is not None:
+                listed.add(student)
+                whose = Whose("", "", tuple({**names, student.name: None}), ids=student.ids)
+            self._of |= {(one.name, one.person): whose for one in seen}
+        self._of |= {
+            (one.name, one.ids[0]): Whose("", "", (one.name,), ids=one.ids) for one in students if one not in listed
+        }
+        each_once = {id(whose): whose for whose in self._of.values()}
+        count = Counter(name for whose in each_once.values() for name in whose.names)
+        self._unsure = {name for name in count if count[name] > 1}
+
+    def added_to(self, history: History) -> History:
+        """The history with all names of its student, and of the others of the group."""
+        members = tuple(map(self._with_names, history.members or (history.whose,)))
+        return replace(history, whose=members[0], members=members)
+
+    def _with_names(self, one: Whose) -> Whose:
+        found = self._of.get((one.name, one.person), one)
+        names = tuple(name for name in found.names if name != one.name)
+        unsure = tuple(name for name in names if name in self._unsure)
+        return replace(one, names=names, unsure=unsure, ids=found.ids)
+
+
+def _looked_at(row: sqlite3.Row) -> records.LookedAt:
+    return records.from_row(records.LookedAt, row)
+
+
+def _places(values: Sequence[str]) -> str:
+    """A ``?`` for each value of a query."""
+    return ", ".join("?" * len(values))
 
 
 def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> Iterator[History]:

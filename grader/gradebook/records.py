@@ -7,7 +7,8 @@ import datetime
 import hashlib
 import math
 import sqlite3
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -15,6 +16,8 @@ from msgspec.structs import replace
 
 from grader.course.due import NOT_DUE, LatePolicy, moment
 from grader.errors import UserError, did_you_mean
+from grader.intake.names import id_key
+from grader.intake.notebook import HANDED_IN
 from grader.intake.roster import Student
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
@@ -36,6 +39,16 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     who: str
     made: str
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """Equal for two records of which the newer one replaces the other, or its effect, for the same student."""
+        return (type(self).__name__,)
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether it only takes back what was given before it."""
+        return False
+
 
 class Override(Given, frozen=True, kw_only=True):
     """Points that a person gave for an exercise, beside the automatic ones.
@@ -53,6 +66,16 @@ class Override(Given, frozen=True, kw_only=True):
     why: str
     stale: bool = False
     automatic: float | None = None
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """The points of an exercise: an override and a mark stand for each other."""
+        return ("points", self.exercise)
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether it only takes back what was given before it."""
+        return self.points is None
 
 
 class MarkedItem(msgspec.Struct, frozen=True):
@@ -81,18 +104,55 @@ class Mark(Given, frozen=True, kw_only=True):
     done: bool = True
     stale: bool = False
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """The points of an exercise: an override and a mark stand for each other."""
+        return ("points", self.exercise)
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether it only takes back what was given before it."""
+        return self.points is None
+
 
 class Comment(Given, frozen=True, kw_only=True):
-    """A person's words about an exercise; they change no points.
+    """A person's words about an exercise, or about a line of its file.
 
     Attributes:
-        text: one or several lines; empty takes back the comments before it.
-        stale: whether the work under it has changed.
+        text: empty takes back the comments at the same place before it.
+        line: of the file, or of the notebook's cell, from 1; 0: the comment is about the whole exercise.
+        cell: of the notebook, from 1; 0: the file is not a notebook.
+        code: the line as it was then.
+        stale: whether the file has changed.
     """
 
     exercise: str
     text: str
+    line: int = 0
+    cell: int = 0
+    code: str = ""
     stale: bool = False
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """The exercise and the line."""
+        return ("comment", self.exercise, self.cell, self.line)
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether it only takes back what was given before it."""
+        return not self.text
+
+    @property
+    def place(self) -> str:
+        """The line in words: ``line 12``, ``cell 4, line 2``; empty if it is about the whole exercise."""
+        cell = f"{HANDED_IN.format(self.cell)}, " if self.cell else ""
+        return f"{cell}line {self.line}" if self.line else ""
+
+    @property
+    def said(self) -> str:
+        """The text, with its line before it."""
+        return f"{self.place}: {self.text}" if self.line else self.text
 
 
 def work_hash(files: Mapping[str, bytes], file: str) -> str:
@@ -126,6 +186,49 @@ class Extension(Given, frozen=True, kw_only=True):
     due: str
     why: str
 
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether it only takes back what was given before it."""
+        return not self.due
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """All that people gave for one subject and that counts, or would count if nothing went before it.
+
+    Attributes:
+        number: of the newest record, also one that takes back; 0 if there is none. It grows with every record.
+        given: the newest of each kind.
+    """
+
+    number: int = 0
+    given: tuple[Given, ...] = ()
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """A student: the name that the submission has in a run, and the LMS's id, if it is known.
+
+    Attributes:
+        names: the other names that the student had, in earlier runs or in the class list.
+        unsure: those names that another student had as well.
+        ids: the other ids that the class list has.
+    """
+
+    name: str
+    person: str
+    names: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+    def is_called(self, name: str) -> bool:
+        """Whether the student ever had that name or id."""
+        names, ids = (self.name, *self.names), (self.person, *self.ids)
+        return same_name(name) in map(same_name, names) or id_key(name) in map(id_key, filter(None, ids))
+
+
+def same_name(name: str) -> str:
+    """Equal for two names of the same characters, however these are encoded, and whatever the spaces between them."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
 
 class Excuse(Given, frozen=True, kw_only=True):
     """That an assignment does not count for one student.
@@ -136,6 +239,11 @@ class Excuse(Given, frozen=True, kw_only=True):
 
     why: str
     excused: bool = True
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether it only takes back what was given before it."""
+        return not self.excused
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,7 +359,7 @@ class Row(msgspec.Struct, frozen=True):
         late: how late it came under the run's policy; None if it came in time.
         overrides: points that a person gave and that count now; at most one for each exercise.
         marks: marks by a rubric that count now, unless an override of the same exercise does.
-        comments: at most one for each exercise.
+        comments: at most one for each exercise and each line of its file.
         begun: exercises that somebody has begun to mark.
         run: the number of the run that it counts in.
         due: ISO time until when this student may hand in, if that is not everybody's date; else empty.
@@ -264,6 +372,7 @@ class Row(msgspec.Struct, frozen=True):
         differing: that the group's members handed in differing work, so that a person has to look; else empty.
         excused: why the assignment does not count for the student; empty if it does.
         policy: when the work was due, and the cost of late work.
+        people: the student, then the others of the group, each with all their names.
     """
 
     result: SubmissionResult
@@ -303,10 +412,26 @@ class Row(msgspec.Struct, frozen=True):
         """The late days that were spent on it."""
         return self.late.free if self.late else 0
 
+    people: tuple[Whose, ...] = ()
+
     @property
     def runs(self) -> tuple[int, ...]:
         """The numbers of the runs that its results are from, the newest first."""
         return (self.run, *(one.run for one in self.older))
+
+    def is_called(self, name: str) -> bool:
+        """Whether the student ever had that name or id."""
+        return name in (self.result.submission, self.label) or any(one.is_called(name) for one in self.people[:1])
+
+    @property
+    def label(self) -> str:
+        """The student's name, and the LMS's id if it is known."""
+        name, person = self.result.submission, self.arrival.student
+        return f"{name} ({person})" if person and not name.endswith(f"({person})") else name
+
+    def digest_of(self, exercise: str) -> str:
+        """The digest of the work that an exercise was graded with."""
+        return next((one.digest for one in self.older if exercise in one.exercises), self.digest)
 
     @property
     def parts(self) -> tuple[Older, ...]:
@@ -396,19 +521,44 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.expected - self.done)
 
 
+class HistoryEvent(msgspec.Struct, frozen=True):
+    """One entry of a student's history: a result, or something that a person gave.
+
+    Attributes:
+        made: ISO time.
+        run: that of the result.
+        number: that of the result; equal for a run that took an earlier one over.
+        submitted: ISO time when the work of the result came, if it is known.
+        trial: whether the run was made to be compared only.
+    """
+
+    made: str
+    given: Given | None = None
+    result: SubmissionResult | None = None
+    run: int = 0
+    number: int = 0
+    submitted: str = ""
+    trial: bool = False
+
+
 def row_of(rows: list[Row], name: str) -> Row:
-    """The row of a student, by name or by the LMS's id.
+    """The row of a student, by the LMS's id or by any name that they ever had.
 
     Raises:
         UserError: there is none, or several.
     """
-    exact = [row for row in rows if row.result.submission == name]
-    found = exact or [row for row in rows if row.arrival.student == name]
+    found = [row for row in rows if row.is_called(name)]
     if len(found) == 1:
         return found[0]
+    if found:
+        raise several_called(name, [row.label for row in found])
     known = [row.result.submission for row in rows]
-    what = "several submissions" if found else "no submission"
-    raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
+    raise UserError(f"no submission of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
+
+
+def several_called(name: str, labels: Sequence[str]) -> UserError:
+    """The error for a name that several students have, or had."""
+    return UserError(f"`{name}` could be {' or '.join(labels)}", fix="name one by the id")
 
 
 def from_row(kind: type[T], row: sqlite3.Row) -> T:

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -70,7 +70,9 @@ class LocalWorkers(Graders):
         self._idle: list[Worker] = []  # the most recently used one is the last
         self._faulty: dict[Place, NotRun] = {}  # checks at which workers die on the solution too
 
-    def events(self, submission: Submission, exercises: Sequence[str] = ()) -> Generator[News, None, None]:
+    def events(
+        self, submission: Submission, exercises: Sequence[str] = (), elsewhere: Mapping[str, bool] = {}
+    ) -> Generator[News, None, None]:
         """Grades one submission and yields the news as they come; the result is the last.
 
         A check at which the worker dies is an ``error`` for this submission, and a fresh worker goes on. The second
@@ -82,6 +84,7 @@ class LocalWorkers(Graders):
 
         Args:
             exercises: full names of those to grade, with those that they need; empty means all that the options name.
+            elsewhere: those of them that another worker grades, and whether they pass; the worker must know them too.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
@@ -96,7 +99,8 @@ class LocalWorkers(Graders):
             known: list[ExerciseResult] = []
             try:
                 with self._lent_worker(asked) as worker:
-                    for event in worker.events(Work(submission, tuple(not_run.values()), asked), self._reply_timeout):
+                    work = Work(submission, tuple(not_run.values()), asked, dict(elsewhere))
+                    for event in worker.events(work, self._reply_timeout):
                         if isinstance(event, Done):
                             result = event.result
                         else:

@@ -62,7 +62,7 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
     options = worker_options(course, settings, names)
     class_settings.late.after({}).policy(assignment.late)  # refused before anything is read
     with Reader() as reader:
-        roster = None if class_settings.roster is None else Roster.read(class_settings.roster)
+        roster = None if class_settings.roster is None else Roster.read(class_settings.roster, assignment.name)
         sources, roster = _find(course, assignment, class_settings, roster)
         if class_settings.dask is None and not find_sandbox(len(sources), no_sandbox=class_settings.no_sandbox):
             text = "no sandbox on this system: submissions run as your own programs do (see: grader doctor)"
@@ -111,7 +111,13 @@ def _find(
             if roster is None and (students := book.newest_class_list(course.name)):
                 roster = Roster(students, book.path)
     sources = find_submissions(
-        settings.paths, topics_of(course), skip=settings.out, roster=roster, note=notes.add, known_people=known
+        settings.paths,
+        topics_of(course),
+        skip=settings.out,
+        roster=roster,
+        note=notes.add,
+        known_people=known,
+        assignment=assignment.name,
     )
     notes.print()
     return sources, roster

@@ -5,7 +5,7 @@ Makes no verdict: every verdict comes from a worker.
 
 import contextlib
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.reports.check_report import CheckReport
-from grader.reports.states import next_lines, state_of
+from grader.reports.states import due_lines, next_lines, state_of
 from grader.reports.terminal import make_console, print_note, spinning
 from grader.reports.where import Locations
 
@@ -69,7 +69,8 @@ def check_one(
             for note in graded.notes:
                 print_note(note)
         else:
-            graded = _print_report(news, course, path, submission, every_failure, every_check)
+            asked = course.select(names)
+            graded = _print_report(news, course, path, submission, asked, every_failure, every_check)
     # Keeps in the student's folder how far they are, if `grader init` made that folder.
     home = Home.find(path if path.is_dir() else path.parent)
     if home is not None:
@@ -82,6 +83,7 @@ def _print_report(
     course: Course,
     path: Path,
     submission: Submission,
+    asked: Collection[str],
     every_failure: bool,
     every_check: bool,
 ) -> Graded:
@@ -103,6 +105,7 @@ def _print_report(
             report.interrupted()
             raise
         report.show_all(graded.result.exercises)
-    following = next_lines(graded.result.exercises, course, places)
+    exercises = graded.result.exercises
+    following = [*due_lines(exercises, course, asked), *next_lines(exercises, course, places)]
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded

@@ -1,10 +1,11 @@
 """Grades a student's own work, for `check`, `show`, `watch` and notebooks: without hidden checks, and in parts.
 
-If there is much to check and a core is idle, two workers grade a part of the submission each, so the student waits for
-half as long. Topics whose exercises need one another stay together, so each part's verdicts are those that the whole
-would have. Decides no verdict.
+If there is much to check and a core is idle, two workers take the submission's topics one by one, so the student waits
+for half as long. A topic's turn comes when those that it needs are done, so its verdicts are those that the whole would
+have. Decides no verdict.
 """
 
+import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -49,30 +50,47 @@ def own_news(
     Raises:
         GradingStopped: `stop` or `close` was called meanwhile.
     """
+    began = time.monotonic()
     asked = tuple(exercises) or workers.exercises
     order = workers.course.with_needs(asked)
-    parts = halves(workers.course, asked) if workers.jobs > 1 else (order,)
+    at = {name: place for place, name in enumerate(order)}
+    left = parts_of(workers.course, order) if workers.jobs > 1 else [order]
+    running: dict[Future[Graded], tuple[str, ...]] = {}
+    done: list[Graded] = []
+    met: set[str] = set()
     news: SimpleQueue[News | Future[Graded]] = SimpleQueue()
 
+    def is_ready(part: Sequence[str]) -> bool:
+        """Whether no exercise needs one that comes before it and is not done."""
+        undone = {name for one in (*left, *running.values()) if one != part for name in one}
+        needs = ((name, need) for name in part for need in workers.course.exercise(name).needs)
+        return not any(need in undone and at[need] < at[name] for name, need in needs)
+
     def grade(part: Sequence[str]) -> Graded:
-        for event in workers.events(submission, [name for name in part if name in asked]):
+        elsewhere = {name: name in met and at[name] < at[part[-1]] for name in order if name not in part}
+        for event in workers.events(submission, asked, elsewhere):
             news.put(event)
         assert isinstance(event, Graded)
         return event
 
     waiting: dict[str, ExerciseResult] = {}  # those that come before one that is shown first
     shown = 0
-    with ThreadPoolExecutor(len(parts)) as threads:
+    with ThreadPoolExecutor(workers.jobs) as threads:
         try:
-            graded = [threads.submit(grade, part) for part in parts]
-            for one in graded:
-                one.add_done_callback(news.put)
-            left = len(parts)
-            while left:
+            while left or running:
+                for part in [one for one in left if is_ready(one)][: workers.jobs - len(running)]:
+                    left.remove(part)
+                    future = threads.submit(grade, part)
+                    running[future] = part
+                    future.add_done_callback(news.put)
                 match event := news.get():
                     case Future():
-                        event.result()  # raises if the part failed
-                        left -= 1
+                        part = running.pop(event)
+                        graded = _only(event.result(), part)  # raises if the part failed
+                        done.append(graded)
+                        met |= {one.name for one in graded.result.exercises if one.meets_needs}
+                        if graded.fault and left:  # else it could come again with each of them
+                            left = [tuple(name for name in order if any(name in one for one in left))]
                     case ExerciseDone(exercise):
                         waiting[exercise.name] = exercise
                         while shown < len(order) and order[shown] in waiting:
@@ -83,37 +101,39 @@ def own_news(
         except (GeneratorExit, KeyboardInterrupt):
             workers.stop()
             raise
-    whole = join([one.result() for one in graded], order)
+    whole = join(sorted(done, key=lambda graded: at[graded.result.exercises[0].name]), order)
     if whole.memory_was_short:
         workers.end_idle()
         whole = result_at_end(workers.events(submission, asked))
-    yield replace(whole, result=for_students(whole.result))
+    yield replace(whole, result=for_students(whole.result), seconds=time.monotonic() - began)
 
 
-def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The exercises in two parts that end at about the same time and need nothing of each other.
+def parts_of(course: Course, wanted: Sequence[str]) -> list[tuple[str, ...]]:
+    """The exercises by topic, in the order in which two workers take them.
 
-    They are in one part if a second worker, which has to get ready too, is no gain.
+    First comes the topic whose lines are shown first; then topics that need one another, because they have to wait for
+    each other; then the others, the longest first. All are one part if a second worker, which has to get ready too, is
+    no gain.
     """
-    wanted = course.with_needs(exercises)
     load = Counter(name.partition(".")[0] for name in wanted)
-    first = next(iter(load), "")  # its lines are shown first
+    if len(wanted) - max(load.values(), default=0) <= _START:
+        return [tuple(wanted)]
     groups: list[set[str]] = []  # of topics; each needs nothing of another
     for name in wanted:
         exercise = course.exercise(name)
         joined = {exercise.topic, *(need.partition(".")[0] for need in exercise.needs)}
         apart = [group for group in groups if not group & joined]
         groups = [*apart, joined.union(*(group for group in groups if group & joined))]
-    parts: tuple[set[str], set[str]] = (set(), set())
-    ends = [0, 0]
-    for group in sorted(groups, key=lambda group: -sum(load[topic] for topic in group)):
-        sooner = ends.index(min(ends))
-        parts[sooner].update(group)
-        ends[sooner] += sum(load[topic] for topic in group)
-    if max(ends) + _START >= len(wanted):
-        return (wanted,)
-    ordered = sorted(parts, key=lambda part: first not in part)
-    return tuple(tuple(name for name in wanted if name.partition(".")[0] in part) for part in ordered)
+    length = {topic: sum(load[one] for one in group) for group in groups for topic in group}
+    first = next(iter(load))
+    turns = sorted(load, key=lambda topic: (topic != first, -length[topic]))
+    return [tuple(name for name in wanted if name.partition(".")[0] == topic) for topic in turns]
+
+
+def _only(graded: Graded, names: Sequence[str]) -> Graded:
+    """The result with these exercises alone: if the grader failed, it has all that was asked for."""
+    exercises = tuple(one for one in graded.result.exercises if one.name in names)
+    return replace(graded, result=replace(graded.result, exercises=exercises))
 
 
 def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:

@@ -49,11 +49,13 @@ class Work(msgspec.Struct, frozen=True):
     Attributes:
         not_run: the checks that are not run, and why.
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
+        elsewhere: those that another worker grades, and whether they pass, for those that need them.
     """
 
     submission: Submission
     not_run: tuple[NotRun, ...] = ()
     exercises: tuple[str, ...] = ()
+    elsewhere: dict[str, bool] = {}
 
 
 class Began(msgspec.Struct, frozen=True, tag=True):

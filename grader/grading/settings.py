@@ -159,6 +159,8 @@ def topics_of(course: Course) -> Topics:
         frozenset(one.file for one in course.manual if one.file),
         {name: content(course.stub_file(name)) for name in exercises},
         frozenset(fingerprint(content(file)) for file in answers),
+        frozenset(one.work_file for one in course.manual if not one.file),
+        {one.file: content(course.template_file(one)) for one in course.manual if one.file},
     )
 
 

@@ -115,7 +115,9 @@ def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptio
         while (work := receive(requests, Work)) is not None:
             try:
                 with limit.ticking():
-                    result = judge.grade(work.submission, work.exercises, not_run=work.not_run)
+                    result = judge.grade(
+                        work.submission, work.exercises, not_run=work.not_run, elsewhere=work.elsewhere
+                    )
                 sender.send(Done(result, _resident_bytes(), judge.checks.not_to_run()))
             except UserError as error:  # a fault of the course that shows only while grading
                 sender.send(Fault(str(error), retry_may_help=False))

@@ -8,6 +8,7 @@ handed in as something that could not be read: no answer, and no wrong one eithe
 from __future__ import annotations
 
 import codecs
+import functools
 import io
 import re
 import tokenize
@@ -17,8 +18,10 @@ from pathlib import PurePosixPath
 import msgspec
 
 from grader.intake.bag import Bag
-from grader.intake.kinds import COURSE_FOLDERS, STUBS, is_clutter, is_code, one_folder
-from grader.intake.notebook import NotebookCode, module_of, text_of, without_magics
+from grader.intake.by_hand import MOST_FILES, is_named_as, text_of_module, works_of
+from grader.intake.exported import plain_python
+from grader.intake.kinds import COURSE_FOLDERS, STUBS, code_name, is_clutter, is_code, is_notebook, one_folder
+from grader.intake.notebook import module_of, text_for_people, text_of
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines, fingerprint
 from grader.intake.writable import writable
@@ -39,6 +42,7 @@ _SIGNATURES = {
 _DOCUMENTS = (".pdf", ".doc", ".rtf")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _MAX_NOTES = 200
+_AFTER_TOPIC = ", by the name of its topic"
 # How many files a note may name, and how many files that belong to no topic get a note.
 _NAMED = 5
 
@@ -47,7 +51,8 @@ def assemble(name: str, bag: Bag, arrival: Arrival) -> Submission:
     """The submission in the bag."""
     assembly = _Assembly(bag)
     assembly.read_modules()
-    if not assembly.modules and not assembly.notes and not bag.work:
+    is_by_hand = bag.work or any(map(bag.topics.is_by_hand, bag.documents))
+    if not assembly.modules and not assembly.notes and not is_by_hand:
         only = f", but {next(iter(bag.others))}" if bag.others else ""
         assembly.note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else "")
     assembly.give_to_topics()
@@ -79,6 +84,8 @@ class _Assembly:
         modules: by path in the submission; of two with one path the one that counts.
         given: the modules of another name that were taken for a topic, by the path of that topic's file.
         seen: everything that has code or text, whether it counts or not.
+        not_run: what a notebook runs and no module can, by origin; see `NotebookCode`.
+        texts: notebooks as people read them, by origin, if there is more than code in them.
     """
 
     def __init__(self, bag: Bag) -> None:
@@ -87,6 +94,8 @@ class _Assembly:
         self.modules: dict[str, _Module] = {}
         self.given: dict[str, _Module] = {}
         self.seen: list[SeenText] = []
+        self.not_run: dict[str, Mapping[str, str]] = {}
+        self.texts: dict[str, bytes] = {}
         self.root, version_note = self._last_version(self._unwrapped(""))
         self.stubs = f"{self.root}{STUBS}/"
         at_root = any(self._topic_of(path.removeprefix(self.root)) for path in bag.files if path.startswith(self.root))
@@ -99,7 +108,7 @@ class _Assembly:
 
     def _topic_of(self, path: str) -> str | None:
         """The topic whose exact name a file at the top has."""
-        stem = PurePosixPath(path).stem
+        stem = PurePosixPath(code_name(path)).stem
         return stem if "/" not in path and stem in self.topics.names else None
 
     # ---------------------------------------------------------------- the folder of the work
@@ -120,7 +129,7 @@ class _Assembly:
         folders: dict[str, bool] = {}
         for path in inside:
             if topic := self._topic_of(PurePosixPath(path).name):
-                is_own = path.endswith(".ipynb") or self.topics.answers(topic, self.bag.files[f"{root}{path}"]) > 0
+                is_own = is_notebook(path) or self.topics.answers(topic, self.bag.files[f"{root}{path}"]) > 0
                 folder = path.partition("/")[0]
                 folders[folder] = folders.get(folder, False) or is_own
         last = latest(sorted(folders))
@@ -146,12 +155,20 @@ class _Assembly:
             whole = f"{self.root}{origin}"
             beside = self.searched[0] != self.root and not whole.startswith(self.stubs)
             is_spare = beside or whole in self.bag.twice or _of_course(origin)
-            target = f"{path.rpartition('.')[0]}.py"
-            is_notebook = path.lower().endswith(".ipynb")
-            code = module_of(content) if is_notebook else NotebookCode(*without_magics(content), {})
-            is_lost = is_notebook and not (code.module and code_lines(code.module))
+            plain = code_name(path)
+            target = f"{plain.rpartition('.')[0]}.py"
+            if plain != path:
+                self.note(
+                    target, f"read from {PurePosixPath(path).name}: next time, hand in {PurePosixPath(plain).name}"
+                )
+            of_notebook = is_notebook(path)
+            code = module_of(content) if of_notebook else plain_python(content)
+            is_lost = of_notebook and not (code.module and code_lines(code.module))
             for text in code.notes:
-                self.note(target, text, PurePosixPath(path).name if is_notebook else "", WORK if is_lost else "")
+                self.note(target, text, PurePosixPath(path).name if of_notebook else "", WORK if is_lost else "")
+            self.not_run[origin] = code.not_run
+            if of_notebook and self.topics.by_hand and (text := text_for_people(content, self._handed_out_lines)):
+                self.texts[origin] = text.encode()
             if code.module is not None:
                 self._add(_Module(target, origin, code.module, is_spare), text_of(content), at_top=origin != path)
             for name, written in code.written.items():
@@ -159,9 +176,16 @@ class _Assembly:
                 module = _Module(target, f"{origin} (%%writefile {name})", written, is_spare)
                 self._add(module, text_of(written), at_top=False)
 
+    @functools.cached_property
+    def _handed_out_lines(self) -> set[str]:
+        stubs = (stub.decode("utf-8", "replace") for stub in self.topics.stubs.values())
+        return {line.strip().strip("\"'") for stub in stubs for line in stub.split("\n")}
+
     def _files(self) -> Iterator[tuple[str, str, bytes]]:
         """Path in the submission, path below the root, content: of modules first, then of notebooks."""
-        in_order = sorted(self.bag.files.items(), key=lambda item: (item[0].endswith(".ipynb"), item[0]))
+        in_order = sorted(
+            self.bag.files.items(), key=lambda item: (is_notebook(item[0]), code_name(item[0]) != item[0], item[0])
+        )
         for place in self.searched:
             for path, content in in_order:
                 in_stubs = place == self.root and path.startswith(self.stubs)
@@ -204,7 +228,9 @@ class _Assembly:
         if not any(is_meant):
             for module in loose[:_NAMED]:
                 why = "its name does not say which topic it is, and it defines none of the exercises"
-                self.note(module.origin, f"{why}; call it {min(self.topics.names, default='topic')}.py, for example")
+                # Not which topics there are: others may be asked for now.
+                only = next(iter(self.topics.names)) if len(self.topics.names) == 1 else "TOPIC"
+                self.note(module.origin, f"{why}; call it {only}.py{'' if only in self.topics.names else _AFTER_TOPIC}")
 
     def _give_to_topic(self, topic: str, others: Sequence[_Module], named: dict[str, str | None]) -> bool:
         """The same for one topic; whether any module is meant for it, or may be.
@@ -270,32 +296,50 @@ class _Assembly:
         modules, left_out = writable(modules, [path for path in modules if self._topic_of(path)])
         for path, reason in left_out.items():
             self.note(counting[path].origin, reason, lost=WORK)
-        files = self._files_for_people() | modules
+        by_hand = self._files_for_people()
+        files = by_hand | modules
         topic_of = {one.origin: path for path, one in (self.modules | self.given).items() if self._topic_of(path)}
         seen = [msgspec.structs.replace(one, path=topic_of.get(one.path, one.path)) for one in self.seen]
         for path, content in self.bag.others.items():
-            module = module_of(content).module if path.lower().endswith(".ipynb") else content
+            if path in by_hand and is_named_as(path, self.topics.by_hand):
+                continue  # it is what a person marks, and no code
+            module = module_of(content).module if is_notebook(path) else content
             seen.append(SeenText(path, text_of(content), module if is_code(path) else None))
-        unread = tuple(_UnreadTopics(files, self.notes, self.topics, seen).unread())
+        not_run = {path: self.not_run.get(one.origin, {}) for path, one in (self.modules | self.given).items()}
+        unread = tuple(_UnreadTopics(files, self.notes, self.topics, seen, not_run).unread())
         notes = self.notes[:_MAX_NOTES]
         if more := len(self.notes) - len(notes):
             notes.append(Note("./", f"{more:,} more notes like these"))
         return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
 
     def _files_for_people(self) -> dict[str, bytes]:
-        """The other files that a person marks: at their path, else the only one of that name, with a note."""
+        """The other files that a person marks, and those that may be such work in another format or place."""
         found: dict[str, bytes] = {}
         work = self.bag.work
+        several: dict[str, bytes] = {}
         for file in sorted(self.topics.files):
             name = file.rpartition("/")[2].lower()
-            exact = [path for place in self.searched if (path := f"{place}{file}") in work]
+            exact = [path for place in (*self.searched, "") if (path := f"{place}{file}") in work]
             others = sorted(path for path in work if path.rpartition("/")[2].lower() == name)
             if exact or len(others) == 1:
                 found[file] = work[[*exact, *others][0]]
-            if others and not exact:
-                taken = f"taken from {others[0]}" if file in found else ""
-                self.note(file, taken or f"could be any of {', '.join(others[:_NAMED])}: none was taken")
-        return found
+            elif others:
+                several |= {path: work[path] for path in others[:MOST_FILES]}
+                self.note(file, f"could be any of {', '.join(others[:_NAMED])}: a person has to choose")
+            if others and not exact and file in found and others[0].rpartition("/")[2] != file:
+                self.note(file, f"taken from {others[0]}")
+        marked = {path: one for path, one in (self.modules | self.given).items() if path in self.topics.by_hand}
+        names = {one.origin: text_of_module(path) for path, one in marked.items()}
+        texts = {names.get(origin, f"{origin}.md"): text for origin, text in self.texts.items()}
+        candidates = self.bag.documents | several | texts
+        instead = works_of(candidates | found, self.topics.by_hand, self.topics.templates)
+        kept: dict[str, bytes] = {}
+        for file, paths in sorted(instead.items()):
+            kept |= {path: candidates[path] for path in paths}
+            if not file.endswith(".py") and not several.keys() & set(paths):
+                self.note(file, f"not there, but {', '.join(paths[:_NAMED])}: a person looks at that")
+        self.notes = [note for note in self.notes if not (note.lost == ASIDE and note.path in kept)]
+        return kept | found
 
 
 def _of_course(path: str) -> bool:
@@ -340,15 +384,22 @@ class _UnreadTopics:
     of them if the answer may be somewhere else in the upload.
 
     Attributes:
+        not_run: definitions that a notebook runs and no module can, and why, by name, by path.
         why_not_own: of each topic with a file, why that holds nothing of it that the student wrote; empty if it does,
             or imports another file.
         other: the first file that may answer any topic, if nothing of any topic is written.
     """
 
     def __init__(
-        self, files: Mapping[str, bytes], notes: Sequence[Note], topics: Topics, seen: Iterable[SeenText]
+        self,
+        files: Mapping[str, bytes],
+        notes: Sequence[Note],
+        topics: Topics,
+        seen: Iterable[SeenText],
+        not_run: Mapping[str, Mapping[str, str]],
     ) -> None:
         self.files = files
+        self.not_run = not_run
         self.notes = notes
         self.topics = topics
         handed_out = {stub.decode("utf-8", "replace") for stub in topics.stubs.values()}
@@ -388,6 +439,9 @@ class _UnreadTopics:
 
     def _of_answered(self, topic: str) -> str:
         """Why a file with an answer needs a look."""
+        not_run = self.not_run.get(f"{topic}.py", {})
+        if name := min(self.topics.exercises.get(topic, frozenset()) & not_run.keys(), default=""):
+            return f"{name}: {not_run[name]}"
         answered = self.topics.answered(topic, self.files[f"{topic}.py"])
         missing = self.topics.exercises.get(topic, frozenset()) - self.topics.written(topic, self.files[f"{topic}.py"])
         if not missing or self._imports_others(topic):

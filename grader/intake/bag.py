@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from grader.intake import kinds
-from grader.intake.archive import TWICE, Archive, BrokenArchive, ReadFile, open_archive
+from grader.intake.archive import TWICE, Archive, BrokenArchive, Content, ReadFile, open_archive
+from grader.intake.by_hand import MOST_FILES
+from grader.intake.notebook import without_outputs
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
 
@@ -11,6 +13,8 @@ TOTAL_BYTES = 16 * kinds.FILE_BYTES
 MAX_FILES = 2_000
 MAX_ENTRIES = 20_000
 _MAX_OTHERS = 50
+# Of the notebooks of one submission, with their outputs; the last one may be longer.
+_NOTEBOOKS_BYTES = 4 * kinds.WITH_OUTPUTS_BYTES
 _TEXT_BYTES = kinds.FILE_BYTES // 4
 _MAX_ARCHIVES_DEEP = 3
 # Archives inside the archives of one submission that are opened at most.
@@ -23,8 +27,10 @@ class Bag:
     Attributes:
         files: modules and notebooks, by path.
         work: other files that a person marks, by path.
+        documents: files that may be such work in another format, by path.
         twice: files of archives that are there without the archive, too: their path without it, and the archive.
         newest: the latest time of a file in it, in seconds since 1970.
+        submitted: the ISO time that the platform says for the files which count, or empty.
         others: the first files that are no code and no archive, such as a PDF, or hidden code, with their text; a null
             byte for one that is no text, or a long one.
     """
@@ -33,13 +39,16 @@ class Bag:
         self.topics = topics
         self.files: dict[str, bytes] = {}
         self.work: dict[str, bytes] = {}
+        self.documents: dict[str, bytes] = {}
         self.notes: list[Note] = []
         self.twice: dict[str, tuple[str, str]] = {}
         self.newest: float | None = None
+        self.submitted = ""
         self.others: dict[str, bytes] = {}
         self._is_full = False
         self._bytes = 0
         self._nested = 0
+        self._notebook_bytes = 0
 
     def add(self, path: str, read: ReadFile, time: float | None = None) -> None:
         """Takes a file if there is room."""
@@ -63,12 +72,31 @@ class Bag:
     def _read(self, path: str, read: ReadFile) -> bytes | None:
         """The file, within the bound of its kind; None if it is left out, which is noted."""
         most = kinds.limit_of(path)
+        if kinds.is_notebook(path) and self._notebook_bytes > _NOTEBOOKS_BYTES:
+            self.note(path, f"more than {_NOTEBOOKS_BYTES >> 20} MiB of notebooks: not read; clear their outputs")
+            return None
         content = read(most + 1)
+        if kinds.is_notebook(path) and isinstance(content, bytes):
+            self._notebook_bytes += len(content)
+            if kinds.NOTEBOOK_BYTES < len(content) <= most:
+                content = _small(content)
         if isinstance(content, bytes) and len(content) <= most:
             return content
-        fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
+        fix = "; clear its outputs" if kinds.is_notebook(path) else ""
         self.note(path, content if isinstance(content, str) else f"larger than {most >> 20} MiB: not read{fix}")
         return None
+
+    def is_module(self, name: str, read: ReadFile) -> bool:
+        """Whether a file whose name has no ending is Python that defines an exercise."""
+        if not kinds.has_no_ending(name):
+            return False
+        content = read(kinds.FILE_BYTES + 1)
+        return isinstance(content, bytes) and len(content) <= kinds.FILE_BYTES and bool(self.topics.defined(content))
+
+    def add_without_ending(self, path: str, read: ReadFile, time: float | None = None) -> None:
+        """Takes such a file as Python, with a note."""
+        self.add(f"{path}.py", read, time)
+        self.note(f"{path}.py", f"taken as Python: {path} has no ending", lost="")
 
     def note(self, path: str, reason: str, lost: str = WORK) -> None:
         """Notes why something was left out.
@@ -80,11 +108,26 @@ class Bag:
 
     def add_other(self, path: str, read: ReadFile) -> None:
         """Remembers a file that is neither code that counts nor an archive: an answer may be in it."""
+        if not kinds.is_code(path) and self.topics.may_be_by_hand(path):
+            self._add_document(path, read)
         if len(self.others) < _MAX_OTHERS:
-            most = kinds.limit_of(path) if kinds.is_code(path) else _TEXT_BYTES
+            most = min(kinds.limit_of(path), kinds.NOTEBOOK_BYTES) if kinds.is_code(path) else _TEXT_BYTES
             content = read(most + 1)
             is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
             self.others[path] = content if isinstance(content, bytes) and is_text else b"\0"
+
+    def _add_document(self, path: str, read: ReadFile) -> None:
+        if len(self.documents) >= MOST_FILES:
+            return
+        content = read(kinds.WORK_BYTES + 1)
+        if not isinstance(content, bytes):
+            self.note(path, content)
+        elif len(content) > kinds.WORK_BYTES or self._bytes + len(content) > TOTAL_BYTES:
+            text = f"{path} is larger than {kinds.WORK_BYTES >> 20} MiB, and was not read: look at it in the upload.\n"
+            self.documents[f"{path}.txt"] = text.encode("utf-8", "replace")
+        else:
+            self._bytes += len(content)
+            self.documents[path] = content
 
     def add_archive(self, name: str, read: ReadFile, prefix: str = "", depth: int = 1) -> None:
         """Takes the files of an archive, with a note on each that is left out.
@@ -150,6 +193,8 @@ class Bag:
                 archives[name] = read
             elif kinds.is_work(name):
                 self.note(start + name, kinds.UNSUPPORTED_NOTE)
+            elif f"{target}.py" not in self.files and self.is_module(name, read):
+                self.add_without_ending(target, read, time)
             else:
                 self.add_other(start + name, read)
         for name, read in archives.items():  # last, because files count more
@@ -158,5 +203,16 @@ class Bag:
     def reading_order(self, path: str) -> tuple[bool, bool, str]:
         """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""
         file = path.rpartition("/")[2]
-        is_first = kinds.is_code(file) and file.rpartition(".")[0] in self.topics.names
+        is_first = kinds.is_code(file) and kinds.code_name(file).rpartition(".")[0] in self.topics.names
         return not (is_first or self.topics.is_wanted(file)), path.partition("/")[0] != kinds.STUBS, path
+
+
+def _small(content: bytes) -> Content:
+    """A notebook without its outputs, or why it is not read."""
+    try:
+        found = without_outputs(content)
+    except ValueError as problem:
+        return f"larger than {kinds.NOTEBOOK_BYTES >> 20} MiB, with {problem}: not read; clear its outputs"
+    if len(found) > kinds.NOTEBOOK_BYTES:
+        return f"larger than {kinds.NOTEBOOK_BYTES >> 20} MiB without its outputs: not read"
+    return found

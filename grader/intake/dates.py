@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.course.due import moment
+from grader.intake.names import words_of
 from grader.text import folded
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _days(text: str) -> Iterator[datetime.date]:
     others = [int(number) for number in numbers if len(number) <= 2]
     if len(years) != 1 or len(others) != 1 or len(numbers) != 2:
         return
-    words = set(_WORD.findall(text))
+    words = set(_letters(text))
     by_weekday: set[datetime.date] = set()
     by_month: set[datetime.date] = set()
     contradicts = False
@@ -110,13 +111,19 @@ def _languages() -> list[tuple[dict[str, int], dict[str, int]]]:
 
 
 def _numbers(names: Mapping[str, Any]) -> dict[str, int]:
-    """The number of each month or weekday by the first word of its names."""
-    found: dict[str, int] = {}
+    """The number of each month or weekday by the first word of its names, if that is the first of one only."""
+    found: dict[str, set[int]] = {}
     for width in ("abbreviated", "wide"):
         for form in ("stand-alone", "format"):
             for number, name in names.get(form, {}).get(width, {}).items():
-                found.update(dict.fromkeys(_WORD.findall(folded(name))[:1], number))
-    return found
+                for word in _letters(name)[:1]:
+                    found.setdefault(word, set()).add(number)
+    return {word: numbers.pop() for word, numbers in found.items() if len(numbers) == 1}
+
+
+def _letters(text: str) -> list[str]:
+    """The words of a text, without numbers; in scripts whose vowels are marks, with these."""
+    return [word for word in words_of(text) if not any(map(str.isdigit, word))]
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 Never mixes the work of two students, and never leaves out a file that could be a submission.
 """
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,21 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec.structs import replace as replace_arrival
+
 from grader.errors import UserError
 from grader.intake import kinds
-from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive
+from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive, read_file
+from grader.intake.bag import Bag
 from grader.intake.lms import (
+    FOLDER_TIME,
     GRADESCOPE_FILE,
     Piece,
     arrival_of,
+    attempt_of,
     blackboard_student,
     download_of,
     gradescope_pieces,
+    is_attempt,
     odd_entries,
 )
 from grader.intake.owner import of_single_file, with_names
 from grader.intake.roster import Roster
-from grader.intake.sources import DownloadSource, PathSource, Source
+from grader.intake.sources import DownloadSource, OneSource, PathSource, Source
+from grader.intake.submission import FILE_TIME
 from grader.intake.topics import Topics
 
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
@@ -45,6 +53,7 @@ def find_submissions(
     roster: Roster | None = None,
     note: Say = _ignore,
     known_people: Mapping[str, str] = MappingProxyType({}),
+    assignment: str = "",
 ) -> list[Source]:
     """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
 
@@ -54,6 +63,7 @@ def find_submissions(
         roster: gives names to ids, and times.
         note: is called with a line for each file of no student, and for students who handed in nothing.
         known_people: the names of students whose work is graded already, by id, else by name.
+        assignment: its name; students of whom only Moodle's number in it is known are told apart by it.
 
     Raises:
         UserError: a path does not exist, or holds no submission.
@@ -66,7 +76,7 @@ def find_submissions(
     people = roster or graded
     # In a folder, an id in a name that is not as most others are says nothing: anybody may have written it.
     found = [of_single_file(one, people, graded) if one.path in given else one for one in found]
-    named = with_names(found, people, graded, note if roster else _ignore)
+    named = with_names(found, people, graded, note, assignment)
     return sorted(_unique(named), key=lambda source: source.name)
 
 
@@ -79,7 +89,7 @@ def open_submission(path: Path, topics: Known) -> PathSource:
     known = Topics.of(topics)
     _require(path)
     if path.is_file() or _is_submission(path, known):
-        return _source(path, known)
+        return PathSource(_name_of(path), path, known)
     modules = ", ".join([*(f"{topic}.py" for topic in sorted(known.names)), *sorted(known.files)][:3])
     raise UserError(
         f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder",
@@ -90,7 +100,7 @@ def open_submission(path: Path, topics: Known) -> PathSource:
 # ---------------------------------------------------------------- on disk
 
 
-def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[Source]:
+def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[OneSource]:
     _require(path)
     if kinds.is_archive(path.name) and path.is_file():
         try:
@@ -98,9 +108,9 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[S
         except BrokenArchive:
             return [_source(path, topics)]  # Its result will have a note that says so.
         inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note)
-        return [*inside] or [_source(path, topics)]
-    if path.is_file() or _is_submission(path, topics):
-        return [_source(path, topics)]
+        return _with_folder_times(inside or [_source(path, topics)])
+    if path.is_file() or _is_submission(path, topics) or _has_attempts(path, topics):
+        return _with_folder_times([_source(path, topics)])
     children = [
         child
         for child in sorted(path.iterdir())
@@ -110,11 +120,62 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[S
     ]
     if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
         return [*download]
-    submissions = [child for child in children if child.is_dir() or kinds.is_work(child.name)]
+    is_flat = not any(child.is_dir() for child in children)
+    submissions = [
+        child
+        for child in children
+        if child.is_dir()
+        or kinds.is_work(child.name)
+        or (is_flat and topics.may_be_by_hand(child.name))
+        or _is_module(child, topics)
+    ]
     if not submissions:
         raise UserError(f"no submission in {path}", fix=_FIX)
     _note_odd(path, _entries(submissions), note)
-    return [replace(_source(child, topics), is_link=child.is_symlink()) for child in submissions]
+    found: list[OneSource] = []
+    for child in submissions:
+        source = _source(child, topics)
+        found.append(replace(source, is_link=child.is_symlink()) if isinstance(source, PathSource) else source)
+    return _with_folder_times(found)
+
+
+def _with_folder_times(found: Sequence[OneSource]) -> list[OneSource]:
+    """The same; if not all of a class have folders that are named by times, those say no more than times of files."""
+    if found[1:] and all(source.arrival.by == FOLDER_TIME for source in found):
+        return [*found]
+    return [
+        replace(one, arrival=replace_arrival(one.arrival, by=FILE_TIME)) if one.arrival.by == FOLDER_TIME else one
+        for one in found
+    ]
+
+
+def _has_attempts(folder: Path, topics: Topics) -> bool:
+    """Whether a folder has one student's work in folders that are named by the times of handing in, and no others."""
+    paths = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for one in entries:
+            if one.is_dir(follow_symlinks=False) and not one.name.startswith("."):
+                if not is_attempt(one.name):
+                    return False
+                paths += [f"{one.name}/{file.name}" for file in os.scandir(one.path) if file.is_file()]
+    return _are_attempts(paths, topics)
+
+
+def _are_attempts(paths: Sequence[str], topics: Topics) -> bool:
+    """Whether these are the files of one student's attempts: not of a class, of which there may be several copies.
+
+    Args:
+        paths: beginning with a folder for each attempt.
+    """
+    work = [path for path in paths if path.count("/") == 1 and (kinds.is_work(path) or kinds.has_no_ending(path))]
+    has_topic = any(path[path.find("/") + 1 :].rpartition(".")[0] in topics.names for path in work)
+    times = Counter(path.partition("/")[0] for path in work)
+    return has_topic or max(times.values(), default=0) == 1
+
+
+def _is_module(file: Path, topics: Topics) -> bool:
+    """Whether a file whose name has no ending is Python that defines an exercise."""
+    return not file.is_symlink() and Bag(topics).is_module(file.name, read_file(file))
 
 
 def _is_download(children: Sequence[Path]) -> bool:
@@ -141,18 +202,28 @@ def _require(path: Path) -> None:
     raise UserError(f"{path} {reason}", fix=_FIX)
 
 
-def _source(path: Path, topics: Topics) -> PathSource:
-    resolved = path if path.name not in ("", "..") else path.resolve()
-    name = kinds.as_text(resolved.name) or "submission"
-    if not path.is_dir():
-        stem = Path(name).stem
-        name = stem[:-4] if stem.lower().endswith(".tar") else stem
+def _source(path: Path, topics: Topics) -> PathSource | DownloadSource:
+    name = _name_of(path)
+    if path.is_dir() and not path.is_symlink() and _has_attempts(path, topics):
+        folder = Folder(path)
+        reasons = dict(folder.problems)
+        pieces = [attempt_of(Piece(one, one, name, "")) for one in [*folder.files, *reasons]]
+        return _of_student(name, "", path, topics, folder, pieces, reasons)
     return PathSource(name, path, topics)
 
 
+def _name_of(path: Path) -> str:
+    resolved = path if path.name not in ("", "..") else path.resolve()
+    name = kinds.as_text(resolved.name) or "submission"
+    return name if path.is_dir() else kinds.without_ending(name)
+
+
 def _is_submission(folder: Path, topics: Topics) -> bool:
-    names = [*(f"{topic}{end}" for topic in topics.names for end in kinds.CODE), *topics.files]
-    return any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS))
+    names = [*(f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS)), *topics.files]
+    if any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS)):
+        return True
+    # The work in another format: in a folder of a class, a file has the student's name in its own.
+    return any(child.name.partition(".")[0].lower() in topics.stems_by_hand for child in folder.iterdir())
 
 
 # ---------------------------------------------------------------- in a download, or an archive of a whole class
@@ -191,19 +262,27 @@ def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tupl
 
 def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
-    work = [path for path in download.files if kinds.is_code(path) or kinds.is_archive(path) or topics.is_wanted(path)]
+    bag = Bag(topics)
+    work = [
+        path
+        for path, (read, _) in download.files.items()
+        if kinds.is_code(path) or kinds.is_archive(path) or topics.is_wanted(path) or bag.is_module(path, read)
+    ]
     inside = [path for path in work if not kinds.is_clutter(path)]
     root = ""
     while True:
         tops = {path.partition("/")[0] for path in inside}
-        stems = {path.rpartition(".")[0] for path in inside if "/" not in path}
+        stems = {kinds.code_name(path).rpartition(".")[0] for path in inside if "/" not in path}
         if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
             return []
-        if not (folder := kinds.one_folder(inside)):
+        folder = kinds.one_folder(inside)
+        below = [path.removeprefix(folder) for path in inside]
+        is_student = all(is_attempt(path.partition("/")[0]) for path in below) and _are_attempts(below, topics)
+        if not folder or is_student:
             break
-        inside = [path.removeprefix(folder) for path in inside]
+        inside = below
         root += folder
-    if len(tops) < 2:
+    if len(tops) < 2 and not folder:
         return []
     for path, reason in download.problems:
         note(f"{kinds.as_text(at.name)}: {path}: {reason}")
@@ -214,7 +293,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else bool(rest) or top in tops
         # Whoever handed in nothing that can be read is one of the class, too.
         if path.startswith(root) and is_kept and not kinds.is_clutter(top):
-            pieces.append(Piece(path, rest or top, top if rest else top.partition(".")[0], ""))
+            pieces.append(attempt_of(Piece(path, rest or top, top if rest else kinds.without_ending(top), "")))
     return _by_student(download, at, topics, pieces, {})
 
 
@@ -233,15 +312,28 @@ def _by_student(
     for piece in pieces:
         # By the id, for which one student may have a name in two spellings; by the name where there is none.
         students.setdefault((piece.student, "" if piece.student else piece.name), []).append(piece)
-    found = []
-    for (student, _), theirs in students.items():
-        of = tuple(piece for piece in theirs if piece.path in download.files)
-        problems = tuple((piece.file, reasons[piece.path]) for piece in theirs if piece.path in reasons)
-        texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
-        said = (blackboard_student(path, text) for path, text in texts)
-        name, student = next(filter(None, said), ((of or theirs)[0].name, student))
-        found.append(DownloadSource(name, at, topics, download, of, problems, arrival=arrival_of(student, of)))
-    return found
+    return [
+        _of_student(theirs[0].name, student, at, topics, download, theirs, reasons)
+        for (student, _), theirs in students.items()
+    ]
+
+
+def _of_student(
+    name: str,
+    student: str,
+    at: Path,
+    topics: Topics,
+    download: Archive,
+    theirs: Sequence[Piece],
+    reasons: Mapping[str, str],
+) -> DownloadSource:
+    """One student's pieces, those that can be read."""
+    of = tuple(piece for piece in theirs if piece.path in download.files)
+    problems = tuple((piece.file, reasons[piece.path]) for piece in theirs if piece.path in reasons)
+    texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
+    said = (blackboard_student(path, text) for path, text in texts)
+    name, student = next(filter(None, said), (name, student))
+    return DownloadSource(name, at, topics, download, of, problems, arrival=arrival_of(student, of))
 
 
 # ---------------------------------------------------------------- their names

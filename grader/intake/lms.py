@@ -3,6 +3,7 @@
 Works on names, and on the texts of the platform's own that say whose a submission is; never opens a file.
 """
 
+import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +15,15 @@ from grader.intake.kinds import is_work, one_folder
 from grader.intake.names import name_key
 from grader.intake.submission import Arrival
 from grader.intake.topics import Topics
-from grader.text import one_line
+from grader.text import folded, one_line
 
 _MOODLE = re.compile(
     r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)$", re.DOTALL
 )
 _CANVAS = re.compile(
     r"^(?:anon(?:_LATE)?_(?P<anonymous>[A-Za-z0-9]+)(?:_LATE)?_(?:(?P<order>\d+)_)?"
-    r"|(?P<name>(?:(?!_\d+_)[^/])+?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=text\.html$)))(?P<rest>[^/]+)$",
+    r"|(?P<name>(?:(?!_\d+_)[^/])*?)(?:_LATE|_late)?_(?P<id>\d+)_(?:(?P<order2>\d+)_|(?=(?:text|link)\.html$)))"
+    r"(?P<rest>[^/]+)$",
     re.DOTALL,
 )
 _BLACKBOARD = re.compile(
@@ -32,13 +34,33 @@ _BRIGHTSPACE = re.compile(
     r"^(?P<id>\d+)-\d+ - (?P<name>[^/]+) - (?P<day>[^/]+?) (?P<h>\d{1,2})(?P<m>\d\d)(?P<half> [AP]M|)/(?P<rest>.+)$",
     re.DOTALL,
 )
-_BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
+_BLACKBOARD_NAME = re.compile(
+    r"[^:\uff1a\n]{1,40}[:\uff1a][ \t]*(?P<name>[^\n]{1,200}?) ?[(\uff08](?P<id>[^()\uff08\uff09\n]{1,100})[)\uff09]"
+    r"[ \t\r]*(?:\n|$)"
+)
+# A folder for each time of handing in, as VPL, Galah and A+ make them; VPL puts what it printed into another one.
+_ATTEMPT = re.compile(
+    r"^(?P<place>(?:[^/]+/)*?)(?P<day>\d{4}-\d\d-\d\d)[T _-](?P<h>\d\d)[-:._]?(?P<m>\d\d)[-:._]?(?P<s>\d\d)"
+    r"(?P<more>[^/]*)/(?P<rest>.+)$",
+    re.DOTALL,
+)
+_OUTPUT_OF_VPL = ".ceg"
+FOLDER_TIME = "folder time"
+"""The source of a time that is the name of a folder."""
 GRADESCOPE_FILE = "submission_metadata.yml"
 _GRADESCOPE_FOLDER = re.compile(r"assignment_\d+_export\b")
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
 _DEEPEST = 100
 _UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
+# The words for somebody without a name, in Moodle's languages.
+_PARTICIPANTS = frozenset(
+    (
+        *("participant", "participante", "teilnehmer/in", "teilnehmerin", "teilnehmer", "partecipante", "deelnemer"),
+        *("deltager", "deltagare", "deltaker", "osallistuja", "uczestnik", "ucastnik", "resztvevo", "katilimci"),
+        *("участник", "учасник", "συμμετεχων", "参加者", "参与者", "參與者", "참가자", "참여자", "مشارك", "משתתף"),
+    )
+)
 
 
 T = TypeVar("T")
@@ -60,6 +82,7 @@ class Piece:
         submitted: the ISO time that the platform says, or empty.
         about: whether it is a file of the platform's own, with the student's name.
         attempt: when the whole submission came that this is a part of; a later one replaces all of it.
+        place: the folder that attempts are made in, with its slash; each has its own.
     """
 
     path: str
@@ -73,6 +96,7 @@ class Piece:
     submitted: str = ""
     about: bool = False
     attempt: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,9 +173,37 @@ def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
     """When a student's files came, as far as their names say so."""
     lms = pieces[0].lms if pieces else ""
     submitted = max((piece.submitted for piece in pieces), default="")
-    by = f"{lms.capitalize()} time" if submitted else ""
-    late = any(piece.late for piece in pieces)
-    return Arrival(student=student, submitted=submitted, by=by, late=late, lms=lms, prefix=_prefix_of(pieces))
+    return Arrival(
+        student="" if lms == "moodle" else student,  # its numbers are of one assignment
+        platform_id=student,
+        submitted=submitted,
+        by=(f"{lms.capitalize()} time" if lms else FOLDER_TIME) if submitted else "",
+        late=any(piece.late for piece in pieces),
+        lms=lms,
+        prefix=_prefix_of(pieces) if lms or not any(piece.attempt for piece in pieces) else "",
+    )
+
+
+def attempt_of(piece: Piece) -> Piece:
+    """The piece, as part of an attempt if a folder that it is in has the name of a time."""
+    found = _ATTEMPT.match(piece.file)
+    if found is None:
+        return piece
+    when = f"{found['day']} {found['h']}:{found['m']}:{found['s']}"
+    is_output = found["more"] == _OUTPUT_OF_VPL
+    return replace(
+        piece,
+        file=f"{found['place']}{found['rest']}",
+        submitted=read_time(when),
+        attempt=when,
+        place=found["place"],
+        about=is_output,
+    )
+
+
+def is_attempt(folder: str) -> bool:
+    """Whether a folder has the name of a time."""
+    return _ATTEMPT.match(f"{folder}/_") is not None
 
 
 def _prefix_of(pieces: Sequence[Piece]) -> str:
@@ -172,15 +224,31 @@ def latest_files(
     Args:
         may_count: whether something is in a file: an empty one does not replace the one before.
     """
-    pieces = list(pieces)
-    attempts = sorted({piece.attempt for piece in pieces})
-    if not attempts:
-        return [], []
-    of = {attempt: [piece for piece in pieces if piece.attempt == attempt] for attempt in attempts}
-    used = _last(attempts, lambda attempt: any(not piece.about and may_count(piece) for piece in of[attempt]))
-    there = {piece.file for piece in of[used]}
+    of_places: dict[str, dict[str, list[Piece]]] = {}
+    for piece in sorted(pieces, key=lambda one: one.attempt):
+        of_places.setdefault(piece.place, {}).setdefault(piece.attempt, []).append(piece)
+    counting: list[Piece] = []
+    notes: list[tuple[str, str]] = []
+    for place, attempts in of_places.items():
+        counting += attempts.pop("", [])
+        in_order = [*attempts.items()]
+        if in_order:
+            used, theirs = _last(in_order, lambda one: any(not piece.about and may_count(piece) for piece in one[1]))
+            counting += theirs
+        if in_order[1:]:
+            which = f"the last{_WITH[used != in_order[-1][0]]} counts, of {used}"
+            notes.append((place or "./", f"handed in {len(in_order)} times; {which}"))
+    last, more = _latest_versions(counting, topics, may_count)
+    return last, [*notes, *more]
+
+
+def _latest_versions(
+    pieces: Sequence[Piece], topics: Topics, may_count: Callable[[Piece], bool]
+) -> tuple[list[Piece], list[tuple[str, str]]]:
+    """The same for the files of one attempt, of which some may be there in several versions."""
+    there = {piece.file for piece in pieces}
     groups: dict[str, list[tuple[int, int, str, Piece]]] = {}
-    for piece in of[used]:
+    for piece in pieces:
         base, number = piece.file, 0
         if found := _COPY_NUMBER.search(piece.file):
             original = _COPY_NUMBER.sub("", piece.file)
@@ -189,9 +257,6 @@ def latest_files(
         groups.setdefault(base, []).append((piece.order, number, piece.path, piece))
     last: list[Piece] = []
     notes: list[tuple[str, str]] = []
-    if attempts[1:]:
-        which = f"the last{_WITH[used != attempts[-1]]} counts, of {used}"
-        notes.append(("./", f"handed in {len(attempts)} times; {which}"))
     for base, group in groups.items():
         in_order = [piece for *_, piece in sorted(group, key=lambda member: member[:3])]
         counts = _last(in_order, may_count)
@@ -212,15 +277,18 @@ def _last(versions: Sequence[T], may_count: Callable[[T], bool]) -> T:
 
 
 def _moodle(path: str, found: re.Match[str]) -> Piece:
-    who = f"Participant {found['id']}" if found["name"] == "Participant" else found["name"].strip()
+    who = found["name"].strip()
+    # Before it the name of a group may stand.
+    who = f"Participant {found['id']}" if folded(who.rpartition("-")[2]) in _PARTICIPANTS else who
     return Piece(path, found["rest"].lstrip("/"), who, found["id"], 0, "moodle", text=found["kind"] != "file")
 
 
 def _canvas(path: str, found: re.Match[str]) -> Piece:
-    name = found["name"] or f"anon_{found['anonymous']}"
+    # Of a name without a letter, such as an emoji, Canvas leaves nothing.
+    name = found["name"] or (f"anon_{found['anonymous']}" if found["anonymous"] else f"user {found['id']}")
     is_late = "_LATE_" in found.string[: found.start("rest")].upper()
     order = int(found["order"] or found["order2"] or 0)
-    is_text = found["rest"] == "text.html"
+    is_text = found["order"] is found["order2"] and found["rest"] in ("text.html", "link.html")
     return Piece(path, found["rest"], name, found["id"] or found["anonymous"], order, "canvas", is_late, is_text)
 
 
@@ -267,6 +335,27 @@ def blackboard_student(path: str, text: str) -> tuple[str, str] | None:
     """
     found, of = _BLACKBOARD_NAME.match(text.lstrip("\ufeff")), _BLACKBOARD.match(path.rpartition("/")[2])
     return (found["name"].strip(), found["id"]) if found and of and of["who"].endswith(f"_{found['id']}") else None
+
+
+def blackboard_words(text: str) -> str:
+    """What the student typed into the form, of Blackboard's text about a submission; its own sentences in English are
+    left out.
+    """
+    _, *sections = re.split(r"\n[ \t]*\r?\n", text.lstrip("\ufeff").strip())
+    words = []
+    for section in sections[:-1]:  # the last one names the files
+        label, _, said = section.partition("\n")
+        said = said if label.rstrip().endswith((":", "\uff1a")) else section
+        if said.strip() and said.strip() not in _NOTHING_TYPED:
+            words.append(html.unescape(_LINE_END.sub("\n", said)))
+    return "\n".join(words)
+
+
+_LINE_END = re.compile(r"<br\s*/?>|</p>|</div>|</li>", re.IGNORECASE)
+_NOTHING_TYPED = (
+    "There is no student submission text data for this assignment.",
+    "There are no student comments for this assignment.",
+)
 
 
 def gradescope_pieces(paths: Iterable[str], metadata: bytes, folder: str = "") -> list[Piece]:

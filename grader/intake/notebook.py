@@ -1,26 +1,39 @@
 """Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
-Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. Code
-that raises or does not end is left out later, when the module is imported: see ``grader/student/statements.py``. Calls
-of the grader itself, which a ready notebook is full of, are left out without a note.
+What Jupyter runs is kept: ``%time y = f(x)`` is ``y = f(x)``, and an ``await`` at the top level stays. Never runs a
+cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. Code that raises
+or does not end is left out later, when the module is imported: see ``grader/student/statements.py``. Calls of the
+grader itself, which a ready notebook is full of, are left out without a note.
 """
 
 import ast
 import bisect
 import codecs
+import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
 
-from grader.intake.kinds import FILE_BYTES
+from grader.course.definitions import defined_names, lines_in
+from grader.intake.kinds import FILE_BYTES, NOTEBOOK_BYTES
 from grader.intake.topics import parse
 
-_MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")
-_MAGIC_LINE = re.compile(rb"^[ \t]*[%!][\w ]", re.MULTILINE)
-_PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
+_MAGIC = re.compile(r"(?:[^=#]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}[%\w])|[%!]{0,2}[\w.*\[\]-]+\?{1,2}$")
+_MAGIC_LINE = re.compile(rb"^[ \t]*[%!?][\w %?]|=[ \t]*[%!]|\?[ \t\r]*$", re.MULTILINE)
+# A magic that runs the statement after it, with its options: the statement stays.
+_TIMED = re.compile(
+    r"(?P<before>(?:[^=#%!]+=)?[ \t]*)"
+    r"%(?:time(?:[ \t]+--no-raise-error)?|prun(?:[ \t]+-[rq]|[ \t]+-[lsTD][ \t]*\S+)*)[ \t]+(?P<statement>[^\s-].*)"
+)
+_PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%mprun", "%%python", "%%python3"})
+_PROMPT = re.compile(r"(?:>>>|In \[\d*\]:|[ \t]*\.{3,}:?)(?: |$)")
+_ESCAPES: Final = "%!?,;/"
+"""The characters with which a line of Jupyter's own begins."""
+_NAMED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]", re.MULTILINE)
 _WRITTEN = re.compile(
     r"\s*%%(?:writefile|file)[ \t]+((?:-a|--append)[ \t]+)?[\"']?(?:[^\n\"']*/)?([\w-]+\.py)[\"']?[ \t]*\n"
 )
@@ -34,10 +47,14 @@ HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
 """The name of a cell in a notebook that is running: its execution count."""
+_SKIPPED: Final = (b'"outputs"', b'"attachments"', b'"metadata"')
+"""The keys of a notebook whose lists and tables are skipped in a large one."""
+_TOKEN: Final = re.compile(rb'"[^"]*"|[\[\]{}]')
+_MOST_TOKENS: Final = 10_000_000
 # The functions of the grader that a notebook imports.
 _GRADING: Final = ("check", "hint", "show")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+_ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom)
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
 
@@ -64,11 +81,13 @@ class NotebookCode(NamedTuple):
         module: its cells; None if it cannot be read at all.
         notes: on the parts left out.
         written: the files that its ``%%writefile`` cells write, by name.
+        not_run: definitions that a notebook runs and the module lacks in whole or in part, and why, by name.
     """
 
     module: bytes | None
     notes: list[str]
     written: dict[str, bytes]
+    not_run: Mapping[str, str] = MappingProxyType({})
 
 
 def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
@@ -90,6 +109,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
     written: dict[str, bytes] = {}
     futures: dict[str, None] = {}
     grading: set[str] = set()
+    not_run: dict[str, str] = {}
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         text = _text(cell)
@@ -106,29 +126,37 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
             before = written.get(found[2], b"") if found[1] else b""
             written[found[2]] = before + text[found.end() :].encode()
         else:
-            source, left_out = _python(text.rstrip(), futures, grading)
-            notes += [f"cell {number}: {note}" for note in left_out]
-            parts.append(f"# {heading.format(number)}\n{source}\n")
+            cell_code = as_python(text.rstrip(), futures, grading)
+            notes += [f"cell {number}: {note}" for note in cell_code.notes]
+            parts.append(f"# {heading.format(number)}\n{cell_code.source}\n")
+            for name in not_run.keys() & set(defined_names(cell_code.source.split("\n"))):
+                del not_run[name]
+            not_run |= {name: f"cell {number}: {why}" for name, why in cell_code.not_run.items()}
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
     module = _COOKIE.sub(rb"\1 ", (first + "\n".join(parts)).encode())
-    return NotebookCode(module, notes, written)
+    return NotebookCode(module, notes, written, not_run)
 
 
-def without_magics(content: bytes) -> tuple[bytes, list[str]]:
+def without_magics(content: bytes) -> NotebookCode:
     """A module without the lines of magic or shell that a notebook saved as Python may have, and a note on those.
 
     If Python reads the module as it is, or does not without those lines either, nothing is changed.
     """
-    if not _MAGIC_LINE.search(content) or _problem(content) is None:
-        return content, []
+    unchanged = NotebookCode(content, [], {})
+    if not _MAGIC_LINE.search(content) or problem_of(content) is None:
+        return unchanged
     try:
-        lines = content.decode("utf-8-sig").splitlines()
+        content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return content, []
+        return unchanged
+    lines = lines_in(content)
     dropped = _drop(lines, range(len(lines)))
-    module = ("\n".join(lines) + "\n").encode()
+    text = "\n".join(lines)
     is_nothing_else = len(dropped) == len(list(filter(None, lines)))
-    return (content, []) if is_nothing_else or _problem(module) else (module, [_left_out(dropped)])
+    if is_nothing_else or problem_of(text.encode()):
+        return unchanged
+    notes = [_left_out([*dropped.values()])] if dropped else []
+    return NotebookCode(text.encode(), notes, {}, _in_part(text, dropped))
 
 
 def text_of(content: bytes) -> str:
@@ -142,7 +170,61 @@ def text_of(content: bytes) -> str:
     return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
 
+def without_outputs(content: bytes) -> bytes:
+    """A notebook without its outputs, its attachments and the like, made in linear time, whatever it holds.
+
+    Raises:
+        ValueError: it has too many parts.
+    """
+    # Of the same length, without the quotes inside of texts: so that all quotes begin or end one.
+    plain = content.replace(b"\\\\", b"..").replace(b'\\"', b"..")
+    kept: list[bytes] = []
+    start = depth = outside = 0
+    key = (0, 0)
+    for number, token in enumerate(_TOKEN.finditer(plain)):
+        at, end = token.span()
+        if number > _MOST_TOKENS:
+            raise ValueError("too many values")
+        if end - at > 1:
+            key = at, end
+        elif plain[at] in b"[{":
+            depth += 1
+            is_key = not outside and plain[key[0] : key[1]] in _SKIPPED and plain[key[1] : at].strip() == b":"
+            if is_key:
+                kept.append(content[start:end])
+                outside = depth
+        else:
+            if outside and depth == outside:
+                start, outside = at, 0
+            depth -= 1
+    return b"".join([*kept, b"" if outside else content[start:]])
+
+
+def text_for_people(content: bytes, known: Container[str]) -> str:
+    """All cells of a notebook, if somebody has written more than headings into its cells of text; else empty.
+
+    Args:
+        known: lines that students are handed out.
+    """
+    try:
+        cells = _cells(content)[:_MAX_CELLS]
+    except (msgspec.ValidationError, ValueError, RecursionError):
+        return ""
+    lines = [line.strip() for cell in cells if cell.cell_type == "markdown" for line in _text(cell).split("\n")]
+    if not any(line and not line.startswith("#") and line not in known for line in lines):
+        return ""
+    parts = []
+    for number, cell in enumerate(cells, start=1):
+        text = _text(cell).strip("\n")
+        parts.append(f"--- cell {number} ---\n" + (f"```python\n{text}\n```" if cell.cell_type == "code" else text))
+    return "\n\n".join(parts) + "\n"
+
+
 def _cells(content: bytes) -> list[_NotebookCell]:
+    if len(content) > NOTEBOOK_BYTES:
+        content = without_outputs(content)
+        if len(content) > NOTEBOOK_BYTES:
+            raise ValueError(f"larger than {NOTEBOOK_BYTES >> 20} MiB without its outputs")
     # Not by msgspec's decoder: Python writes and reads NaN, and half of a character. And outputs may hold anything.
     text = content.decode(json.detect_encoding(content), "replace")
     notebook = msgspec.convert(json.loads(text, parse_constant=str, parse_int=float), _Notebook)
@@ -191,8 +273,16 @@ class Cells:
         return f"{self.named(number)}, line {inside}" if inside > 0 else self.named(number)
 
 
-def _python(text: str, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:
-    """A cell as Python, and notes on the lines that were left out.
+class CellCode(NamedTuple):
+    """A cell as Python, notes on what was left out, and `NotebookCode.not_run`."""
+
+    source: str
+    notes: list[str] = []  # noqa: RUF012 - never changed
+    not_run: Mapping[str, str] = MappingProxyType({})
+
+
+def as_python(text: str, futures: dict[str, None], grading: set[str]) -> CellCode:
+    """A cell as Python.
 
     Args:
         futures: gets the names that it imports from ``__future__``.
@@ -200,35 +290,70 @@ def _python(text: str, futures: dict[str, None], grading: set[str]) -> tuple[str
     """
     first = text.split(None, 1)[0] if text else ""
     if first.startswith("%%") and first not in _PYTHON_CELLS:
-        return "# left out", [f"begins with {first[:40]}: left out"]
+        why = f"begins with {first[:40]}: left out"
+        return CellCode("# left out", [why], dict.fromkeys(_NAMED.findall(text), why))
     lines = text.split("\n")
-    dropped: list[str] = []
-    problem = _problem(text, in_cell=True)
-    while problem is not None:
-        found = _drop(lines, [(problem.lineno or 0) - 1]) if len(dropped) < _MAX_FIXES else []
-        # The parser may point to another line, as after a quote in a shell line: then all that look like shell go.
-        found = found or _drop(lines, range(len(lines)))
-        if not found:
+    dropped: dict[int, str] = {}
+    problem = problem_of(text, in_cell=True)
+    if problem is not None and _as_pasted(lines):
+        problem = problem_of("\n".join(lines), in_cell=True)
+    for fixes in itertools.count():
+        if problem is None:
             break
-        dropped += found
-        problem = _problem("\n".join(lines), in_cell=True)
+        before = lines[:]
+        dropped |= _drop(lines, [(problem.lineno or 0) - 1] if fixes < _MAX_FIXES else ())
+        if lines == before:  # the parser may point to another line, as after a quote in a shell line
+            dropped |= _drop(lines, range(len(lines)))
+        if lines == before:
+            break
+        problem = problem_of("\n".join(lines), in_cell=True)
     if problem is not None:
         where = f"line {problem.lineno}: {problem.msg}" if problem.lineno else problem.msg
-        return "# left out", [f"cannot be parsed ({where}): left out"]
+        why = f"cannot be parsed ({where}): left out"
+        index = (problem.lineno or 0) - 1
+        is_escaped = 0 <= index < len(lines) and lines[index].lstrip()[:1] in tuple(_ESCAPES)
+        return CellCode("# left out", [why], dict.fromkeys(_NAMED.findall(text) if is_escaped else (), why))
     if "__future__" in text or "grader" in text or grading:
         _take_out(lines, futures, grading)
-    return "\n".join(lines), [_left_out(dropped)] if dropped else []
+    source = "\n".join(lines)
+    return CellCode(source, [_left_out([*dropped.values()])] if dropped else [], _in_part(source, dropped))
 
 
 def _left_out(lines: Sequence[str]) -> str:
     return f"left out: {', '.join(line[:60] for line in lines[:5])}{', …' if lines[5:] else ''}"
 
 
-def _problem(code: str | bytes, *, in_cell: bool = False) -> SyntaxError | None:
+def _in_part(source: str, dropped: Mapping[int, str]) -> dict[str, str]:
+    """The definitions at the top level in which a line that gives a name a value was left out, and why."""
+    lost = [index for index, line in sorted(dropped.items()) if "=" in line.partition("%")[0].partition("!")[0]]
+    if not lost:
+        return {}
+    found = {}
+    for node in parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            at = bisect.bisect_left(lost, node.lineno)
+            if at < len(lost) and lost[at] < (node.end_lineno or 0):
+                found[node.name] = f"only a notebook can run its line `{dropped[lost[at]][:60]}`"
+    return found
+
+
+def _as_pasted(lines: list[str]) -> bool:
+    """Takes away, in place, what Jupyter takes away of pasted code: prompts, or the indent of all; whether it did."""
+    first = next((line for line in lines if line.strip()), "")
+    if _PROMPT.match(first):
+        prompts = map(_PROMPT.match, lines)
+        lines[:] = [line[found.end() :] if found else line for line, found in zip(lines, prompts, strict=True)]
+        return True
+    indent = len(first) - len(first.lstrip())
+    lines[:] = [line[indent:] if line[:indent].isspace() else line for line in lines]
+    return indent > 0
+
+
+def problem_of(code: str | bytes, *, in_cell: bool = False) -> SyntaxError | None:
     """Why a module cannot hold this code. It is parsed, not compiled, which may take gigabytes for a few lines.
 
     Args:
-        in_cell: whether ``return`` and ``await`` at the top level are a problem, too.
+        in_cell: whether ``return`` and ``yield`` at the top level are a problem, too.
     """
     try:
         nodes: list[ast.AST] = [parse(code)]
@@ -242,15 +367,25 @@ def _problem(code: str | bytes, *, in_cell: bool = False) -> SyntaxError | None:
     return None
 
 
-def _drop(lines: list[str], indices: Iterable[int]) -> list[str]:
-    """Replaces lines by ``pass``, in place, if they are magic or shell; returns those that were."""
-    dropped = []
+def _drop(lines: list[str], indices: Iterable[int]) -> dict[int, str]:
+    """Replaces lines by ``pass``, in place, if they are magic or shell; returns those that were, by their index.
+
+    Of a magic that runs the statement after it, that statement is left.
+    """
+    dropped: dict[int, str] = {}
     for index in indices:
-        line = lines[index].strip() if 0 <= index < len(lines) else ""
-        if _MAGIC.match(line):
-            indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
+        whole = lines[index] if 0 <= index < len(lines) else ""
+        line = whole.strip()
+        indent = whole[: len(whole) - len(whole.lstrip())]
+        if found := _TIMED.fullmatch(line):
+            lines[index] = f"{indent}{found['before']}{found['statement']}"
+        elif _MAGIC.match(line):
             lines[index] = f"{indent}pass  # left out: {line}"
-            dropped.append(line)
+            dropped[index] = line
+            while line.endswith("\\") and index + 1 < len(lines):  # it goes on in the next line
+                index += 1
+                line = lines[index].rstrip()
+                lines[index] = ""
     return dropped
 
 

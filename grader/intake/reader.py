@@ -29,6 +29,7 @@ from grader.border import frames
 from grader.intake.archive import read_file
 from grader.intake.assemble import assemble
 from grader.intake.bag import Bag
+from grader.intake.several import SeveralSources
 from grader.intake.sources import PathSource, Source
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival, Submission, Unreadable
 from grader.text import counted, one_line
@@ -146,15 +147,22 @@ def main() -> None:
 
 def _read(source: Source) -> _ReadReply:
     try:
-        submission = source.read()
-        if isinstance(source, PathSource):
-            arrival = _with_commit_time(submission.arrival, source.path)
-            submission = msgspec.structs.replace(submission, arrival=arrival)
-        return submission, ""
+        if isinstance(source, SeveralSources):
+            return source.combined([_with_commit(part) for part in source.parts]), ""
+        return _with_commit(source), ""
     except MemoryError:
         raise
     except Exception as problem:
         return None, one_line(" ".join(f"{type(problem).__name__}: {problem}".split()))
+
+
+def _with_commit(source: Source) -> Submission:
+    """The submission, with the time of the last commit if it is a clone."""
+    submission = source.read()
+    if not isinstance(source, PathSource):
+        return submission
+    arrival = _with_commit_time(submission.arrival, source.path)
+    return msgspec.structs.replace(submission, arrival=arrival)
 
 
 def _set_limits(seconds: int, memory: int) -> None:

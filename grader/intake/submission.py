@@ -18,7 +18,8 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Whose a submission is and when it came, as far as that is known; not part of the digest.
 
     Attributes:
-        student: the id that the LMS knows the student by.
+        student: the id that the student is known by: that of the class list, else that of the LMS.
+        platform_id: the id in the LMS's download; Moodle's number is somebody else's in another assignment.
         submitted: ISO time with offset.
         by: the source of that time, such as ``roster``, ``Moodle worksheet``, ``Gradescope time`` or `FILE_TIME`.
         late: whether the LMS says that it is late.
@@ -28,6 +29,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     student: str = ""
+    platform_id: str = ""
     submitted: str = ""
     by: str = ""
     late: bool = False

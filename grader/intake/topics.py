@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from grader.course.definitions import defined_names, lines_in, untouched_names
+from grader.intake.by_hand import is_named_as, may_be_by_hand
 
 AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
@@ -36,6 +37,8 @@ class Topics:
         files: paths of the other files that are read, such as ``report.md``: those that a person marks.
         stubs: the module of each topic as it was handed out.
         solutions: the `fingerprint` of the course's solutions and misconceptions.
+        modules_by_hand: the modules that a person marks, too.
+        templates: those of `files` that students began with.
     """
 
     names: frozenset[str]
@@ -43,6 +46,8 @@ class Topics:
     files: frozenset[str] = frozenset()
     stubs: Mapping[str, bytes] = field(default_factory=dict)
     solutions: frozenset[bytes] = frozenset()
+    modules_by_hand: frozenset[str] = frozenset()
+    templates: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topics: Topics | Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:
@@ -63,6 +68,24 @@ class Topics:
     def is_wanted(self, path: str) -> bool:
         """Whether a file that is no code may be one of `files`: it has the name of one, in any case."""
         return path.rpartition("/")[2].lower() in {file.rpartition("/")[2].lower() for file in self.files}
+
+    def is_by_hand(self, path: str) -> bool:
+        """Whether a file that is no code has the name of one that a person marks in its own, whatever its format."""
+        return is_named_as(path, self.files)
+
+    def may_be_by_hand(self, path: str) -> bool:
+        """Whether a file that is no code may be such work, by another name."""
+        return bool(self.files) and may_be_by_hand(path, self.files)
+
+    @property
+    def by_hand(self) -> frozenset[str]:
+        """Every file that a person marks."""
+        return self.files | self.modules_by_hand
+
+    @functools.cached_property
+    def stems_by_hand(self) -> frozenset[str]:
+        """The names without their ends of the files that a person marks, modules aside."""
+        return frozenset(PurePosixPath(file).stem.lower() for file in self.files)
 
     def defined(self, content: bytes) -> dict[str, list[str]]:
         """The exercises that a module defines at its top level, by topic; a name of two topics counts for neither."""

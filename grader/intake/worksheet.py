@@ -23,6 +23,7 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
     FEEDBACK: ("feedback als kommentar",),
 }
 _IN_ENGLISH: Final = {name: english for english, names in _NAMES.items() for name in names}
+_OF_A_WORKSHEET: Final = (GRADE, MAXIMUM, SUBMITTED, MODIFIED)
 # Columns that a worksheet has at least.
 _FEWEST = 6
 _PARTICIPANT = re.compile(r"(\D{3,40}?)(\d+)")
@@ -52,6 +53,20 @@ def columns_of(rows: Sequence[Sequence[str]]) -> dict[str, int]:
     found[IDENTIFIER] = 0
     found.setdefault(FULL_NAME, 1)
     return found
+
+
+def has_participants(rows: Sequence[Sequence[str]], columns: Mapping[str, int]) -> bool:
+    """Whether the column of identifiers has Moodle's numbers of one assignment, and no ids of a list of one's own.
+
+    Args:
+        columns: as `columns_of` gives them.
+    """
+    place = columns.get(IDENTIFIER)
+    cells = [row[place].strip() for row in rows[1:] if place is not None and place < len(row)]
+    cells = [cell for cell in cells if cell]
+    if not cells or not _are_participants(cells):
+        return False
+    return cells[0].lower().startswith("participant") or not columns.keys().isdisjoint(_OF_A_WORKSHEET)
 
 
 def _are_participants(cells: Iterable[str]) -> bool:

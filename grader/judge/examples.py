@@ -4,7 +4,8 @@ Hypothesis takes most of the time of a property check. Its examples are determin
 seed and replays the same ones for every submission. Must never time anything: all limits are counts.
 
 No other file uses undocumented parts of Hypothesis, seen on 6.170.15: how to give a test other settings, or a key for
-its database, once it is decorated, and how to keep constants of loaded modules out of its examples. Documented are
+its database, once it is decorated, how to keep constants of loaded modules out of its examples, and how it seeds
+Python's and NumPy's generators. Documented are
 ``hypothesis.seed`` and the reassignable ``test.hypothesis.inner_test``.
 """
 
@@ -15,10 +16,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import hypothesis
+import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.errors import HypothesisException, StopTest
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.entropy import deterministic_PRNG
 from hypothesis.strategies import DataObject
 
 from grader.testkit.strategies import varied_by
@@ -149,10 +152,12 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
         verbosity=hypothesis.Verbosity.quiet,
         **changes,
     )
-    with pytest.MonkeyPatch.context() as patch, varied_by(seed):
+    with pytest.MonkeyPatch.context() as patch, varied_by(seed), deterministic_PRNG():
         patch.setattr(test, SETTINGS, own)
         patch.setattr(test, _DATABASE_KEY, b"", raising=False)  # else it is made of the source of `replacement`
         patch.setattr(test.hypothesis, "inner_test", replacement)
+        # Seeded once above; again for each example would be a quarter of the time.
+        patch.setattr(hypothesis.core, "deterministic_PRNG", contextlib.nullcontext, raising=False)
         if not missing_names():
             patch.setattr(providers, "_get_local_constants", vars(providers)["Constants"])
             patch.setattr(providers, "CONSTANTS_CACHE", _cache)

@@ -24,6 +24,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _MOST_NAMES: Final = 2_000
 """Names of a file that are compared: each takes the judge some time, for every check that fails."""
+_SHORTEST: Final = 4
+"""Letters of an exercise's name that may be a part of another one."""
 _UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
 _QUOTES: Final = "“”‘’„«»"
@@ -131,6 +133,28 @@ class Hints:
             return unknown_name(name, self._names)
         near = close_names(_module_in(cause), self.modules) if cause.exception_type == "ModuleNotFoundError" else []
         return f"there is no module `{_module_in(cause)}`{did_you_mean(near)}" if near else ""
+
+    def defines(self, name: str) -> bool:
+        """Whether the file gives the name a value at its top level."""
+        return name in self._defined
+
+    def renamed(self, name: str, handed_out: Collection[str]) -> tuple[str, int] | None:
+        """The definition that may be an exercise's under another name, and its line; None if there is none.
+
+        Args:
+            handed_out: the names that the stub defines.
+        """
+        lines: dict[str, int] = {}
+        for one in self._top:
+            match one:
+                case ast.FunctionDef(name=own) | ast.AsyncFunctionDef(name=own) | ast.ClassDef(name=own):
+                    lines[own] = one.lineno
+                case ast.Assign([ast.Name(own)], ast.Lambda()):
+                    lines[own] = one.lineno
+        others = [one for one in lines if one not in handed_out and one not in self.exercises][:_MOST_NAMES]
+        plain = _plain(name)
+        near = close_names(name, others) or [one for one in others if len(plain) >= _SHORTEST and plain in _plain(one)]
+        return (near[0], lines[near[0]]) if near else None
 
     @functools.cached_property
     def _names(self) -> list[str]:
@@ -286,6 +310,10 @@ class Hints:
                         yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{local}`"
                 for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
                     yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
 
 
 def _module_in(cause: Cause) -> str:

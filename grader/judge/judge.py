@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from grader import kit
 from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic
-from grader.course.definitions import block_of, lines_in, untouched_names
-from grader.errors import CourseError
+from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
+from grader.errors import CourseError, UserError
+from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -25,7 +26,7 @@ from grader.judge.check import Trace
 from grader.judge.hints import Hints
 from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
-from grader.judge.points import manual_of, named, with_points
+from grader.judge.points import manual_of, named, wanted_by_hand, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import collected_checks
@@ -71,9 +72,15 @@ def open_judge(
     files = [course.check_file(topic.name) for topic in topics if topic.exercises]
     kit.load(course.kit)
     kit.let_checks_import(course.checks_dir)
-    for file in files:
-        kit.require_imported_names(file, course.kit)
-    with collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener) as checks:
+    with contextlib.ExitStack() as stack:
+        try:
+            checks = stack.enter_context(
+                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener)
+            )
+        except UserError:
+            for file in files:
+                kit.require_imported_names(file, course.kit)  # says it better
+            raise
         yield Judge(course, host, checks, topics, names_misconceptions, pictured)
 
 
@@ -99,19 +106,25 @@ class Judge:
         self.misconceptions = MisconceptionRecords(self.course, self.checks, self.misconceptions_desk)
 
     def grade(
-        self, submission: Submission, only: Sequence[str] = (), *, not_run: Sequence[NotRun] = ()
+        self,
+        submission: Submission,
+        only: Sequence[str] = (),
+        *,
+        not_run: Sequence[NotRun] = (),
+        elsewhere: Mapping[str, bool] = {},
     ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with those that they need; empty means all.
             not_run: checks that are not run, and why.
+            elsewhere: those of them that are graded elsewhere, and whether they pass, for those that need them.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        grading = _Grading(self, submission, only)
-        topics = _chosen(self.topics, self.course.with_needs(only))
+        grading = _Grading(self, submission, only, {name for name, passes in elsewhere.items() if passes})
+        topics = _chosen(self.topics, set(self.course.with_needs(only)) - elsewhere.keys())
         with self.checks.leaving_out(not_run):
             for topic in topics:
                 grading.grade_topic(topic)
@@ -178,6 +191,7 @@ class _Grading:
 
     Args:
         only: full names of the exercises that were asked for; empty means all.
+        met: those that pass elsewhere.
 
     Attributes:
         modules: its Python files: its processes get nothing else.
@@ -185,13 +199,14 @@ class _Grading:
         notes: about statements that were left out.
     """
 
-    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str]) -> None:
+    def __init__(self, judge: Judge, submission: Submission, only: Sequence[str], met: Collection[str]) -> None:
         self._judge = judge
         self._submission = submission
         self._only = only
-        self._met = set(submission.granted)
+        self._met = {*submission.granted, *met}
         self.modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         self._cells = explain.CellPlaces(self.modules)
+        self._by_hand = works_of(submission.files, *wanted_by_hand(judge.course))
         self._results: dict[str, ExerciseResult] = {}
         self.flags: dict[Flag, None] = {}
         self.notes: list[str] = []
@@ -217,7 +232,8 @@ class _Grading:
                 self._grade_module(topic)
         for exercise in topic.manual:
             template = self._judge.course.template_file(exercise)
-            manual = manual_of(exercise, self._submission.files, template)
+            instead = self._by_hand.get(exercise.work_file, ())
+            manual = manual_of(exercise, self._submission.files, template, instead)
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
 
     def _is_stub(self, topic: Topic) -> bool:
@@ -279,6 +295,10 @@ class _Grading:
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
+                handed_out = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
+                for exercise in topic.exercises:
+                    if flag := self._renamed(exercise, hints, handed_out, untouched):
+                        self.flags[flag] = None
                 # Last, so that no exercise pays for the time of a picture.
                 for result in [self._results[one.full_name] for one in topic.exercises]:
                     self._keep(self._with_pictures(result, desk))
@@ -288,6 +308,20 @@ class _Grading:
         not_written = [f"{one_line(path)}: {reason}" for path, reason in desk.not_written.items()]
         self.notes += [note for note in not_written[:MOST_NOTES] if note not in self.notes]
         self.notes += left_out.notes() if left_out else ()
+
+    def _renamed(
+        self, exercise: Exercise, hints: Hints, handed_out: Collection[str], untouched: Collection[str]
+    ) -> Flag | None:
+        """The flag of an exercise that is not written, if something of a similar name is."""
+        kinds = {check.cause.kind for check in self._results[exercise.full_name].checks if check.cause}
+        is_waiting = "blocked" in kinds and not hints.defines(exercise.name)
+        if exercise.name not in untouched and not is_waiting and kinds.isdisjoint(("missing", "unwritten")):
+            return None
+        if self._results[exercise.full_name].is_right or (found := hints.renamed(exercise.name, handed_out)) is None:
+            return None
+        name, line = found
+        text = f"`{one_line(name)[:60]}` may be the answer to {exercise.full_name}, which is not written"
+        return Flag("renamed", text, f"{exercise.topic}.py", line)
 
     def _grade_exercise(
         self, exercise: Exercise, desk: TopicDesk, is_untouched: bool

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from grader.course import Exercise, Misconception
+from grader.course import Course, Exercise, Misconception
 from grader.course.manifest import ALWAYS
 from grader.judge.check import Check
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual, total_points
@@ -70,20 +70,29 @@ def named(result: ExerciseResult, misconception: Misconception | None) -> Exerci
     return replace(result, misconception=misconception.name, explanation=" ".join(misconception.tell.split()))
 
 
-def manual_of(exercise: Exercise, files: Mapping[str, bytes], template: Path) -> Manual:
+def manual_of(exercise: Exercise, files: Mapping[str, bytes], template: Path, instead: Sequence[str] = ()) -> Manual:
     """The work that a person marks, which earns no points here. Reads bytes only.
 
     Args:
         files: the submission's files, by path.
         template: the file that students began with; there may be none.
+        instead: the files that it is in instead of its own.
     """
     file = exercise.work_file
+    if instead:
+        return Manual(exercise.points, file, instead=tuple(instead))
     if file not in files:
         return Manual(exercise.points, file, "missing")
     with contextlib.suppress(OSError):
         if template.read_bytes() == files[file]:
             return Manual(exercise.points, file, "untouched")
     return Manual(exercise.points, file)
+
+
+def wanted_by_hand(course: Course) -> tuple[frozenset[str], dict[str, bytes]]:
+    """The files that a person marks, and those of them that students began with."""
+    templates = {one.work_file: course.template_file(one) for one in course.manual}
+    return frozenset(templates), {name: file.read_bytes() for name, file in templates.items() if file.is_file()}
 
 
 def _split(points: float, weights: Sequence[float]) -> list[float]:

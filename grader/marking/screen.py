@@ -5,10 +5,10 @@ Shows submitted work as text only, cleaned and within bounds; opens it in anothe
 
 import tempfile
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -18,14 +18,19 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from grader.errors import UserError
-from grader.marking.given import Marking, Task, text_of_comment
-from grader.reports.feedback import file_stem
-from grader.reports.status import when
+from grader.gradebook import Given, GivenMeanwhile
+from grader.intake.notebook import HANDED_IN
+from grader.marking.given import text_of_comment
+from grader.marking.lines import WHOLE, FileLine
+from grader.marking.rubric import Marking, Task
+from grader.reports.feedback import file_stem, lines_by_place
+from grader.reports.status import given_line, when
 from grader.text import clean, counted, one_line, points
 
 _KEYS: Final = (
     "1-9 give or take an item · a all items · Enter marked, next · n next · p previous · c comment"
-    " · e comment in your editor · u not marked · Space more of the file · b back in it · o as a file · q quit"
+    " · e comment in your editor · l comment at a line · u not marked"
+    " · Space more of the file · b back in it · o as a file · q quit"
 )
 _ARROWS: Final = {"\x1b[C": "n", "\x1b[D": "p", "\x1b[B": " ", "\x1b[A": "b", "\r": "\n"}
 _VIEWED: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".pdf"})
@@ -43,6 +48,30 @@ _OTHER_ROWS: Final = 9
 
 Edit = Callable[[str], str | None]
 """Opens a text in an editor, and returns the new one; None if it was not changed."""
+
+
+class _Refused(NamedTuple):
+    """Something that was not done, because it would replace what somebody else gave.
+
+    Attributes:
+        given: by somebody else.
+        again: does it.
+    """
+
+    given: tuple[Given, ...]
+    again: Callable[[], None]
+
+
+class _ShownLine(NamedTuple):
+    """A line of the screen beside its number; one without a style is the student's."""
+
+    number: str
+    text: str
+    style: str = ""
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    return textwrap.wrap(text, columns, drop_whitespace=False, replace_whitespace=False) or [""]
 
 
 class MarkingScreen:
@@ -66,7 +95,8 @@ class MarkingScreen:
         self._at = 0
         self._from_line = self._next_page = 0
         self._message = ""
-        self._comments: dict[int, str] = {}
+        self._comments: dict[tuple[int, FileLine], str] = {}
+        self._refused: _Refused | None = None
 
     def run(self) -> bool:
         """Whether it ended because all was marked, not by a key."""
@@ -85,6 +115,27 @@ class MarkingScreen:
     # ---------------------------------------------------------------- keys
 
     def _do(self, key: str, folder: Path) -> None:
+        refused, self._refused = self._refused, None
+        if key == "r" and refused is not None:
+            self._marking.agree(self._tasks[self._at], refused.given)
+            self._try(refused.again)
+        else:
+            self._try(lambda: self._act(key, folder))
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Does it, unless it would replace what somebody else gave: then a key decides."""
+        try:
+            act()
+        except GivenMeanwhile as meanwhile:
+            self._refused = _Refused(meanwhile.given, act)
+            theirs = " · ".join(self._line_of(one) for one in meanwhile.given)
+            self._message = f"{theirs}\nr replaces it with yours · any other key leaves it"
+
+    def _line_of(self, given: Given) -> str:
+        line = given_line(given)
+        return line.removeprefix(f"{given.student}: ") if self._anonymous else line
+
+    def _act(self, key: str, folder: Path) -> None:
         task = self._tasks[self._at]
         given = self._marking.given(task)
         everything = frozenset(range(len(task.exercise.rubric)))
@@ -103,8 +154,8 @@ class MarkingScreen:
             at = min(max(self._at + (1 if key == "n" else -1), 0), len(self._tasks) - 1)
             self._message = "" if at != self._at else "there is no other one"
             self._at, self._from_line = at, 0
-        elif key in ("c", "e"):
-            self._comment(task, in_editor=key == "e")
+        elif key in ("c", "e", "l"):
+            self._comment(task, key)
         elif key == "u":
             self._marking.save(task, None, done=True)
             self._message = "not marked"
@@ -115,10 +166,11 @@ class MarkingScreen:
         else:
             self._message = "there is no such key"
 
-    def _comment(self, task: Task, *, in_editor: bool) -> None:
-        before = self._comment_of(task)
+    def _comment(self, task: Task, key: str) -> None:
         try:
-            text = self._edit(before) if in_editor else input("comment (none: no comment): ")
+            place = FileLine.read(input("line (in a notebook CELL:LINE): ")) if key == "l" else WHOLE
+            before = self._comments_of(task).get(place, "")
+            text = self._edit(before) if key == "e" else input("comment (none: no comment): ")
             if text is None or not text.strip():
                 self._message = "the comment is as it was"
                 return
@@ -126,25 +178,40 @@ class MarkingScreen:
         except (UserError, OSError) as problem:
             self._message = str(problem)
             return
-        self._marking.comment(task, kept)
-        self._comments[self._at] = kept
+        self._try(lambda: self._keep_comment(task, kept, place))
 
-    def _comment_of(self, task: Task) -> str:
-        found = [one.text for one in task.row.comments if one.exercise == task.exercise.full_name]
-        return self._comments.get(self._at, found[0] if found else "")
+    def _keep_comment(self, task: Task, text: str, place: FileLine) -> None:
+        try:
+            self._marking.comment(task, text, place)
+        except GivenMeanwhile:
+            raise
+        except UserError as problem:
+            self._message = str(problem)
+        else:
+            self._comments[self._at, place] = text
+
+    def _comments_of(self, task: Task) -> dict[FileLine, str]:
+        """The comments on the work and on its lines, with those of this session."""
+        kept = (one for one in task.row.comments if one.exercise == task.exercise.full_name)
+        of_session = {place: text for (at, place), text in self._comments.items() if at == self._at}
+        found = {FileLine(one.line, one.cell): one.text for one in kept} | of_session
+        return {place: found[place] for place in sorted(found) if found[place]}
 
     def _put_aside(self, task: Task, folder: Path) -> None:
         content = self._marking.content(task)
         if content is None:
             self._message = "there is no file"
             return
-        whose = task.row.digest[:12] if self._anonymous else file_stem(task.student)
-        file = folder / whose / PurePosixPath(task.exercise.work_file).name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        self._message = f"until you quit: {file}"
-        if file.suffix.lower() in _VIEWED:
-            typer.launch(str(file))
+        whose = folder / (task.row.digest[:12] if self._anonymous else file_stem(task.student))
+        whose.mkdir(parents=True, exist_ok=True)
+        stem = PurePosixPath(task.exercise.work_file).stem  # not the name that the student has chosen
+        for number, (name, data) in enumerate(self._marking.files(task).items(), start=1):
+            ending = "".join(one for one in PurePosixPath(name).suffix if one.isascii() and one.isalnum())[:10].lower()
+            file = whose / f"{stem}{f'-{number}' if number > 1 else ''}.{ending}"
+            file.write_bytes(data)
+            if file.suffix in _VIEWED:
+                typer.launch(str(file))
+        self._message = f"until you quit: {file if number == 1 else whose}"
 
     # ---------------------------------------------------------------- the screen
 
@@ -177,39 +244,52 @@ class MarkingScreen:
             self._console.print(Text(clean(self._message), "yellow"))
 
     def _work(self, task: Task) -> RenderableType:
-        file = task.exercise.work_file
+        file = task.file
         content = self._marking.content(task)
         if content is None:
-            return Text(f"{file} was not handed in", "yellow")
+            return Text(one_line(task.about_work, 300), "yellow")
         suffix = PurePosixPath(file).suffix.lower()
+        about = [Text(one_line(task.about_work, 300), "yellow")] if task.about_work else []
+        file = one_line(file, 200)
         if suffix in _VIEWED or b"\0" in content:
-            return Text(f"{file}: {counted(len(content), 'byte')}, no text: `o` shows it", "yellow")
-        lines = clean(content.decode("utf-8", "replace")).split("\n")
-        is_code = suffix == ".py"
+            size = counted(len(content), "byte")
+            return Group(*about, Text(f"{file}: {size}, no text: `o` puts it where you can open it", "yellow"))
         width = self._console.width
         columns = max(20, (width * 3 // 5 if self._is_wide else width) - _LINE_NUMBERS)
-        if not is_code:  # a paragraph of a report may be one line
-            pieces = (textwrap.wrap(one, columns, drop_whitespace=False, replace_whitespace=False) for one in lines)
-            lines = [piece for of_a_line in pieces for piece in of_a_line or [""]]
+        lines = list(self._lines(task, content, columns))
         start = self._from_line = max(0, min(self._from_line, len(lines) - 1))
-        shown: list[str] = []
+        shown: list[_ShownLine] = []
         rows = 0
-        for line in (line[:_WIDEST] for line in lines[start:]):
-            rows += max(1, len(Text(line).wrap(self._console, columns, overflow="fold")))
+        for line in lines[start:]:
+            rows += max(1, len(Text(line.text).wrap(self._console, columns, overflow="fold")))
             if shown and rows > self._rows:
                 break
             shown.append(line)
         self._next_page = end = start + len(shown)
         part = "" if len(shown) == len(lines) else f", lines {start + 1} to {end} of {len(lines)}"
-        code = Syntax(
-            "\n".join(shown),
-            _LEXERS.get(suffix, "text"),
-            line_numbers=is_code,
-            start_line=start + 1,
-            word_wrap=True,
-            background_color="default",
-        )
-        return Group(Text(f"{file}{part}", "dim"), code)
+        syntax = Syntax("", _LEXERS.get(suffix, "text"), background_color="default")
+        colored = syntax.highlight("\n".join(line.text for line in shown if not line.style)).split("\n")
+        code = Table.grid(Column(justify="right", style="dim", no_wrap=True), Column(overflow="fold"), padding=(0, 1))
+        of_file = iter(colored)
+        for line in shown:
+            code.add_row(line.number, Text(line.text, line.style) if line.style else next(of_file, Text()))
+        return Group(*about, Text(f"{file}{part}", "dim"), code)
+
+    def _lines(self, task: Task, content: bytes, columns: int) -> Iterator[_ShownLine]:
+        """The lines of the work with their numbers, and below a line the comment on it."""
+        is_code = PurePosixPath(task.file).suffix.lower() == ".py"
+        comments = self._comments_of(task)
+        last = 0
+        for (cell, number), (_, text) in lines_by_place(content).items():
+            if cell != last:
+                last = cell
+                yield _ShownLine("", HANDED_IN.format(cell), "dim")
+            text = clean(text).replace("\n", "\ufffd")
+            pieces = [text[:_WIDEST]] if is_code else _wrapped(text, columns)  # a paragraph of a report may be one line
+            for at, piece in enumerate(pieces):
+                yield _ShownLine(str(number) if at == 0 else "", piece)
+            for said in comments.get(FileLine(number, cell), "").split("\n"):
+                yield from (_ShownLine("▸", piece, "italic yellow") for piece in _wrapped(clean(said), columns) if said)
 
     def _rubric(self, task: Task) -> RenderableType:
         given, latest = self._marking.given(task), self._marking.latest(task)
@@ -228,6 +308,9 @@ class MarkingScreen:
         is_marked_again = latest is not None and latest.done and latest.made != (task.mark and task.mark.made)
         if task.why_again and not is_marked_again:
             lines.append(Text(task.why_again, "yellow"))
-        if comment := self._comment_of(task):
-            lines += [Text(), Text(clean(comment), "italic")]
+        comments = self._comments_of(task)
+        if said := comments.pop(WHOLE, ""):
+            lines += [Text(), Text(clean(said), "italic")]
+        if comments:
+            lines += [Text(), Text(counted(len(comments), "comment") + " at lines", "dim")]
         return Group(*lines)

@@ -20,7 +20,7 @@ from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
-from grader.reports.states import is_misplaced, is_program_with_its_bug, next_exercise
+from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
@@ -203,8 +203,9 @@ class CheckReport:
 
     def _show_failures(self, result: SubmissionResult) -> None:
         shown: set[tuple[str, _Fold]] = set()
-        first = next_exercise(result.exercises)
-        for exercise in result.exercises:
+        in_turn = at_hand_first(result.exercises, self.course)
+        first = next_exercise(in_turn)
+        for exercise in in_turn:
             fold = _fold_of(exercise)
             is_told = fold is not None and (exercise.topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
@@ -240,7 +241,8 @@ class CheckReport:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
             self._print(text, STYLES["error"])
         is_handed_in = all(one.manual.state == "there" for one in result.to_mark if one.manual)
-        if checked and is_handed_in and len(checked) == len(self.course.exercises) and result.verdicts <= {"passed"}:
+        has_all = self.course.is_whole and len(checked) == len(self.course.exercises)
+        if checked and is_handed_in and has_all and result.verdicts <= {"passed"}:
             print_end(self.course, self.console, [one for exercise in result.exercises for one in exercise.pictures])
             stars = ("★ " * max(4, min(30, self.console.width // 2 - 1))).strip()
             for line in (stars, f"You have finished {self.course.title}.", "Well done!", stars):

@@ -119,8 +119,8 @@ class Entry:
         return next((one for one in self.row.marks if one.exercise == exercise.name), None)
 
     def said_of(self, exercise: ExerciseResult) -> str:
-        """The comment on an exercise; may have several lines, or none."""
-        return next((one.text for one in self.row.comments if one.exercise == exercise.name), "")
+        """The comments on an exercise and on lines of its file; may have several lines, or none."""
+        return "\n".join(one.said for one in self.row.comments if one.exercise == exercise.name)
 
     def for_students(self) -> Entry:
         """The same without hidden checks: for everything that a student may read."""

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from grader.course import Course, Exercise
-from grader.gradebook import MarkedItem, Row
+from grader.course.definitions import lines_in
+from grader.gradebook import Comment, Mark, MarkedItem, Override, Row
+from grader.intake.notebook import Cells
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, total_points
 from grader.text import clean, counted, listed, one_line, points
 
@@ -86,8 +88,11 @@ def about_manual(exercise: ExerciseResult) -> str:
     manual = exercise.manual
     if manual is None:
         return ""
+    worth = f"marked by a person, worth {counted(manual.points, 'point')}"
+    if manual.instead:
+        return f"{worth}; {manual.file} is not there, but {one_line(', '.join(manual.instead), 200)}"
     states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
-    return f"marked by a person, worth {counted(manual.points, 'point')}{states.get(manual.state, '')}"
+    return f"{worth}{states.get(manual.state, '')}"
 
 
 def item_lines(items: Sequence[MarkedItem]) -> list[str]:
@@ -132,25 +137,64 @@ def notable(row: Row) -> list[str]:
 def changed_since(row: Row) -> list[str]:
     """Points and comments that people gave for other work than the present one, a line each."""
     of_kind = (("mark", row.marks), ("override", row.overrides), ("comment", row.comments))
-    return [f"{kind} of {one.exercise}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
+    return [f"{kind} of {_subject(one)}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
+
+
+def _subject(given: Mark | Override | Comment) -> str:
+    return f"{given.exercise}, {given.place}" if isinstance(given, Comment) and given.line else given.exercise
 
 
 def unread(row: Row) -> list[str]:
-    """Why topics could not be read, a line for each reason; the topics are named unless it is all of them."""
+    """That topics could not be read, a line for each reason; the topics are named unless it is all of them."""
     if row.differing and row.unread:
         return [row.differing]
+    return [f"{names} could not be read: {reason}".lstrip() for reason, names in _unread(row).items()]
+
+
+def why_unread(row: Row) -> list[str]:
+    """The same without the words "could not be read", for a text that has said so."""
+    if row.differing and row.unread:
+        return [row.differing]
+    return [f"{names}: {reason}" if names else reason for reason, names in _unread(row).items()]
+
+
+def _unread(row: Row) -> dict[str, str]:
+    """The topics of each reason; empty for all."""
     topics = {exercise.topic for exercise in row.result.exercises}
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
         of_reason.setdefault(one.reason, []).append(one.topic)
-    named = {reason: "" if topics == set(those) else f"{listed(those, _NAMED)} " for reason, those in of_reason.items()}
-    return [f"{names}could not be read: {reason}" for reason, names in named.items()]
+    return {reason: "" if topics == set(those) else listed(those, _NAMED) for reason, those in of_reason.items()}
+
+
+def not_imported(result: SubmissionResult) -> list[str]:
+    """Why files could not be imported, a line for each: its name, the line or the cell, and the error."""
+    checks = (check for exercise in result.exercises for check in exercise.checks)
+    return [*dict.fromkeys(gist(check) for check in checks if check.cause and check.cause.stage == "import")]
 
 
 def name_with_missing(row: Row) -> str:
     """The name of a submission, and the exercises that are not graded yet."""
     missing = f" ({listed(row.missing, _FEW)})" if row.missing else ""
     return f"{one_line(row.result.submission)}{missing}"
+
+
+def work_file(exercise: ExerciseResult) -> str:
+    """The file that has a student's answer, whether a person marks it or checks do."""
+    return exercise.manual.work if exercise.manual else f"{exercise.topic}.py"
+
+
+def lines_by_place(content: bytes) -> dict[tuple[int, int], tuple[int, str]]:
+    """The lines of a file as reports number them: by the notebook's cell (0: it is no notebook) and the line there.
+
+    Returns:
+        The line's number in the file and its text. The headings of cells are not among them.
+    """
+    lines, cells = lines_in(content), Cells(content)
+    if lines[-1:] == [""]:
+        del lines[-1]
+    found = ((cells.find(n) if cells else (0, n), (n, text)) for n, text in enumerate(lines, start=1))
+    return {place: line for place, line in found if place[1]}
 
 
 def own_name(exercise: ExerciseResult) -> str:

@@ -200,7 +200,16 @@ def _code(text: str) -> Markup:
 
 def _numbered(lines: Iterable[Line]) -> Markup:
     """Lines with their numbers. Not in the template, because there they would take half the time of a report."""
-    return Markup("".join([f"<span><i>{one.number}</i>{escape(one.text or ' ')}</span>\n" for one in lines]))
+    return Markup("".join(map(_line, lines)))
+
+
+def _line(line: Line) -> str:
+    if not line.number:
+        return f'<span class="gap">⋯ {escape(line.text)}</span>\n'
+    end = "<b> ◀ here</b>" if line.highlighted else ""
+    kind = ' class="here"' if line.highlighted else ' class="said"' if line.comments else ""
+    said = "".join(f"<em><b>Line {line.number}:</b> {escape(text)}</em>" for text in line.comments)
+    return f"<span{kind}><i>{line.number}</i>{escape(line.text or ' ')}{end}</span>\n{said}"
 
 
 class Finding(NamedTuple):

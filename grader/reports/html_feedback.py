@@ -11,7 +11,7 @@ import msgspec
 
 from grader.course import Course
 from grader.course.definitions import definition, docstrings, lines_in
-from grader.gradebook import Override
+from grader.gradebook import Comment, Override
 from grader.intake.notebook import Cells
 from grader.pictures import Picture
 from grader.reports import feedback
@@ -32,11 +32,15 @@ class Line(msgspec.Struct, frozen=True):
     """One line of an excerpt, with its number in the file, or in the cell of a notebook.
 
     With ``number`` 0, `text` names a cell that begins here, or lines that were left out.
+
+    Attributes:
+        comments: of people who looked at it.
     """
 
     number: int
     text: str
     highlighted: bool = False
+    comments: tuple[str, ...] = ()
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -49,6 +53,25 @@ class Excerpt(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """About the number of characters that it adds to a page."""
         return 100 + sum(len(line.text) + 35 for line in self.lines)
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A person's words about an exercise.
+
+    Attributes:
+        code: the lines of its file that have comments, with some lines around them.
+        lines: comments at lines that cannot be shown there: place, the line as it was, and text.
+        has_changed: whether some of these lines were in other work than the present one.
+    """
+
+    name: str
+    text: str = ""
+    code: tuple[Excerpt, ...] = ()
+    lines: tuple[tuple[str, str, str], ...] = ()
+    has_changed: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.code or self.lines)
 
 
 @dataclass(frozen=True)
@@ -89,8 +112,8 @@ class TopicPart:
     """One topic on the page; ``cause`` is set if one cause stopped all of its exercises. It is empty without a mark.
 
     Attributes:
-        manual: the exercises that a person marks.
-        comments: a person's words about exercises with checks: name and text.
+        manual: the exercises that a person marks, and what was said about each.
+        comments: what was said about exercises with checks.
     """
 
     name: str
@@ -100,8 +123,8 @@ class TopicPart:
     passed: tuple[ExercisePart, ...] = ()
     others: tuple[ExercisePart, ...] = ()
     cause: CheckResult | None = None
-    manual: tuple[ExerciseResult, ...] = ()
-    comments: tuple[tuple[str, str], ...] = ()
+    manual: tuple[tuple[ExerciseResult, Said], ...] = ()
+    comments: tuple[Said, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,7 +161,9 @@ def feedback_page(entry: Entry, course: Course, page_bytes: int) -> FeedbackPage
     parts = tuple(maker.topic(name, exercises) for name, exercises in topics.items())
     in_order = sorted(maker.files, key=lambda path: (path.removesuffix(".py") not in topics, path))
     texts = [path for path in in_order if b"\0" not in maker.files[path]]
-    shown = [piece for path in texts if maker.has_room((piece := whole(path, maker.files[path])).size)]
+    at_lines = [one for one in entry.row.comments if one.line and not one.stale]
+    pieces = (whole(path, maker.files[path], [one for one in at_lines if maker.file_of(one) == path]) for path in texts)
+    shown = [piece for piece in pieces if maker.has_room(piece.size)]
     return FeedbackPage(
         entry=entry,
         message_lines=message_lines,
@@ -182,8 +207,9 @@ class _Maker:
     def topic(self, name: str, exercises: Sequence[ExerciseResult]) -> TopicPart:
         entry = self._entry
         title = next((topic.title for topic in self._course.topics if topic.name == name), "")
+        comments = tuple(said for one in exercises if one.manual is None and (said := self._said(one)))
         if name in {one.topic for one in entry.row.unread}:
-            return TopicPart(name, title)
+            return TopicPart(name, title, comments=comments)
         earned = [entry.points_of(exercise) for exercise in exercises]
         checked = [one for one in exercises if one.manual is None]
         checks = [check for exercise in checked for check in exercise.checks]
@@ -198,8 +224,27 @@ class _Maker:
             passed=tuple(part for part in parts if part.verdict == "passed" and not part.by_hand),
             others=tuple(part for part in parts if part.verdict != "passed" or part.by_hand),
             cause=cause,
-            manual=tuple(one for one in exercises if one.manual),
-            comments=tuple((feedback.own_name(one), clean(said)) for one in checked if (said := entry.said_of(one))),
+            manual=tuple((one, self._said(one)) for one in exercises if one.manual),
+            comments=comments,
+        )
+
+    def file_of(self, comment: Comment) -> str:
+        """The file that a comment is about."""
+        exercises = self._entry.result.exercises
+        return next((feedback.work_file(one) for one in exercises if one.name == comment.exercise), "")
+
+    def _said(self, exercise: ExerciseResult) -> Said:
+        comments = [one for one in self._entry.row.comments if one.exercise == exercise.name]
+        file = feedback.work_file(exercise)
+        code, aside = commented(file, self.files.get(file, b""), [one for one in comments if one.line])
+        if code is not None and not self.has_room(code.size):
+            code, aside = None, [one for one in comments if one.line]
+        return Said(
+            feedback.own_name(exercise),
+            "\n".join(clean(one.text) for one in comments if not one.line),
+            () if code is None else (code,),
+            tuple((one.place, one_line(one.code, _WIDTH), clean(one.text)) for one in aside),
+            has_changed=any(one.stale for one in aside),
         )
 
     def _part(self, exercise: ExerciseResult) -> ExercisePart:
@@ -267,14 +312,33 @@ def excerpt(
     return found
 
 
-def whole(file: str, content: bytes) -> Excerpt:
-    """A file with all of its lines, numbered as in the file."""
+def commented(file: str, content: bytes, comments: Sequence[Comment]) -> tuple[Excerpt | None, list[Comment]]:
+    """The lines around those that have comments, and the comments whose lines are not in this file any more."""
+    lines = feedback.lines_by_place(content)
+    there = [one for one in comments if not one.stale and (one.cell, one.line) in lines]
+    near = {(one.cell, one.line + step) for one in there for step in range(-_CONTEXT, _CONTEXT + 1)}
+    around = [number for place, (number, _) in lines.items() if place in near]
+    code = _shown(file, content, around, (), len(around), there) if there else None
+    return code, [one for one in comments if one not in there]
+
+
+def whole(file: str, content: bytes, comments: Sequence[Comment] = ()) -> Excerpt:
+    """A file with all of its lines, numbered as in the file, or in the cells of the notebook that it was made of."""
     # Made harmless at once: line by line it would take most of the time of a report.
     lines = clean("\n".join(line[:_MOST_READ] for line in lines_in(content))).split("\n")
-    return Excerpt(clean(file), tuple(Line(number, _narrow(line)) for number, line in enumerate(lines, start=1)))
+    if not comments and not Cells(content):
+        return Excerpt(clean(file), tuple(Line(number, _narrow(line)) for number, line in enumerate(lines, start=1)))
+    return _shown(file, content, list(range(1, len(lines) + 1)), (), len(lines), comments)
 
 
-def _shown(file: str, content: bytes, numbers: list[int], highlighted: Collection[int], most: int) -> Excerpt:
+def _shown(
+    file: str,
+    content: bytes,
+    numbers: list[int],
+    highlighted: Collection[int],
+    most: int,
+    comments: Sequence[Comment] = (),
+) -> Excerpt:
     """Lines of a file; if it was made of a notebook, each cell begins with its name, and its lines at 1.
 
     Of very many lines, it shows the first, or those around the first highlighted one if that would be cut off.
@@ -282,6 +346,10 @@ def _shown(file: str, content: bytes, numbers: list[int], highlighted: Collectio
     lines, cells = lines_in(content), Cells(content)
     at = next((index for index, number in enumerate(numbers) if number in highlighted), 0)
     first = max(0, at - most // 2) if at >= most else 0
+    said: dict[tuple[int, int], tuple[str, ...]] = {}
+    for one in comments:
+        place = one.cell, one.line
+        said[place] = (*said.get(place, ()), clean(one.text))
     shown: list[Line] = []
     last, cell = 0, 0
     for number in numbers[first : first + most]:
@@ -293,7 +361,7 @@ def _shown(file: str, content: bytes, numbers: list[int], highlighted: Collectio
         last, cell = number, here
         if in_cell or not cells:
             text = clean(lines[number - 1][:_MOST_READ]).replace("\n", "\ufffd")
-            shown.append(Line(in_cell, _narrow(text), number in highlighted))
+            shown.append(Line(in_cell, _narrow(text), number in highlighted, said.get((here, in_cell), ())))
     return Excerpt(clean(file), tuple(shown))
 
 

@@ -3,13 +3,13 @@
 Reads text only, and decides no verdict.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from grader.course import Course
-from grader.course.home import State
+from grader.course.home import LastCheck, State
 from grader.reports.feedback import FAILING, lines_of, what_happened, worst
-from grader.reports.where import Locations
-from grader.results import Cause, ExerciseResult, SubmissionResult
+from grader.reports.where import Locations, due_words, in_order, places_in_term
+from grader.results import Cause, ExerciseResult, SubmissionResult, total_points
 from grader.text import one_line, percent, points
 
 
@@ -20,17 +20,45 @@ def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
     return next(iter([*tried, *open_ones]), None)
 
 
+def at_hand_first(exercises: Sequence[ExerciseResult], course: Course) -> list[ExerciseResult]:
+    """The exercises with those of the assignment at hand first; in their order if the course has no assignments."""
+    places = places_in_term(course, _as_checks(exercises))
+    return sorted(exercises, key=lambda one: places.get(one.name, len(places)))
+
+
+def due_lines(exercises: Sequence[ExerciseResult], course: Course, asked: Collection[str]) -> list[str]:
+    """For each assignment whose exercises were asked for: its points, if all of it was checked, and when it is due.
+
+    Args:
+        asked: full names; others were only needed.
+    """
+    checked = {one.name: one for one in exercises}
+    lines = []
+    for one in in_order(course.assignments, _as_checks(exercises)):
+        if due_words(one) and set(one.exercises) & set(asked):
+            of_it = [checked[name] for name in one.exercises if name in checked]
+            earned = points(total_points(x.score for x in of_it), total_points(x.max for x in of_it))
+            has_all = len(of_it) == len(one.exercises)
+            lines.append(f"{one.name}: " + (f"{earned} points, " if has_all else "") + due_words(one))
+    return lines
+
+
+def _as_checks(exercises: Sequence[ExerciseResult]) -> dict[str, LastCheck]:
+    return {one.name: LastCheck(state_of(one), one.score, one.max) for one in exercises}
+
+
 def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Locations) -> list[str]:
     """The last line of `grader check`: the next step; none if everything has passed."""
-    found = next_exercise(exercises)
+    found = next_exercise(at_hand_first(exercises, course))
     if found is not None:
         cause = next((check.cause for check in found.checks if check.cause), None)
         if cause is not None and cause.stage == "import" and cause.frames:
             return [f"next: repair {places.line(cause.frames[-1].file, cause.frames[-1].line)}"]
         return [f"next: {found.name}  {places.of(found.name)}"]
-    names = [exercise.full_name for exercise in course.exercises]
+    in_term = places_in_term(course, _as_checks(exercises))
+    names = sorted((one.full_name for one in course.exercises), key=lambda one: in_term.get(one, len(in_term)))
     checked = {one.name for one in exercises}
-    last = max((names.index(name) for name in checked if name in names), default=-1)
+    last = -1 if in_term else max((names.index(name) for name in checked if name in names), default=-1)
     following = [name for name in names[last + 1 :] if name not in checked]
     return [f"next: {following[0]}  {places.of(following[0])}"] if following else []
 

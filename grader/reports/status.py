@@ -12,7 +12,7 @@ from grader.course import Course
 from grader.course.assignments import Assignment
 from grader.course.due import moment
 from grader.errors import UserError
-from grader.gradebook import Comment, Excuse, Extension, Gradebook, Mark, Override, Row, Run
+from grader.gradebook import Comment, Excuse, Extension, Given, Gradebook, Mark, Override, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
 from grader.reports.term import State, state_of
 from grader.sandbox import process_tree
@@ -270,7 +270,24 @@ def comment_line(comment: Comment) -> str:
     """A comment with who and when, on one line."""
     text = one_line(comment.text.replace("\n", " / "), 300) or "no comment any more"
     stale = f"; {CHANGED}" if comment.stale else ""
-    return f"{comment.student}: {comment.exercise}: {text} (by {comment.who}, {when(comment.made)}{stale})"
+    place = f"{comment.place}: " if comment.line else ""
+    return f"{comment.student}: {comment.exercise}: {place}{text} (by {comment.who}, {when(comment.made)}{stale})"
+
+
+def given_line(given: Given) -> str:
+    """Anything that a person gave, with who and when."""
+    if isinstance(given, Mark):
+        return f"{mark_line(given)}{'' if given.done else ', only begun'}"
+    if isinstance(given, Comment):
+        return comment_line(given)
+    if isinstance(given, Extension):
+        return extension_line(given)
+    if isinstance(given, Excuse):
+        return excuse_line(given)
+    if isinstance(given, Override):
+        now = "automatic again" if given.points is None else f"{points(given.points, given.max)} by hand"
+        return f"{given.student}: {given.exercise}: {now} by {given.who}, {when(given.made)}: {given.why}"
+    return f"{given.student}: {type(given).__name__.lower()} by {given.who}, {when(given.made)}"
 
 
 class Unmarked:

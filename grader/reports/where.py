@@ -1,16 +1,23 @@
 """A student's progress: the lines of `grader`, `grader list` and `grader next`. Plain, because Rich is slow to load."""
 
 import contextlib
+import datetime
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
-from grader.course import Course, Exercise
+from msgspec.structs import replace
+
+from grader.course import Course, Exercise, Topic
+from grader.course.assignments import Assignment
 from grader.course.definitions import definition, lines_in
 from grader.course.home import LastCheck, State
 from grader.results import total_points
 from grader.text import BY_HAND, counted, percent, points, progress_bar
 
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
 
 
@@ -51,17 +58,32 @@ class Locations:
         return f"{shown}:{line}" if line and not shown.endswith(".ipynb") else shown
 
 
-def where_lines(course: Course, folder: Path, progress: Mapping[str, LastCheck], width: int) -> Iterator[str]:
-    """A bar for each topic, the points, the next exercise with its place, and the three commands that matter."""
+def where_lines(
+    course: Course, folder: Path, progress: Mapping[str, LastCheck], width: int, others: Sequence[Assignment] = ()
+) -> Iterator[str]:
+    """A bar for each topic, the points, the next exercise with its place, and the three commands that matter.
+
+    Args:
+        course: the part of it that the folder has.
+        others: assignments that were not handed out into the folder.
+    """
     yield course.title
     yield ""
     names = max((len(topic.name) for topic in course.modules), default=0)
     bar = max(5, min(20, width - names - 16))
-    for topic in course.modules:
-        score, most = sums(topic.exercises, progress)
-        star = "★" if score >= most else " "
-        yield f"{star} {topic.name:<{names}}  {progress_bar(score, most, bar)}  {points(score, most):>7}"
-    yield ""
+    for heading, topics in _in_parts(course, progress):
+        yield from [heading] if heading else []
+        for topic in topics:
+            if topic.exercises:
+                score, most = sums(topic.exercises, progress)
+                star = "★" if score >= most else " "
+                yield f"{star} {topic.name:<{names}}  {progress_bar(score, most, bar)}  {points(score, most):>7}"
+            elif heading:
+                yield from (f"{BY_HAND} {one.work_file}: a person marks {one.full_name}" for one in topic.manual)
+        yield ""
+    for one in others:
+        yield f"{about(one)}: not here yet, get it with: grader init --assignment {one.name}"
+    yield from [""] if others else []
     yield f"{done_line(course, progress)}, {_percent(*sums(course.exercises, progress))}"
     yield from _by_hand(course)
     found = next_of(course, progress)
@@ -91,21 +113,24 @@ def list_lines(course: Course, progress: Mapping[str, LastCheck], names: Sequenc
         done = f", {score:g} done, {_percent(score, most)}" if progress else ""
         yield f"{course.title}: {counted(most, 'point')}{done}"
         yield from _by_hand(course)
-    for topic in course.topics:
-        if not any(one.full_name in wanted for one in (*topic.exercises, *topic.manual)):
-            continue
-        earned, worth = sums(topic.exercises, progress)
-        if has_all:
-            yield ""
-        how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if progress and topic.exercises else ""
-        yield f"{topic.name}  {topic.title}{how_far}"
-        for exercise in (one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted):
-            last = progress.get(exercise.full_name)
-            symbol = BY_HAND if exercise in topic.manual else SYMBOLS[last.state] if last else " "
-            more = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
-            more = f"   a person marks {exercise.work_file}:" if exercise in topic.manual else more
-            yield f"  {f'{symbol} ' if progress else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
-            yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
+    for heading, topics in _in_parts(course, progress):
+        shown = [topic for topic in topics if any(one.full_name in wanted for one in (*topic.exercises, *topic.manual))]
+        if heading and shown:
+            yield from [""] if has_all else []
+            yield heading
+        for topic in shown:
+            earned, worth = sums(topic.exercises, progress)
+            if has_all:
+                yield ""
+            how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if progress and topic.exercises else ""
+            yield f"{topic.name}  {topic.title}{how_far}"
+            for exercise in (one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted):
+                last = progress.get(exercise.full_name)
+                symbol = BY_HAND if exercise in topic.manual else SYMBOLS[last.state] if last else " "
+                more = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
+                more = f"   a person marks {exercise.work_file}:" if exercise in topic.manual else more
+                yield f"  {f'{symbol} ' if progress else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
+                yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
 
 
 def _by_hand(course: Course) -> Iterator[str]:
@@ -116,12 +141,103 @@ def _by_hand(course: Course) -> Iterator[str]:
 
 
 def next_of(course: Course, progress: Mapping[str, LastCheck]) -> Exercise | None:
-    """The exercise to go on with: the first that fails, else the first that can be written; None when all is done."""
+    """The exercise to go on with: the first that fails, else the first that can be written; None when all is done.
+
+    Those of the assignment at hand come first, with what they need of others.
+    """
     states = {name: last.state for name, last in progress.items()}
-    left = [one for one in course.exercises if states.get(one.full_name) not in ("passed", "left_out")]
-    failing = [one for one in left if states.get(one.full_name) == "failing"]
-    ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
-    return next(iter([*failing, *ready, *left]), None)
+    parts = [course.with_needs(one.exercises) for one in in_order(course.assignments, progress)]
+    for part in [*parts, [one.full_name for one in course.exercises]]:
+        left = [one for one in course.exercises if one.full_name in part and not _is_done(one.full_name, progress)]
+        failing = [one for one in left if states.get(one.full_name) == "failing"]
+        ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
+        if left:
+            return next(iter([*failing, *ready, *left]))
+    return None
+
+
+def in_order(
+    assignments: Sequence[Assignment], progress: Mapping[str, LastCheck], now: datetime.datetime | None = None
+) -> list[Assignment]:
+    """The assignments in the order in which a student does them; the first is the one at hand.
+
+    By their due dates; then those whose date has passed, the newest first; last those that count nothing any more. In
+    each case those that are done come behind those that are not.
+    """
+    now = now or datetime.datetime.now().astimezone()
+    last = datetime.datetime.max.replace(tzinfo=datetime.timezone.utc)
+
+    def key(one: Assignment) -> tuple[bool, bool, bool, float]:
+        until, due = one.late.until or last, one.late.due or last
+        is_over = due < now
+        is_done = all(_is_done(name, progress) for name in one.exercises)
+        return is_done, until < now, is_over, -due.timestamp() if is_over else due.timestamp()
+
+    return sorted(assignments, key=key)
+
+
+def places_in_term(course: Course, progress: Mapping[str, LastCheck]) -> dict[str, int]:
+    """The place of each exercise's assignment in the order in which they are done; empty without assignments."""
+    parts = in_order(course.assignments, progress)
+    return {name: place for place, one in enumerate(parts) for name in one.exercises}
+
+
+def due_words(assignment: Assignment, now: datetime.datetime | None = None) -> str:
+    """When an assignment is due, in local time: ``due Fri 6 Nov 23:59, in 3 days``; empty if it has no date."""
+    if assignment.late.due is None:
+        return ""
+    now = (now or datetime.datetime.now()).astimezone()
+    due = assignment.late.due.astimezone()
+    year = "" if due.year == now.year else f" {due.year}"
+    date = f"{_DAYS[due.weekday()]} {due.day} {_MONTHS[due.month - 1]}{year} {due:%H:%M}"
+    if due < now:
+        return f"was due {date}"
+    days = (due.date() - now.date()).days
+    return f"due {date}, " + ("today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days")
+
+
+def about(assignment: Assignment, now: datetime.datetime | None = None) -> str:
+    """Name and title of an assignment, and when it is due."""
+    title = "" if assignment.title == assignment.name else f"  {assignment.title}"
+    due = due_words(assignment, now)
+    return f"{assignment.name}{title}" + (f"  ({due})" if due else "")
+
+
+def named_with_date(assignment: Assignment, now: datetime.datetime | None = None) -> str:
+    """The name of an assignment, and when it is due: ``week2, due Fri 6 Nov 23:59, in 3 days``."""
+    return ", ".join(filter(None, [assignment.name, due_words(assignment, now)]))
+
+
+def assignment_of(course: Course, exercise: str) -> Assignment | None:
+    """The assignment of an exercise (full name), if it is in one."""
+    return next((one for one in course.assignments if exercise in one.exercises), None)
+
+
+def _in_parts(course: Course, progress: Mapping[str, LastCheck]) -> Iterator[tuple[str, list[Topic]]]:
+    """For each assignment, the one at hand first, a heading and its part of each topic; last what is in none."""
+    if not course.assignments:
+        yield "", list(course.topics)
+        return
+    at_hand, *_ = in_order(course.assignments, progress)
+    others = [one for one in course.plan.by_due_date if one != at_hand]
+    parts = [(about(one), set(one.exercises)) for one in (at_hand, *others)]
+    rest = {one.full_name for one in course.all_exercises}.difference(*(names for _, names in parts))
+    for heading, names in [*parts, ("in no assignment", rest)]:
+        topics = [
+            replace(
+                topic,
+                exercises=tuple(one for one in topic.exercises if one.full_name in names),
+                manual=tuple(one for one in topic.manual if one.full_name in names),
+            )
+            for topic in course.topics
+        ]
+        if found := [topic for topic in topics if topic.exercises or topic.manual]:
+            yield heading, found
+
+
+def _is_done(name: str, progress: Mapping[str, LastCheck]) -> bool:
+    last = progress.get(name)
+    return last is not None and last.state in ("passed", "left_out")
 
 
 def sums(exercises: Sequence[Exercise], progress: Mapping[str, LastCheck]) -> tuple[float, float]:

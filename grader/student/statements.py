@@ -1,8 +1,9 @@
 """Loads the files of a submission: statement by statement, in the order of the file.
 
 A statement that raises, or that takes more than its part of the time, is left out: the names that it would have given
-a value stand for nothing, so that a function that uses one raises a NameError. The student's other modules are loaded
-by the same rule when they are imported. Runs submitted code: in student processes only.
+a value stand for nothing, so that a function that uses one raises a NameError. An ``await`` at the top level, as in a
+notebook, is run to its end. The student's other modules are loaded by the same rule when they are imported. Runs
+submitted code: in student processes only.
 """
 
 import __future__
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field
 from importlib.machinery import FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -42,11 +43,16 @@ from grader.border.messages import (
 from grader.student import needs
 from grader.student.needs import Statement
 
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
 LONG_SECONDS: Final = 0.5
 """A statement that takes longer than this is not run again in later processes, unless an exercise needs it."""
 CLOCK_FACTOR: Final = 10.0
 """By the clock, a statement may take this many times its time, as it may wait for a processor."""
 _TICK_SECONDS: Final = 0.05
+_AWAITS: Final = 0x80
+"""The flag of code that is a coroutine (``inspect.CO_COROUTINE``), for an ``await`` at the top level."""
 
 
 class NothingLoaded(Exception):
@@ -68,9 +74,10 @@ def import_file(name: str, path: Path) -> ModuleType:
     """Imports a file under a name, all or nothing: the course's own, or one of a course that is strict."""
     forget_listing(path.parent)
     importlib.util.decode_source(path.read_bytes())  # an import alone accepts bytes in comments that no script may have
-    module, loader = _new_module(name, SourceFileLoader(name, str(path)))
-    with put_back():
-        loader.exec_module(module)
+    module, _ = _new_module(name, SourceFileLoader(name, str(path)))
+    code = compile(path.read_bytes(), str(path), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    with put_back(), contextlib.closing(_Loading(path.parent, LoadOrder([]))) as loading:
+        loading.execute(code, vars(module))
     return module
 
 
@@ -146,6 +153,7 @@ def load_topic(
         loader.exec_module(module)
     finally:
         _current = None
+        loading.close()
     found = any(one in vars(module) for one in order.exercises)
     if not found and loading.failed:
         raise NothingLoaded(loading.failed[0].raised or NOTHING_LOADED)
@@ -168,11 +176,13 @@ class _StatementLoader(SourceFileLoader):
         loading = _current or _Loading(Path(self.path).parent, LoadOrder([]))
         with put_back():
             loading.run_file(Path(self.path), vars(module))
+        if loading is not _current:
+            loading.close()
 
 
 def statements(source: str, filename: str) -> Iterator[Statement]:
     """The statements at the top level, without texts that stand alone; an import of several names as one of each."""
-    flags = 0
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     for number, node in enumerate(ast.parse(source, filename=filename).body):
         if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
             features = (getattr(__future__, alias.name, None) for alias in node.names)
@@ -251,6 +261,7 @@ class _Loading:
     files: dict[str, tuple[dict[str, object], list[Statement]]] = field(default_factory=dict)
     _without: frozenset[StatementPlace] = frozenset()
     _running: _Watch | None = None
+    _loop: "AbstractEventLoop | None" = None
 
     def __post_init__(self) -> None:
         self.left = self.order.seconds or math.inf
@@ -291,7 +302,7 @@ class _Loading:
                 self.note(place)
                 self._exec_in_time(code, namespace, place)
             else:
-                exec(code, namespace)
+                self.execute(code, namespace)
         except BaseException as error:  # sys.exit too
             names = given(code)
             if isinstance(node, ast.Import):  # `import torch.nothing` takes no `torch` away
@@ -303,17 +314,33 @@ class _Loading:
             for name in given(code) & namespace.keys() if self.lost else ():
                 self.lost.pop(name, None)
 
+    def execute(self, code: CodeType, namespace: dict[str, object]) -> None:
+        """Runs code, and an ``await`` at its top level to its end."""
+        awaited = eval(code, namespace)
+        if code.co_flags & _AWAITS:
+            import asyncio  # here, because hardly any file needs it
+
+            self._loop = (
+                self._loop or asyncio.new_event_loop()
+            )  # one for all statements: what one begins, another awaits
+            self._loop.run_until_complete(awaited)
+
+    def close(self) -> None:
+        """Ends what was awaited."""
+        if self._loop is not None:
+            self._loop.close()
+
     def _exec_in_time(self, code: CodeType, namespace: dict[str, object], place: StatementPlace) -> None:
         """Runs a statement for a third of all the time at most, and half of what is left of it."""
         if self.left == math.inf:
-            exec(code, namespace)
+            self.execute(code, namespace)
             return
         outer = self._running
         watch = self._running = _Watch(min(self.order.seconds / 3, self.left / 2))
         try:
             with self._ticking():
                 try:
-                    exec(code, namespace)
+                    self.execute(code, namespace)
                 finally:
                     watch.most = math.inf
         finally:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course, Exercise
+from grader.course.assignments import Assignment
 from grader.course.home import LastCheck
 from grader.pictures import Picture
 from grader.reports.check_report import print_end, show_failure
@@ -17,7 +18,7 @@ from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import print_line, print_wrapped
-from grader.reports.where import done_line, list_lines, sums
+from grader.reports.where import assignment_of, done_line, list_lines, named_with_date, sums
 from grader.results import ExerciseResult
 from grader.text import clean, points, progress_bar
 from grader.watch.inputs import can_read_keys
@@ -71,7 +72,7 @@ class Screen:
             hints: those that were asked for.
         """
         with self.console:  # all of it at once
-            self._begin(exercise.topic)
+            self._begin(exercise.topic, assignment_of(self._course, exercise.full_name))
             for picture in self.pictures:
                 print_picture(picture, self.console, self._rows)
             if result is None:
@@ -87,7 +88,7 @@ class Screen:
         titles = list(dict.fromkeys(one.topic for one in scope))
         with self.console:
             self._begin()
-            if len(scope) < len(self._course.exercises):
+            if len(scope) < len(self._course.exercises) or not self._course.is_whole:
                 for picture in self.pictures:
                     print_picture(picture, self.console, self._rows)
             else:
@@ -130,14 +131,16 @@ class Screen:
         self.console.print()
         self.console.print(line)
 
-    def _begin(self, topic: str = "") -> None:
-        """An empty screen with the points of a topic, if it is one, and of all, and with the messages."""
+    def _begin(self, topic: str = "", assignment: Assignment | None = None) -> None:
+        """An empty screen with the points of a topic, if it is one, and of all, the date, and the messages."""
         self.clear()
         if topic:
             score, most = sums(self._course.topic(topic).exercises, self._progress)
             bar = progress_bar(score, most, min(20, self.console.width // 4))
             print_line(self.console, Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
         print_line(self.console, Text(done_line(self._course, self._progress), "dim"))
+        if assignment is not None:
+            print_line(self.console, Text(named_with_date(assignment), "dim"))
         for text in self._messages:
             self.line(text, "bold green" if text.startswith(("✓", "★")) else "")
 

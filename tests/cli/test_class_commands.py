@@ -107,7 +107,7 @@ def test_override_by_name_is_shown_with_the_automatic_mark(tmp_path: Path) -> No
     assert lines[0].endswith(": a typo")
     assert lines[1] == "ann: 1.5/2 (automatic: 0/2)"
     assert "override: ann: vectors.cosine: 1.5/2 (automatic: 0/2) by me" in status(tmp_path)
-    list(give_points(tmp_path, "ann", "vectors.cosine", "auto", "no", None))
+    list(give_points(tmp_path, "ann", "vectors.cosine", "auto", "no", "me"))
     assert "override:" not in status(tmp_path)
 
 

@@ -26,13 +26,15 @@ Start = Callable[..., "Session"]
 
 
 class Session:
-    """A running `grader mark` on a pseudo terminal."""
+    """A running command, `grader mark` unless it says another, on a pseudo terminal."""
 
-    def __init__(self, out: Path, *arguments: str, columns: int = 120, **environment: str) -> None:
-        options = ["--out", str(out), "--course", str(MARKED_COURSE), *arguments]
+    def __init__(
+        self, out: Path, *arguments: str, command: str = "mark", columns: int = 120, **environment: str
+    ) -> None:
+        course = ["--course", str(MARKED_COURSE)] if command == "mark" else []
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "grader", "mark", *options],
+            ["-m", "grader", command, "--out", str(out), *course, *arguments],
             env={**os.environ, "PYTHONPATH": str(REPO), "TERM": "xterm-256color", **environment},
             encoding="utf-8",
             codec_errors="replace",
@@ -130,6 +132,57 @@ def test_a_comment_by_prompt_and_by_editor(tmp_path: Path, start: Start) -> None
     assert row(out, "ada").max == 2, "a comment is no mark"
 
 
+def test_comments_at_lines_are_shown_at_them(tmp_path: Path, start: Start) -> None:
+    out = graded(tmp_path, {"ada": ADA})
+    session = start(out, "report")
+    session.see("1 # Mine", "3 Wider is smoother.", "q quit")
+    for line, text in (("3", "of what?"), ("9", "nowhere"), ("x", "")):
+        session.press("l")
+        session.see("line (in a notebook CELL:LINE):")
+        session.press(f"{line}\r")
+        if text:
+            session.see("comment (none: no comment):")
+            session.press(f"{text}\r")
+            session.see("q quit")
+    session.see("'x' is not a line")
+    session.press("c")
+    session.see("comment (none: no comment):")
+    session.press("well done\r")
+    session.see("Wider is smoother.", "▸ of what?", "q quit")
+    session.press("q")
+    session.ends_with(0)
+    said = [(one.place, one.text, one.code) for one in row(out, "ada").comments]
+    assert said == [("", "well done", ""), ("line 3", "of what?", "Wider is smoother.")]
+
+
+def test_of_two_who_mark_at_once_the_second_is_told_and_decides(tmp_path: Path, start: Start) -> None:
+    out = graded(tmp_path, {"ada": ADA, "bob": BOB})
+    ann, ben = start(out, "report", "--who", "ann"), start(out, "report", "--who", "ben")
+    for session in (ann, ben):
+        session.see("report · ada", "q quit")
+    ann.press("1")
+    ann.see("2/4 points, begun", "q quit")
+    ann.press("\r")
+    ann.see("report · bob", "q quit")
+    ben.press("2")
+    ben.see("q quit", "ada: findings.report: 2/4 (items: 1) by ann", "r replaces it with yours")
+    assert [(mark.who, mark.points) for mark in row(out, "ada").marks] == [("ann", 2.0)]
+    assert row(out, "ada").begun == ()
+    ben.press("r")
+    ben.see("3/4 points, begun", "q quit")
+    ben.press("\r")
+    ben.see("report · bob", "q quit")
+    assert [(mark.who, mark.points) for mark in row(out, "ada").marks] == [("ben", 3.0)]
+    ann.press("p")
+    ann.see("report · ada", "3/4 points, marked by ben", "q quit")
+    ann.press("u")
+    ann.see("3/4 (items: 1, 2) by ben", "r replaces it with yours")
+    for session in (ann, ben):
+        session.press("q")
+        session.ends_with(0)
+    assert [(mark.who, mark.points) for mark in row(out, "ada").marks] == [("ben", 3.0)]
+
+
 def test_keys_to_move_to_take_back_and_to_open(tmp_path: Path, start: Start) -> None:
     out = graded(tmp_path, {"ada": ADA, "bob": BOB})
     assert run_here(*_mark(out, "ada")).returncode == 0
@@ -203,6 +256,61 @@ def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     assert other.returncode == 4 and "is of the course `smooth-curves`" in other.stderr
     said = run_here("comment", "ada", "moving_average", "see conv1d", "--out", out)
     assert said.returncode == 0 and "ada: curves.moving_average: see conv1d (by " in said.stdout
+
+
+def test_what_another_person_gave_is_replaced_only_with_yes(tmp_path: Path) -> None:
+    out = graded(tmp_path, {"ada": ADA})
+    assert run_here(*_mark(out, "ada", "--who", "ann")).returncode == 0
+    override = ["override", "ada", "report", "1", "--why", "copied", "--who", "ben", "--out", out]
+    for command in (override, _mark(out, "ada", "--who", "ben", "--items", "2")):
+        refused = run_here(*command)
+        assert refused.returncode == 4 and "because that is from ann" in refused.stderr and "--yes" in refused.stderr
+        assert refused.stdout.startswith("before: ada: findings.report: 3/4 (items: 1, 3) by ann, 20")
+    assert row(out, "ada").given == {"findings.report": (3.0, 4.0)}
+    done = run_here(*override, "--yes")
+    assert done.returncode == 0 and "ada: findings.report: 1/4" in done.stdout
+    alone = run_here("mark", "--yes", "--out", out, "--course", MARKED_COURSE)
+    assert alone.returncode == 4 and "--yes goes with --items" in alone.stderr
+
+
+def test_on_a_terminal_who_gives_is_asked(tmp_path: Path, start: Start) -> None:
+    out = graded(tmp_path, {"ada": ADA})
+    assert run_here(*_mark(out, "ada", "--who", "ann")).returncode == 0
+    for answer, code, points in (("n", 4, 3.0), ("y", 0, 1.0)):
+        session = start(out, "ada", "report", "1", "--why", "copied", "--who", "ben", command="override")
+        session.see("before: ada: findings.report: 3/4 (items: 1, 3) by ann", "replace it?")
+        session.press(f"{answer}\r")
+        session.ends_with(code)
+        assert row(out, "ada").given == {"findings.report": (points, 4.0)}
+    file = tmp_path / "points.csv"
+    file.write_text("student,exercise,points\nada,report,2\n")
+    for answer, code, points in (("n", 4, 1.0), ("y", 0, 2.0)):
+        session = start(out, str(file), "--who", "cy", command="import")
+        session.see("ada: findings.report: 1/4 by ben", "→ 2/4", "keep this?")
+        session.press(f"{answer}\r")
+        session.ends_with(code)
+        assert row(out, "ada").given == {"findings.report": (points, 4.0)}
+
+
+def test_a_spreadsheet_a_line_and_the_history_of_it_all(tmp_path: Path) -> None:
+    out = graded(tmp_path, {"ada": ADA})
+    file = tmp_path / "points.csv"
+    file.write_text("Student;Exercise;Points;Why\nada;moving_average;1,5;a typo\n")
+    refused = run_here("import", file, "--out", out)
+    assert refused.returncode == 4 and "nothing is changed" in refused.stderr and "--yes" in refused.stderr
+    assert refused.stdout == "ada: curves.moving_average: 2/2 automatic → 1.5/2 (a typo)\n"
+    done = run_here("import", file, "--who", "ann", "--yes", "--out", out)
+    assert done.returncode == 0 and done.stdout.endswith("kept: 1 override, 0 comments\n")
+    said = run_here("comment", "ada", "moving_average", "--line", "2", "one call", "--who", "ann", "--out", out)
+    assert said.returncode == 0 and "curves.moving_average: line 2: one call (by ann" in said.stdout
+    history = run_here("history", "ada", "moving_average", "--out", out)
+    told = [line.partition("  ")[2] for line in history.stdout.splitlines()[:-1]]
+    assert told == [
+        "run 1: curves.moving_average: 2/2",
+        "override: curves.moving_average: 1.5/2 (automatic: 2) by ann: a typo",
+        "comment: curves.moving_average: by ann: line 2: one call",
+    ]
+    assert history.stdout.splitlines()[-1] == "now: ada: 1.5/2"
 
 
 @pytest.mark.slow

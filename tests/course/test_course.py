@@ -286,16 +286,28 @@ def test_unknown_name_says_what_is_near(folder: Path, name: str, message: str) -
 
 
 @pytest.mark.parametrize(
-    "part", ["course.toml", "exercises/first.py", "solutions/misconceptions/first.py", "checks/test_second.py"]
+    ("part", "more"),
+    [
+        ("course.toml", 'hints = ["another"]\n'),
+        ("exercises/first.py", "\n"),
+        ("solutions/misconceptions/first.py", "\n"),
+        ("checks/test_second.py", "\n"),
+    ],
 )
-def test_content_hash_follows_every_part(folder: Path, part: str) -> None:
+def test_content_hash_follows_every_part(folder: Path, part: str, more: str) -> None:
     course = Course.load(folder)
     before = content_hash(course)
     (folder / "checks" / "__pycache__").mkdir()
     _write(folder / "checks" / "__pycache__" / "x.pyc", "noise")
     assert content_hash(course) == before
-    _write(folder / part, (folder / part).read_text(encoding="utf-8") + "\n")
+    _write(folder / part, (folder / part).read_text(encoding="utf-8") + more)
     assert content_hash(course) != before
+
+
+def test_remarks_and_blank_lines_of_the_manifest_change_no_result(folder: Path) -> None:
+    before = content_hash(Course.load(folder))
+    _write(folder / "course.toml", "# A remark.\n\n" + MANIFEST.replace("points = 2", "points = 2  # two"))
+    assert content_hash(Course.load(folder)) == before
 
 
 def test_content_hash_does_not_depend_on_the_place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -8,16 +8,17 @@ import json
 import shutil
 from pathlib import Path
 
+import class_of_a_term
 import class_of_eighty
 import make_class_zips
 import pytest
 from class_of_sixty import ANNOTATED, IN_TIME, ROWS, UNREAD, Row
 from pages import SHELL, Block, all_blocks
 from scenario import Scenario
-from shared import OWN_COURSE, REPO
+from shared import OWN_COURSE, REPO, TERM_COURSE
 from wheelhouse import make_wheels
 
-SCENARIOS = ("class", "ci", "course", "student")
+SCENARIOS = ("class", "ci", "course", "student", "term")
 """Each is a test of this file, in its order: ``<!-- run: class -->`` is played by the test of the class."""
 
 BLOCKS = all_blocks()
@@ -148,7 +149,35 @@ def test_class_goes_from_download_to_upload(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_term_goes_from_the_class_lists_to_its_marks(tmp_path: Path) -> None:
+    class_of_a_term.write_class(tmp_path)
+    shutil.copytree(TERM_COURSE, tmp_path / "term-course", ignore=shutil.ignore_patterns("__pycache__"))
+
+    scenario = played("term", tmp_path)
+
+    assert sorted(file.name for file in (tmp_path / "kata").glob("*.py")) == ["lines.py", "samples.py"]
+    assert "2 days late by its roster, 2 late days taken: 0 % off" in scenario.printed("grader status")
+    weeks = {"week1": 3, "week2": 3, "week3": 5}
+    found = {line["student"]: line for line in cells(tmp_path / "term" / "marks.csv")}
+    assert found.keys() == class_of_a_term.CLASS.keys()
+    for name, line in found.items():
+        for (week, most), work in zip(weeks.items(), class_of_a_term.CLASS[name], strict=True):
+            points, state = line[f"{week} ({most})"], line[f"{week} state"]
+            final = "not in the class" if work is None else work.final
+            if isinstance(final, str):
+                assert state.startswith(final) and points in ("", "EX"), (name, week)
+            else:
+                assert state.startswith("marked") and float(points) == final, (name, week)
+        share, letter = class_of_a_term.TERM[name]
+        assert (line["percent"], line["grade"]) == (f"{100 * share:.2f}", letter), name
+        assert line["left the class"] == ("yes" if name == class_of_a_term.LEFT else ""), name
+    second = {line["submission"]: line["final"] for line in cells(tmp_path / "week2.csv")}
+    assert second["Farah Haddad"] == "3" and second[class_of_a_term.CAME] == "1"
+
+
+@pytest.mark.slow
 def test_student_starts_checks_and_reads_a_failure(tmp_path: Path) -> None:
+    shutil.copytree(TERM_COURSE, tmp_path / "term-course", ignore=shutil.ignore_patterns("__pycache__"))
     scenario = played("student", tmp_path)
     assert "0/194 points" in scenario.printed("grader check")
     assert "1 failed" in scenario.printed("pytest")
@@ -176,6 +205,7 @@ def test_pipeline_commands_print_what_a_pipeline_reads(tmp_path: Path, monkeypat
     assert json.loads((tmp_path / "result.json").read_text())["score"] == 0
     assert "jobs:" in (tmp_path / ".github" / "workflows" / "grade.yml").read_text()
     assert (tmp_path / "autograder.zip").stat().st_size > 10_000
+    assert (tmp_path / "classroom50" / "cs1" / "autograders" / "week1" / "autograder.py").is_file()
 
 
 @pytest.mark.slow

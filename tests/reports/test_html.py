@@ -245,7 +245,7 @@ def test_code_that_is_broken_is_shown_as_it_is_or_not_at_all(text: str) -> None:
 
 
 def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
-    module, _, _ = module_of(
+    module, *_ = module_of(
         notebook("import torch", "A = 1\n\ndef normalize(x):\n    return f(x)", "B = 2\nC = 3\ndef f(x):\n    return x")
     )
     assert module is not None

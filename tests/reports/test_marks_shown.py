@@ -16,7 +16,8 @@ from grader.exports.code_hosts import junit
 from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
-from grader.marking.given import Marking, give_comment
+from grader.marking.given import give_comment
+from grader.marking.rubric import Marking
 from grader.reports.entries import Entry, entries_of
 from grader.reports.html import write_report
 from grader.reports.status import diff_lines, status_lines

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from command_here import run_here
-from shared import OWN_COURSE, REPO
+from shared import OWN_COURSE, REPO, TERM_COURSE
 
 from grader.course.home import Home
 
@@ -287,4 +287,25 @@ def test_a_list_longer_than_the_window_has_pages(tmp_path: Path, start: Start) -
     assert "tensor_ops.make_tensor" in first and "efficiency" not in first
     session.press("l")
     session.see("page 2 of ", " quit")
+    session.quit()
+
+
+def test_it_begins_with_the_assignment_at_hand_and_may_stay_in_one(tmp_path: Path, start: Start) -> None:
+    course = Path(shutil.copytree(TERM_COURSE, tmp_path / "term", ignore=shutil.ignore_patterns("__pycache__")))
+    manifest = course / "course.toml"
+    manifest.write_text(manifest.read_text().replace("2026-10-02", "2020-10-02").replace("2026-10-09", "2999-10-09"))
+    folder = tmp_path / "kata"
+    for name in ("week1", "week2"):
+        assert run_here("init", folder, "--course", course, "--assignment", name).returncode == 0
+    lines = (course / "solutions" / "lines.py").read_text()
+    session = start(folder)
+    first = session.see(" quit")
+    assert "0 of 4 exercises, 0/6 points" in first and "week2, due Wed 9 Oct 2999 23:59, in " in first
+    assert "lines.heights  lines.py:" in first
+    session.save(lines, "lines.py")
+    then = session.see("now: samples.mean", "week1, was due Fri 2 Oct 2020 23:59", "not written yet", " quit")
+    assert "lines.loss has passed" in then
+    session.quit()
+    session = start(folder, "week2")
+    assert "lines is done: well done!" in session.see("well done!", " quit")
     session.quit()

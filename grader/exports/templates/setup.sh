@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs once when Gradescope builds the image: the Python and the versions that the grader was packed with.
 set -euo pipefail
-root=/autograder
+root="${AUTOGRADER_ROOT:-/autograder}"
 export UV_PYTHON_INSTALL_DIR="$root/python"
 apt-get update -qq
 apt-get install -qq -y --no-install-recommends python3 python3-venv ca-certificates

@@ -1,0 +1,63 @@
+"""The student who is meant by a name that a person types: any name or id that they ever had. Never guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.errors import UserError
+from grader.gradebook import Gradebook, Row, row_of
+from grader.gradebook.records import Whose, same_name, several_called
+from grader.intake.names import id_key
+from grader.intake.roster import Student
+
+
+class Students:
+    """The students of a class, found by what they are called.
+
+    Args:
+        rows: of those whose work is graded.
+    """
+
+    def __init__(self, book: Gradebook, rows: Sequence[Row]) -> None:
+        self.rows = list(rows)
+        self._called: dict[str, dict[str, Row | Student]] = {}
+        graded = {key for row in rows for one in row.people[:1] for key in one.ids}
+        for row in rows:
+            for one in row.people[:1]:
+                self._add(row.label, row, (row.result.submission, row.label, *_names(one)), (one.person, *one.ids))
+        for student in book.class_list(book.course):
+            if graded.isdisjoint(student.ids):
+                self._add(f"{student.name} ({student.ids[0]})", student, (student.name,), student.ids)
+
+    def _add(self, label: str, student: Row | Student, names: Sequence[str], ids: Sequence[str]) -> None:
+        for key in (*map(same_name, names), *map(id_key, ids)):
+            if key:
+                self._called.setdefault(key, {})[label] = student
+
+    def find(self, name: str) -> Row | Student | None:
+        """The student: with graded work, or only in the class list; None if nobody is called that.
+
+        Raises:
+            UserError: several are.
+        """
+        found = self._called.get(same_name(name), {}) | self._called.get(id_key(name), {})
+        if len(found) > 1:
+            raise several_called(name, [*found])
+        return next(iter(found.values()), None)
+
+    def row(self, name: str) -> Row:
+        """The row of the student.
+
+        Raises:
+            UserError: there is none, or several are called that.
+        """
+        found = self.find(name)
+        if isinstance(found, Student):
+            raise UserError(
+                f"{found.name} is in the class list, but no work of theirs is graded yet", fix="see: grader status"
+            )
+        return found or row_of(self.rows, name)
+
+
+def _names(one: Whose) -> tuple[str, ...]:
+    return (one.name, *one.names)
