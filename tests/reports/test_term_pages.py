@@ -19,7 +19,7 @@ from grader.course import Course
 from grader.course.assignments import Assignment, Plan, Term
 from grader.course.due import LatePolicy
 from grader.errors import UserError
-from grader.gradebook import Excuse, Extension, Gradebook, LookedAt
+from grader.gradebook import Excuse, Extension, Gradebook, LookedAt, Override
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival, Submission
 from grader.reports.html_term import report_of
@@ -200,13 +200,16 @@ def test_what_cannot_be_read_is_no_mark_and_an_extension_is_shown(tmp_path: Path
         grade(book, 1, {ANN: 0, BOB: 5}, (ANN, BOB, CY), unread=[ANN])
         until = (DUE + timedelta(days=3)).isoformat()
         book.give("course", Extension(student="Cy", due=until, why="ill", who="me", made=""), LookedAt("3"))
+        by_hand = Override(student="Bob", exercise="t.week1", points=6, max=10, why="fair", who="me", made="")
+        book.give("course", by_hand, LookedAt("2", digest="of other work"))
         folder = report_of(book, course_of(tmp_path), inside=True).parent
     rows = table_of(folder / "index.html")
-    assert rows["Ann <b>"][:2] == ["unread", "–"] and rows["Bob"][:3] == ["5/10", "50.00", "F"]
+    assert rows["Ann <b>"][:2] == ["unread", "–"] and rows["Bob"][:3] == ["6/10 needs a look", "60.00", "F"]
     line = table_of(student(folder, "ann-b"), "")["Week 1"]
     assert line[1] == "no mark yet: your instructor looks at it"
+    assert table_of(student(folder, "bob"), "")["Week 1"][1] == "6/10"
     assert table_of(student(folder, "cy"), "")["Week 1"][0] == "2026-11-13 12:00"
-    assert "So far: <strong>50.00%" in student(folder, "bob").read_text(), "week2 has no run"
+    assert "So far: <strong>60.00%" in student(folder, "bob").read_text(), "week2 has no run"
     assert 'href="../index.html"' in student(folder, "cy").read_text(), "a page for instructors"
 
 
@@ -258,6 +261,18 @@ def test_without_assignments_who_waits_has_not_handed_in_nothing(tmp_path: Path)
         assert section is not None and re.findall("<bdi>(.*?)</bdi>", section[1]) == who
     assert "Excused: it does not count." in student(page.parent, "dee").read_text()
     assert not list(tmp_path.glob("report/assignment-*")) and "All assignments" not in text
+
+
+def test_a_run_that_came_to_nobody_has_its_page(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        grade(book, 1, {}, (ANN, CY), found=[ANN])
+        folder = report_of(book, course_of(tmp_path)).parent
+    rows = table_of(folder / "index.html")
+    assert {name: cells[:2] for name, cells in rows.items()} == {
+        "Ann <b>": ["not graded yet", "–"],
+        "Cy": ["not handed in", "–"],
+    }
+    assert "<bdi>Cy (3)</bdi>" in (folder / "assignment-week1.html").read_text()
 
 
 def test_results_of_no_assignment_are_named_and_another_course_is_refused(tmp_path: Path) -> None:
