@@ -48,7 +48,7 @@ def _cells(standing: Standing, missing_as_zero: bool) -> list[str]:
     if standing.state == "excused":
         return [EXCUSED, str(standing)]
     if standing.state == "not handed in":
-        return ["0" if missing_as_zero else "", str(standing)]
+        return ["0" if missing_as_zero and standing.can_be_zero else "", str(standing)]
     points = f"{standing.entry.final:g}" if standing.entry and standing.has_mark else ""
     late = standing.entry.row.late if standing.entry else None
     return [points, listed([str(standing), *([str(late)] if late else [])], 2)]

@@ -20,6 +20,7 @@ from grader.text import counted, listed, named
 State = Literal["marked", "needs a look", "unread", "not handed in", "not graded yet", "excused"]
 _NONE: Final = Fraction(0)
 _NAMED: Final = 10
+_NO_LIST: Final = "no class list says who should have"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Standing:
         """Whether there is a mark that counts."""
         row = None if self.entry is None or self.state == "excused" else self.entry.row
         return row is not None and row.max > 0 and not (row.unread or row.unmarked or row.missing)
+
+    @property
+    def can_be_zero(self) -> bool:
+        """Whether a class list has the student, who has handed in nothing."""
+        return self.state == "not handed in" and self.why != _NO_LIST
 
     @property
     def share(self) -> Fraction | None:
@@ -127,7 +133,7 @@ class TermStudent:
         earned, of, lacking = Fraction(0), Fraction(0), []
         for one in left:
             share = shares[one.assignment.name]
-            if share is None or (one.state == "not handed in" and not missing_as_zero):
+            if share is None or (one.state == "not handed in" and not (missing_as_zero and one.can_be_zero)):
                 lacking.append(one)
                 continue
             given = 1.0 if one.assignment.weight is None else one.assignment.weight
@@ -182,9 +188,11 @@ def term_of(book: Gradebook, course: Course) -> list[TermStudent]:
     found: dict[str, TermStudent] = {}
     begun = set(book.assignments())
     newest: set[str] = set()
+    without_list: list[Assignment] = []
     for assignment in (one for one in course.plan.assignments if one.name in begun):
         with book.within(assignment.name):
             listed_now = book.class_list(course.name)
+        without_list += [] if listed_now else [assignment]
         newest = {people.key(one.name, one.ids[0]) for one in listed_now} or newest
         by_key = {people.key(one.name, one.ids[0]): one for one in listed_now}
         for whose, standing in standings(book, course, assignment):
@@ -201,6 +209,8 @@ def term_of(book: Gradebook, course: Course) -> list[TermStudent]:
             student.group = group
             student.standings[assignment.name] = standing
     for key, student in found.items():
+        for assignment in without_list:  # else who skipped it would have a whole mark of the term
+            student.standings.setdefault(assignment.name, Standing(assignment, "not handed in", _NO_LIST))
         student.has_left = bool(newest) and key not in newest
     return sorted(found.values(), key=lambda one: (one.name, one.ids))
 

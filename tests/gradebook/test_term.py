@@ -175,6 +175,17 @@ def test_the_lowest_is_dropped_and_weights_and_letters_count(book: Gradebook, tm
     assert cy.share is None and cy.letter(letters) == "" and len(cy.lacking) == 2
 
 
+def test_without_a_class_list_who_skipped_a_week_has_no_whole_mark_and_no_zero(book: Gradebook, tmp_path: Path) -> None:
+    grade(book, "week1", {ANN: (10, ""), BOB: (5, "")}, None)
+    grade(book, "week2", {BOB: (7, "")}, None)
+    found, worth = term(book, PLAN, tmp_path), worth_of(course_of(PLAN, tmp_path))
+    assert str(found["Ann"].standings["week2"]) == "not handed in (no class list says who should have)"
+    for as_zero in (False, True):
+        total = found["Ann"].total(PLAN, worth, missing_as_zero=as_zero)
+        assert total.share == 1 and total.percent is None and len(total.lacking) == 1
+    assert found["Bob"].total(PLAN, worth).percent == 60
+
+
 def test_one_who_left_and_one_who_changed_name_and_id(book: Gradebook, tmp_path: Path) -> None:
     grade(book, "week1", {ANN: (10, ""), BOB: (5, "")})
     married = Student("Ann Lee", ("1", "ann@x"))
