@@ -615,7 +615,6 @@ def _fraction(value: float) -> float:
 def similar(
     out: options.OutOption = _OUT,
     run: options.RunOption = None,
-    assignment: options.AssignmentOption = None,
     course: options.CourseHereOption = None,
     least: Annotated[
         float, Option(metavar="FRACTION", callback=_fraction, help="How much of one of the two must be alike.")
@@ -631,6 +630,7 @@ def similar(
             help="Compare with others, too: grades of an earlier term, code, the course's solutions; may be repeated.",
         ),
     ] = None,
+    assignment: options.AssignmentOption = None,
 ) -> None:
     """List pairs of submissions with similar code, for you to look at; it is never a verdict.
 
