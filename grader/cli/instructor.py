@@ -365,7 +365,7 @@ def comment(
     yes: _Yes = False,
     out: options.OutOption = _OUT,
 ) -> None:
-    """Say something about an exercise, or about a line of the student's code; no points change.
+    """Say something about an exercise, or a line of the student's code; no points change.
 
     Examples:
       grader comment "Zoë Müller" gram "see einsum for a shorter way"
