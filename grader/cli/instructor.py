@@ -570,7 +570,7 @@ def ci(
         Path | None, Option(metavar="DIR", help="Classroom 50: the folder of the bundle.  [default: classroom50]")
     ] = None,
 ) -> None:
-    """Print a workflow that grades every push, or write the bundle of Classroom 50: with this machine's packages.
+    """Make a workflow that grades every push, or Classroom 50's bundle: with exactly this machine's packages.
 
     Examples:
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml
