@@ -365,7 +365,7 @@ def comment(
     yes: _Yes = False,
     out: options.OutOption = _OUT,
 ) -> None:
-    """Say something about an exercise, or about a line of the student's code; no points change.
+    """Say something about an exercise, or a line of the student's code; no points change.
 
     Examples:
       grader comment "Zoë Müller" gram "see einsum for a shorter way"
@@ -570,7 +570,7 @@ def ci(
         Path | None, Option(metavar="DIR", help="Classroom 50: the folder of the bundle.  [default: classroom50]")
     ] = None,
 ) -> None:
-    """Print a workflow that grades every push, or write Classroom 50's bundle: with exactly this machine's packages.
+    """Make a workflow that grades every push, or Classroom 50's bundle: with exactly this machine's packages.
 
     Examples:
       grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml

@@ -101,7 +101,7 @@ def give_time(
         people = row.people if row else (Whose(name, person),)
         before = book.standing(course_of(book), people, given).given
         book.give(course_of(book), given, LookedAt(person))
-        after = next((again for again in book.results() if row and again.digest == row.digest), None)
+        after = next((again for again in book.results() if row and again.label == row.label), None)
     yield extension_line(given)
     yield from (f"before: {given_line(one)}" for one in before)
     if row is None:
