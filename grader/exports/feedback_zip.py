@@ -4,10 +4,11 @@ import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from grader.course import Course
+from grader.gradebook import Gradebook
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry
 from grader.reports.feedback import file_names
@@ -26,9 +27,22 @@ def feedback_zip(entries: Sequence[Entry], course: Course) -> bytes:
     """
     from grader.reports.html import feedback_pages
 
+    return _zip(zip(page_names(entries), (page for _, page in feedback_pages(entries, course)), strict=True))
+
+
+def term_feedback_zip(book: Gradebook, course: Course) -> bytes:
+    """A zip with one page over the term for each student."""
+    from grader.reports.html_term import student_pages, term_rows
+
+    rows = term_rows(book, course)
+    stems = file_names([(row.student.name, next(iter(row.student.ids), "")) for row in rows])
+    return _zip((f"{stem}.html", page) for stem, (_, page) in zip(stems, student_pages(rows, course), strict=True))
+
+
+def _zip(pages: Iterable[tuple[str, bytes]]) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, (_, page) in zip(page_names(entries), feedback_pages(entries, course), strict=True):
+        for name, page in pages:
             made.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), page, zipfile.ZIP_DEFLATED)
     return target.getvalue()
 

@@ -109,7 +109,13 @@ def export(kind: str, settings: ExportSettings) -> None:
     with Gradebook.open_existing(settings.grades) as book:
         book.use_plan(course.plan)
         is_of_term = settings.assignment is None and settings.run is None and not settings.only
-        if kind == "csv" and is_of_term and book.plan.is_term and name is None:
+        is_of_term = is_of_term and book.plan.is_term and name is None
+        if kind == "feedback" and is_of_term and len(book.assignments()) > 1:
+            from grader.exports.feedback_zip import term_feedback_zip
+
+            _write([term_feedback_zip(book, course)], to or book.path.parent / FILES[kind])
+            return
+        if kind == "csv" and is_of_term:
             from grader.exports.term import term_table
 
             if settings.missing_as_zero:

@@ -292,7 +292,7 @@ class Queries:
             )
             return [msgspec.json.decode(record, type=kind) for record, _ in found]
 
-    def standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.Standing:
+    def standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.InForce:
         """All that people gave for the subject of something that is given now, such as the points of an exercise.
 
         Args:
@@ -580,12 +580,12 @@ class Queries:
             for number, row in sorted(found.items())
         ]
 
-    def _standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.Standing:
+    def _standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.InForce:
         last, newest = 0, dict[type, records.Given]()
         for number, one, _ in self._given_to(course, people):
             if one.subject == given.subject:
                 last, newest[type(one)] = number, one
-        return records.Standing(last, tuple(one for one in newest.values() if not one.is_withdrawal))
+        return records.InForce(last, tuple(one for one in newest.values() if not one.is_withdrawal))
 
     def _of_course(self, course: str) -> list[SeenResult]:
         """The results of the assignment."""

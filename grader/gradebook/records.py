@@ -192,7 +192,7 @@ class Extension(Given, frozen=True, kw_only=True):
         return not self.due
 
 
-class Standing(msgspec.Struct, frozen=True):
+class InForce(msgspec.Struct, frozen=True):
     """All that people gave for one subject and that counts, or would count if nothing went before it.
 
     Attributes:
@@ -402,7 +402,7 @@ class Row(msgspec.Struct, frozen=True):
     def with_late_days(self, left: int) -> "Row":
         """The same, after the student has spent late days on it, as far as they reach."""
         late = self.late
-        if late is None or not late.days or late.closed or not late.penalty or left <= 0:
+        if self.excused or late is None or not late.days or late.closed or not late.penalty or left <= 0:
             return self
         free = min(left, late.days)
         return replace(self, late=replace(late, free=free, penalty=_penalty(late.days - free, self.policy)))

@@ -217,6 +217,12 @@ def student_pages(rows: Sequence[TermRow], course: Course, inside: bool = False)
         yield row, text.encode("utf-8", "replace")
 
 
+def term_rows(book: Gradebook, course: Course) -> tuple[TermRow, ...]:
+    """Every student of the term, in order of names."""
+    students = term_of(book, course)
+    return _rows(book, students, _columns(book, course, students), course)
+
+
 def _columns(book: Gradebook, course: Course, students: Sequence[TermStudent]) -> list[Column]:
     """The assignments that have runs, in the order of the course."""
     worth, people, begun = worth_of(course), book.everybody(), book.assignments()

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, exercise, result
+from command_here import run_here
 from make_class_zips import SOLUTION, zipped
+from term_course import answers, write_course
 
 from grader.course import Course
 from grader.exports.feedback_zip import feedback_zip, page_names
@@ -140,3 +142,23 @@ def test_a_name_in_a_download_that_is_no_safe_path_is_not_used(prefix: str) -> N
 def test_one_name_in_the_download_for_two_students_is_used_for_neither() -> None:
     one = Arrival(student="1", lms="canvas", prefix="leeann_1_2_")
     assert page_names(graded(("Ann Lee", one), ("Bo Kim", one))) == ["Ann Lee.html", "Bo Kim.html"]
+
+
+@pytest.mark.slow
+def test_over_a_term_each_student_has_one_page_with_a_readable_name(tmp_path: Path) -> None:
+    course = write_course(
+        tmp_path / "course",
+        {"week_a": ("one",), "week_b": ("two",)},
+        '[[assignments]]\nname = "w1"\nexercises = ["week_a"]\n[[assignments]]\nname = "w2"\nexercises = ["week_b"]\n',
+    )
+    out = tmp_path / "out"
+    for week, topic, name, right in (("w1", "week_a", "one", 1), ("w2", "week_b", "two", 0)):
+        work = tmp_path / week / "Ann Lee"
+        work.mkdir(parents=True)
+        (work / f"{topic}.py").write_bytes(answers(**{name: right}))
+        run_here("grade", tmp_path / week, "--assignment", week, "--course", course, "--out", out, "--no-sandbox")
+    assert run_here("export", "feedback", "--course", course, "--out", out).returncode == 0
+    with zipfile.ZipFile(out / "feedback.zip") as made:
+        (name,) = made.namelist()
+        page = made.read(name).decode()
+    assert name == "Ann Lee.html" and "week_a.one" in page and "week_b.two" in page
