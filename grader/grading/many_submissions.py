@@ -62,7 +62,7 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
     options = worker_options(course, settings, names)
     class_settings.late.after({}).policy(assignment.late)  # refused before anything is read
     with Reader() as reader:
-        roster = None if class_settings.roster is None else Roster.read(class_settings.roster, assignment.name)
+        roster = None if class_settings.roster is None else _read_roster(class_settings.roster, assignment)
         sources, roster = _find(course, assignment, class_settings, roster)
         if class_settings.dask is None and not find_sandbox(len(sources), no_sandbox=class_settings.no_sandbox):
             text = "no sandbox on this system: submissions run as your own programs do (see: grader doctor)"
@@ -96,6 +96,11 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
                 return INTERRUPTED
             book.finish_run(run)
             return report_class(book, run, class_settings, settings)
+
+
+def _read_roster(file: Path, assignment: Assignment) -> Roster:
+    """The class list, in which a column of the assignment's own marks may excuse from it."""
+    return Roster.read(file, assignment.name, assignment.title if assignment.name else "")
 
 
 def _find(

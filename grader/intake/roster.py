@@ -59,6 +59,8 @@ _TIMES = {
 _EXTENSIONS = ("extension", "extendedto", "extendeduntil")
 _GROUPS = ("group", "groupname", "team", "gruppe")
 _EXCUSED = ("excused", "exempt", "excuse", "entschuldigt")
+_EX = ("ex", "excused")
+_NUMBERED = re.compile(r"\s*\(\d+\)$")
 _YES = ("yes", "y", "x", "1", "true", "ex", "excused", "exempt", "ja", "\u2713", "\u2714", "\u2611")
 _NO = ("", "-", "\u2013", "no", "n", "0", "false", "none", "nein", "\u2610")
 # How many lines may stand above the one that names the columns, that one too.
@@ -121,11 +123,12 @@ class Roster:
         self._by_group = {key: one for key, one in groups if key}
 
     @classmethod
-    def read(cls, file: Path, assignment: str = "") -> Roster:
+    def read(cls, file: Path, assignment: str = "", title: str = "") -> Roster:
         """Reads a CSV with a header; a Canvas gradebook export and a Moodle grading worksheet will do.
 
         Args:
             assignment: its name, for a worksheet that has no other id than Moodle's number in it; empty: the file's.
+            title: its title; in a column of that title or name, as a Canvas gradebook has it, EX means excused.
 
         Raises:
             UserError: it cannot be read, has no column for ids or names, or gives an id to two students.
@@ -141,7 +144,7 @@ class Roster:
             except csv.Error as problem:
                 raise UserError(f"{file} is not a CSV file: {problem}") from None
             for start in range(min(_HEADER_ROWS, len(rows))):
-                table = _ClassList(rows[start:])
+                table = _ClassList(rows[start:], (assignment, title))
                 if table.has_ids and table.has_names:
                     students = [*_with_ids(list(table.students()), assignment or download_name(file))]
                     roster = cls(students, file, table.notes(file.name))
@@ -215,7 +218,7 @@ def _is_name(key: str, student: Student) -> bool:
 class _ClassList:
     """The lines of a class list from the one on that names the columns."""
 
-    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+    def __init__(self, rows: Sequence[Sequence[str]], titles: Sequence[str] = ()) -> None:
         self._rows = rows[1:]
         self._columns: dict[str, int] = {}
         found = worksheet.columns_of(rows)
@@ -231,6 +234,10 @@ class _ClassList:
         self._names = first + whole if is_last_name else whole or first + last
         # GitHub knows its students by the user name alone, and who grades blindly knows no names.
         self.has_names = bool(self._names) or self._has_participants or _USER in self._columns
+        wanted = {title.strip().lower() for title in titles} - {""}
+        # Canvas puts the assignment's number behind its title.
+        own = [name for name in found if name in wanted or _NUMBERED.sub("", name) in wanted]
+        self._marks = [re.sub(r"[\W_]", "", name) for name in own]
         self._unread_times: list[str] = []
         self._unread_extensions: list[str] = []
         self._unread_excuses: list[str] = []
@@ -273,7 +280,7 @@ class _ClassList:
             extension=extension,
             github=github.lower(),
             group=group,
-            excused=said.casefold() in _YES,
+            excused=said.casefold() in _YES or any(cells.get(one, "").casefold() in _EX for one in self._marks),
             participant=participant,
         )
 

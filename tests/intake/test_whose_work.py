@@ -387,3 +387,16 @@ def test_whoever_was_graded_before_there_was_a_list_stays_the_same_person(tmp_pa
     roster = Roster.read(tmp_path / "list.csv")
     found = find_submissions([tmp_path / "c.zip"], TOPICS, roster=roster, known_people={"70": "leeann", "71": "Ed Roe"})
     assert people(found) == {"Ann Lee": "70", "Bo Chen": "u2"}, "71 is somebody else in the gradebook"
+
+
+def test_ex_in_the_column_of_an_assignment_excuses_from_it_alone(tmp_path: Path) -> None:
+    """Canvas writes the number of the assignment behind its title; ``Week 10`` is another one than ``Week 1``."""
+    file = tmp_path / "Grades.csv"
+    file.write_text(
+        "Student,ID,SIS Login ID,Section,Week 1 (77),Week 10 (78)\n    Points Possible,,,,20,20\n"
+        '"Lee, Ann",101,alee,A,EX,\n"Kim, Bo",102,bkim,A,15,EX\n'
+    )
+    for assignment, title, excused in (("w1", "Week 1", ["101"]), ("w10", "Week 10", ["102"]), ("w2", "Week 2", [])):
+        students = Roster.read(file, assignment, title).students
+        assert [one.ids[0] for one in students if one.excused] == excused
+    assert not any(one.excused for one in Roster.read(file).students)
