@@ -190,6 +190,7 @@ class Gradebook(Queries):
                 self._adopt(course_name, plan)
             self._insert("courses", {"hash": course_hash, "name": course_name}, "OR IGNORE")
             if students is not None:
+                self._roster_of = None
                 row = {"course": course_name, "assignment": self.assignment}
                 listed = msgspec.json.encode(list(students)).decode()
                 self._insert("class_lists", {**row, "students": listed}, "OR REPLACE")

@@ -18,10 +18,11 @@ from grader.course.assignments import Plan
 from grader.course.due import LatePolicy, moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import records
+from grader.gradebook.graded_work import GradedWork, that_counts
+from grader.gradebook.histories import History, Names, SeenResult, by_student, histories
 from grader.gradebook.people import People
 from grader.gradebook.records import Whose
 from grader.gradebook.schema import file_errors
-from grader.intake.names import id_key
 from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json, total_points
@@ -29,7 +30,6 @@ from grader.text import one_line
 
 T = TypeVar("T")
 G = TypeVar("G", bound=records.Given)
-OfExercise = TypeVar("OfExercise", records.Override, records.Mark, records.Comment)
 
 _KINDS: Final[dict[str, type[records.Given]]] = {kind.__name__: kind for kind in records.Given.__subclasses__()}
 # What is about the work of a group, and so about that of each member.
@@ -420,7 +420,7 @@ class Queries:
             )
             count = Counter(history.whose.name for history in everybody)
             policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
-            names = _Names(by_student(self._of_course(course)) if run is not None else own, self.class_list(course))
+            names = Names(by_student(self._of_course(course)) if run is not None else own, self.class_list(course))
             for history in map(names.added_to, everybody):
                 name, person = history.whose.name, history.whose.person
                 shown = f"{name} ({person})" if run is None and count[name] > 1 else name
@@ -428,7 +428,7 @@ class Queries:
                 policy = policies[history.seen[-1].run]
                 wanted = [] if run else exercises
                 rows = [self._row(work, shown, course, policy, exercises, wanted) for work in works]
-                yield _that_counts(rows, rule)
+                yield that_counts(rows, rule)
 
     def _row(
         self,
@@ -465,7 +465,7 @@ class Queries:
         due = (extensions[-1][0].due if extensions else "") or arrival.due
         if (seen.name, seen.person) != (whose.name, whose.person):  # the number of who handed in is not the member's
             arrival = replace(arrival, platform_id="")
-        work = _GradedWork(self, seen.digest, result, older)
+        work = GradedWork(self.files, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
         marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
         is_done = {mark.exercise: mark.done for mark, _ in marks}
@@ -630,178 +630,6 @@ def _without_times(kept: str | None) -> list[Student]:
     return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept or "[]", type=list[Student])]
 
 
-class _GradedWork:
-    """Tells whether the work of a result is other work than a person looked at; reads files only if it may be.
-
-    Args:
-        older: the exercises that were graded with earlier work.
-    """
-
-    def __init__(
-        self, book: Queries, digest: str, result: SubmissionResult, older: Sequence[records.Older] = ()
-    ) -> None:
-        self._book = book
-        self._newest = digest
-        self._older = {name: one.digest for one in older for name in one.exercises}
-        self._result = result
-        self._read: dict[str, dict[str, bytes]] = {}
-
-    def _files(self, digest: str) -> dict[str, bytes]:
-        if digest not in self._read:
-            self._read[digest] = self._book.files(digest)
-        return self._read[digest]
-
-    def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
-        """The newest of each exercise, and of each line of its file, unless that one takes back; with whether it is
-        about other work than this."""
-        newest = {(one.exercise, one.subject[2:]): (one, looked_at) for one, looked_at in given}
-        return tuple(
-            replace(one, student=whose.name, stale=self._has_changed(one, looked_at))
-            for _, (one, looked_at) in sorted(newest.items())
-            if not one.is_withdrawal
-        )
-
-    def _has_changed(
-        self, given: records.Override | records.Mark | records.Comment, looked_at: records.LookedAt
-    ) -> bool:
-        """Whether the file of a mark or a comment has; for points, the exercise's file or a module that it may import.
-
-        The files of other topics do not count.
-        """
-        exercise = given.exercise
-        digest = self._older.get(exercise, self._newest)
-        if looked_at.digest == digest:
-            return False
-        now = self._files(digest)
-        if not isinstance(given, records.Override):
-            return records.work_hash(now, looked_at.file) != looked_at.work
-        before = self._book.files(looked_at.digest)
-        if not before:
-            return True  # nobody can tell, so somebody should look
-        for one in self._result.to_mark:
-            if one.name == exercise and one.manual is not None:
-                return before.get(one.manual.work) != now.get(one.manual.work)
-        own = exercise.partition(".")[0]
-        others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
-        modules = {path for path in before.keys() | now.keys() if path.endswith(".py")} - others
-        return any(before.get(path) != now.get(path) for path in modules)
-
-
-def _that_counts(works: Sequence[records.Row], rule: str) -> records.Row:
-    """The first work, or the one with the most points after lateness, of equal ones the last."""
-    if rule == "first" or not works[1:]:
-        return works[0]
-    best = max(reversed(works), key=lambda row: row.final)
-    unread = [row for row in works if row.unread]
-    # Work that could not be read may be worth more: a person has to look first.
-    return unread[-1] if unread and best.final < best.max else best
-
-
-def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(item for value in values for item in value))
-
-
-# ---------------------------------------------------------------- whose mark comes from which results
-
-
-class SeenResult(msgspec.Struct, frozen=True):
-    """That a run has a result, new or taken over: the result's number, its student, and when the work came."""
-
-    run: int
-    result: int
-    name: str
-    person: str
-    submitted: str
-    digest: str
-    score: float
-    max: float
-
-
-class History(msgspec.Struct, frozen=True):
-    """The results that one student's mark may come from, the last one last.
-
-    Attributes:
-        group: the student's group; empty if there is none.
-        members: everybody whose marks by rubric and comments are about this work, the student first.
-        differing: that the group handed in differing work in its last run, in words; else empty.
-        extension: until when the student of a group may hand in, by the class list; else empty.
-    """
-
-    whose: Whose
-    seen: tuple[SeenResult, ...]
-    group: str = ""
-    members: tuple[Whose, ...] = ()
-    differing: str = ""
-    extension: str = ""
-
-    def works(self) -> list[History]:
-        """A history for each work that was handed in, in the order in which they came."""
-        of_work: dict[str, list[SeenResult]] = {}
-        for seen in self.seen:
-            of_work.setdefault(seen.digest, []).append(seen)
-        return [replace(self, seen=tuple(seen)) for seen in of_work.values()]
-
-
-def by_student(found: Sequence[SeenResult]) -> list[list[SeenResult]]:
-    """The results of each student, in their order.
-
-    A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
-    """
-    ids_of: dict[str, set[str]] = {}
-    for one in found:
-        ids_of.setdefault(one.name, set()).update({one.person} - {""})
-    ids = {one.person for one in found}
-    of_students: dict[tuple[str, str], list[SeenResult]] = {}
-    for one in found:
-        of_name = ids_of[one.name]
-        person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
-        of_students.setdefault((person, "") if person else ("", one.name), []).append(one)
-    return list(of_students.values())
-
-
-class _Names:
-    """All names and ids that the students of a course ever had.
-
-    Args:
-        own: the results of each student.
-        students: the class list.
-    """
-
-    def __init__(self, own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> None:
-        of_name = Counter(records.same_name(one.name) for one in students)
-        by_name = {name: one for one in students if of_name[name := records.same_name(one.name)] == 1}
-        by_id = {key: one for one in students for key in one.ids}
-        listed = set[Student]()
-        self._of: dict[tuple[str, str], Whose] = {}
-        for seen in own:
-            names = dict.fromkeys(one.name for one in seen)
-            of_ids = (by_id.get(id_key(one.person)) for one in seen if one.person)
-            of_names = (by_name.get(records.same_name(name)) for name in names)
-            student = next(filter(None, (*of_ids, *of_names)), None)
-            whose = Whose("", "", tuple(names))
-            if student is not None:
-                listed.add(student)
-                whose = Whose("", "", tuple({**names, student.name: None}), ids=student.ids)
-            self._of |= {(one.name, one.person): whose for one in seen}
-        self._of |= {
-            (one.name, one.ids[0]): Whose("", "", (one.name,), ids=one.ids) for one in students if one not in listed
-        }
-        each_once = {id(whose): whose for whose in self._of.values()}
-        count = Counter(name for whose in each_once.values() for name in whose.names)
-        self._unsure = {name for name in count if count[name] > 1}
-
-    def added_to(self, history: History) -> History:
-        """The history with all names of its student, and of the others of the group."""
-        members = tuple(map(self._with_names, history.members or (history.whose,)))
-        return replace(history, whose=members[0], members=members)
-
-    def _with_names(self, one: Whose) -> Whose:
-        found = self._of.get((one.name, one.person), one)
-        names = tuple(name for name in found.names if name != one.name)
-        unsure = tuple(name for name in names if name in self._unsure)
-        return replace(one, names=names, unsure=unsure, ids=found.ids)
-
-
 def _looked_at(row: sqlite3.Row) -> records.LookedAt:
     return records.from_row(records.LookedAt, row)
 
@@ -811,42 +639,5 @@ def _places(values: Sequence[str]) -> str:
     return ", ".join("?" * len(values))
 
 
-def histories(own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> Iterator[History]:
-    """Each student's history: the results of a group are those of every member, whoever handed in.
-
-    Args:
-        own: the results of each student, the last one last.
-        students: the class list.
-    """
-    people = Roster(students if any(one.group for one in students) else (), Path())
-    in_groups: dict[str, dict[Student, list[SeenResult]]] = {}
-    for seen in own:
-        last = seen[-1]
-        alike = people.meant([last.person], last.name)
-        member = alike[0] if len(alike) == 1 else None
-        if member is None or not member.group:
-            yield History(Whose(last.name, last.person), tuple(seen))
-        else:
-            in_groups.setdefault(member.group, {}).setdefault(member, []).extend(seen)
-    for group, of_members in in_groups.items():
-        yield from _of_group(group, of_members, [one for one in students if one.group == group])
-
-
-def _of_group(group: str, of_members: dict[Student, list[SeenResult]], members: Sequence[Student]) -> Iterator[History]:
-    shared = tuple(sorted((one for seen in of_members.values() for one in seen), key=_order))
-    last = [one for one in shared if one.run == shared[-1].run]
-    names = "; ".join(one_line(name) for name in dict.fromkeys(one.name for one in last))
-    are_equal = len({one.digest for one in last}) == 1
-    differing = "" if are_equal else f"group {one_line(group)} handed in differing work: {names}"
-    whose = {}
-    for member in members:
-        latest = max(of_members.get(member, ()), key=_order, default=None)
-        whose[member] = Whose(latest.name, latest.person) if latest else Whose(member.name, member.ids[0])
-    for member, one in whose.items():
-        others = tuple(other for other in whose.values() if other != one)
-        yield History(one, shared, group, (one, *others), differing, member.extension)
-
-
-def _order(seen: SeenResult) -> tuple[int, float, int]:
-    """By run, and within a run by the time of handing in, if that is known."""
-    return seen.run, moment(seen.submitted).timestamp() if seen.submitted else 0.0, seen.result
+def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(item for value in values for item in value))
