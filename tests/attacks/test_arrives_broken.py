@@ -32,7 +32,7 @@ def test_a_wrong_kind_of_function_costs_that_exercise(arena: Arena, attack: str,
     [
         (b"def gram(x:\n", "SyntaxError"),
         (b"def gram(x):\n\treturn x\n        return x\n", "TabError"),
-        (b"x = 1\0\n", "null bytes"),
+        (b"x = 1\0\ny = 2\n", "null bytes"),
         ("x = 1\n".encode("utf-16"), "is not saved as UTF-8"),
         (b"\xff\xfe\xfd", "SyntaxError"),
         (b"# -*- coding: nonsense -*-\n", "unknown encoding"),
