@@ -30,7 +30,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
     elif isinstance(failure, Mismatch):
         parts = call.result if call and isinstance(call.result, (list, tuple)) else ()
         facts["looked_at"] = call is not None and all(failure.actual is not part for part in (call.result, *parts))
-        facts |= {"returned": show(failure.actual), "is_of_another_type": failure.is_of_another_type}
+        facts |= {"returned": _shown(failure.actual), "is_of_another_type": failure.is_of_another_type}
         if not check.hidden:
             facts |= {"expected": show(failure.expected), "reason": failure.reason[:MAX_TEXT]}
     else:  # a plain ``assert``, or an exception that is not the expected one
@@ -46,6 +46,11 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
 def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cause:
     shown = "" if call is None else show_call(call)[:MAX_TEXT]
     return _with_prints(Cause(sentence=check.sentence[:MAX_TEXT], call=shown, **facts), prints)
+
+
+def _shown(value: object) -> str:
+    """What came back; an object that stays over there by its class, not by the call that made it."""
+    return repr(value) if isinstance(value, Remote) else show(value)
 
 
 def _raised(error: failures.SubmissionRaised, most: int = 500) -> dict[str, Any]:

@@ -245,18 +245,19 @@ def _other_shape(actual: Tensor, expected: Tensor) -> str:
         return ": rows and columns are exchanged"
     if torch.equal(actual.flatten(), expected.flatten()):
         sizes, others = ([size for size in one.shape if size != 1] for one in (actual, expected))
+        if actual.dim() == expected.dim():
+            return ": the numbers are right, with the dimensions in another order" if sizes == others else ""
         more = "too many" if actual.dim() > expected.dim() else "too few"
         return f": the numbers are right, with a dimension of size 1 {more}" if sizes == others else ""
     return ""
 
 
 def _largest(actual: Tensor, expected: Tensor) -> str:
-    """How far numbers are apart at most, in words; empty if that says nothing more."""
+    """How far numbers are apart at most, in words; empty if that says nothing more, as beside nan and inf."""
     if not expected.is_floating_point():
         return ""
     apart = (actual.double() - expected.double()).abs()
-    apart = apart[apart.isfinite()]
-    return f"; the largest difference is {show(float(apart.max()))}" if apart.numel() else ""
+    return f"; the largest difference is {show(float(apart.max()))}" if apart.isfinite().all() else ""
 
 
 def _apart(actual: object, expected: object) -> str:
