@@ -20,7 +20,6 @@ from grader.judge.public_names import BUILTINS
 from grader.judge.scan import MOST_BYTES, parsed
 from grader.judge.unfinished import Definition, beside_the_stub, outside_of, without_a_body
 from grader.results import Cause, CheckResult, ExerciseResult
-from grader.text import with_article
 
 _MOST_NAMES: Final = 2_000
 """Names of a file that are compared: each takes the judge some time, for every check that fails."""
@@ -39,6 +38,8 @@ _SWITCH: Final = "requires_grad"
 """An attribute that torch reads; another name in its place is a new attribute, which nobody reads."""
 _SPECIAL: Final = {"__init__": "init int innit inti", "__len__": "len length", "__getitem__": "getitem get_item"}
 """How names of special methods are misspelt, but for their underscores."""
+_STARTS: Final = ("mp.spawn", "multiprocessing.spawn", "start_processes", "multiprocessing.Process", "mp.Process")
+"""Functions by which a program starts its ranks itself."""
 _INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
 _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
@@ -73,9 +74,12 @@ class Hints:
 
     def _explained(self, check: CheckResult, result: ExerciseResult) -> CheckResult:
         cause = check.cause
+        name = result.name.partition(".")[2]
+        if cause is not None and cause.kind in ("timeout", "crash", "exception") and cause.stage == "check":
+            if text := next(self._starts_processes(name), ""):
+                return explain.with_cause(check, replace(cause, advice=text, is_slip=True))
         if cause is None or check.verdict not in ("failed", "crashed") or cause.kind == "not_simulated":
             return check
-        name = result.name.partition(".")[2]
         slip = next(self._slips(cause, name), "") if cause.kind != "missing" else ""
         if not slip and cause.kind == "assertion" and result.misconception is None:
             slip = next(self._unused(name), "")
@@ -254,6 +258,14 @@ class Hints:
                     yield f"`{kind}()` in {at} ends Python itself: take it out"
         yield from self._in_class(own, cause)
 
+    def _starts_processes(self, name: str) -> Iterator[str]:
+        """Processes that are started where one runs for each rank already."""
+        for own in self._definitions(name)[-1:]:
+            for node in ast.walk(own):
+                if isinstance(node, ast.Call) and (text := _text(node.func)).endswith(_STARTS):
+                    at = f"{self.place(node.lineno)} starts processes by `{text}`"
+                    yield f"{at}, and `torchrun` has started one for each rank: do the work of this rank in this one"
+
     def _in_other_order(self, cause: Cause) -> Iterator[str]:
         """An argument of another kind than its name says, in a function that the student's own code calls."""
         missing = re.search(r"'(\w+)' object has no attribute '(\w+)'", cause.exception_message)
@@ -264,8 +276,9 @@ class Hints:
         asked = re.search(rf"\b(\w+)\.{missing[2]}\b", frame.text)
         if function and asked and asked[1] in _arguments(function) and f"{function.name}(" in caller.text:
             order = ", ".join(one.arg for one in function.args.args)
-            kind, line = with_article(missing[1]), self.place(caller.line)
-            yield f"`{asked[1]}` is {kind} here: the order is `{function.name}({order})`, see the call in {line}"
+            kind, line = missing[1], self.place(caller.line)
+            said = f"the order is `{function.name}({order})`, see the call in {line}"
+            yield f"`{asked[1]}` is of class {kind} here: {said}"
 
     def _on_itself(self, own: Definition, cause: Cause) -> Iterator[str]:
         """A function that calls itself without an end, and a graph that is used by the student and by the check."""

@@ -46,9 +46,9 @@ def known_errors() -> list[tuple[str, str, str]]:
 class _Group:
     """A group of a pattern in a sentence: ``{1}`` as it is, ``{1:an}`` with its article, ``{1:shape}`` as a shape.
 
-    ``{1:dtype}`` is torch's name of a dtype, ``{1:value}`` a number with a noun, and ``{1:next}`` the number after it. ``{2:member 1}`` offers names of the
-    first group that are similar to the second, ``{2:argument 1}`` its arguments; ``{1:math}`` names the function of
-    `math`, if there is one, and ``{1:unknown}`` is a sentence.
+    ``{1:dtype}`` is torch's name of a dtype, ``{1:value}`` a number with a noun, and ``{1:next}`` the number after it.
+    ``{2:member 1}`` offers names of the first group that are similar to the second, ``{2:argument 1}`` its arguments;
+    ``{1:math}`` names the function of `math`, if there is one, and ``{1:unknown}`` is a sentence.
     """
 
     def __init__(self, found: re.Match[str], number: int) -> None:
