@@ -75,9 +75,9 @@ class Hints:
     def _explained(self, check: CheckResult, result: ExerciseResult) -> CheckResult:
         cause = check.cause
         name = result.name.partition(".")[2]
-        if cause is not None and cause.kind in ("timeout", "crash", "exception") and cause.stage == "check":
-            if text := next(self._starts_processes(name), ""):
-                return explain.with_cause(check, replace(cause, advice=text, is_slip=True))
+        is_of_ranks = cause is not None and re.search(r"\brank \d|torchrun", cause.reason + cause.exception_message)
+        if cause is not None and is_of_ranks and (text := next(self._starts_processes(name), "")):
+            return explain.with_cause(check, replace(cause, advice=text, is_slip=True))
         if cause is None or check.verdict not in ("failed", "crashed") or cause.kind == "not_simulated":
             return check
         slip = next(self._slips(cause, name), "") if cause.kind != "missing" else ""
