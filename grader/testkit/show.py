@@ -17,6 +17,8 @@ from grader.border.proxies import Call, Remote, RemoteFunction, maker_of
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
+_OF_PROBES: Final = (bool, str, type(None))
+"""What a probe is given besides the arguments of the submission's function: messages leave it out."""
 _LONGEST_TEXT: Final = 4_000
 """Characters of a text that are looked at, before the line is cut."""
 
@@ -42,7 +44,7 @@ def show_call(call: Call) -> str:
     """
     if call.owner is None and "." in call.name and (functions := [one for one in call.args if _is_function(one)]):
         # A probe calls the submission's function: the function is what a student knows.
-        others = [one for one in call.args if one is not functions[0]]
+        others = [one for one in call.args if one is not functions[0] and not isinstance(one, _OF_PROBES)]
         return f"{show(functions[0])} with {', '.join(map(show, others))}" if others else f"{show(functions[0])}()"
     text = _code(call)
     if _can_be_pasted(text) and not _uses_one_object_twice(call):
