@@ -16,7 +16,7 @@ from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import Remote, class_name_of
 from grader.border.wire import plain
-from grader.testkit.show import Excerpt, show
+from grader.testkit.show import SomeEntries, show
 from grader.text import counted, with_article
 
 _LONGEST_KEY: Final = 100
@@ -210,7 +210,7 @@ def _that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[obj
     wrong = {key: pair for key, pair in pairs.items() if next(_differences(*pair, tolerance, ""), "")}
     kept = {key: _that_differ(*pair, tolerance) for key, pair in wrong.items()}
     ones, others = ({key: pair[side] for key, pair in kept.items()} for side in (0, 1))
-    return (ones, others) if len(wrong) == len(pairs) else (Excerpt(ones), Excerpt(others))
+    return (ones, others) if len(wrong) == len(pairs) else (SomeEntries(ones), SomeEntries(others))
 
 
 def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> str:

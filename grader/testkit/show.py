@@ -23,7 +23,7 @@ _LONGEST_TEXT: Final = 4_000
 """Characters of a text that are looked at, before the line is cut."""
 
 
-class Excerpt(dict[object, object]):
+class SomeEntries(dict[object, object]):
     """Some entries of a dict, the others left out."""
 
 
@@ -107,7 +107,7 @@ def _show(value: object, room: list[int]) -> str:
         return "…"
     if isinstance(value, dict):
         pairs = (f"{_show(key, room)}: {_show(item, room)}" for key, item in value.items())
-        more = len(value) + isinstance(value, Excerpt)
+        more = len(value) + isinstance(value, SomeEntries)
         return "{" + (_joined(pairs, more, room) if value else "…") + "}" if more else "{}"
     if isinstance(value, list | tuple) and type(value) is not torch.Size:
         items = _joined((_show(item, room) for item in value), len(value), room)

@@ -85,6 +85,11 @@ next: vectors.normalize  vectors.py
     )
 
 
+def test_one_exercise_says_once_why_it_fails() -> None:
+    text = shown(failing("vectors.normalize", WRONG), is_alone=True)
+    assert text.count("2 of 2 values differ") == 1 and "  ✗ normalize    0/1\n" in text
+
+
 def test_golden_narrow() -> None:
     text = shown(failing("vectors.normalize", WRONG, None), exercise("vectors.cosine", check(), points=2), width=40)
     assert text == (
