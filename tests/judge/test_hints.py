@@ -284,7 +284,8 @@ def test_right_code_has_none(file: Path) -> None:
     for line in source.splitlines():
         if line.startswith(("def ", "class ")):
             name = line.split("(")[0].split(":")[0].split()[1]
-            assert name.startswith("_") or first_sentence(source, WRONG, name) == "", name
+            for cause in (WRONG, UNWRITTEN, Cause(kind="timeout", reason="no end within 4 s: rank 0 was in line 2")):
+                assert name.startswith("_") or first_sentence(source, cause, name) == "", name
 
 
 @pytest.mark.parametrize(
