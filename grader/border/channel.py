@@ -32,6 +32,8 @@ MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
 MAX_RECORD_BYTES: Final = 8 << 20
 """Bytes of all replies that the record of a check keeps: those of a topic's checks are in memory at the same time."""
+_MOST_RECENT: Final = 32
+"""Calls that are kept, with their results, to show the one that is wrong."""
 _FORGET: Final = wire.pack(FORGET)
 
 _SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -44,6 +46,7 @@ class Channel:
     Attributes:
         record: every exchange since `restart`, in order.
         last: the call to show when a check fails; None before the first.
+        recent: the last calls of the running example that messages may show, in order.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
         arguments: the tensors that were passed to submitted code; they are seen if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
@@ -69,6 +72,7 @@ class Channel:
     def _begin(self) -> None:
         self.record: list[Exchange] = []
         self.last: Call | None = None
+        self.recent: deque[Call] = deque(maxlen=_MOST_RECENT)
         self.simulates = False
         self._received = self._kept = 0
         self._budget = Budget(CHECK_BUDGET)
@@ -102,6 +106,7 @@ class Channel:
         request = wire.pack(call)
         if shown is not None:
             self.last = shown
+            self.recent.append(shown)
             if self.before_call is not None:
                 self.before_call()
         if self._asked_again:
@@ -199,6 +204,7 @@ class Channel:
 
     def begin_example(self, may_change: bool) -> None:
         """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
+        self.recent.clear()
         self.arguments.begin_example(may_change)
 
     def check_arguments(self) -> None:

@@ -2,6 +2,9 @@
 
 import functools
 import inspect
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
@@ -100,10 +103,26 @@ def with_groups(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Prints each on a line of its own, without control characters."""
+def print_lines(lines: Iterable[str], width: int = 0) -> None:
+    """Prints each on a line of its own, without control characters.
+
+    Args:
+        width: columns after which a line goes on in the next row, indented as it is, and between words; 0: never.
+    """
     for line in lines:
-        print(clean(line).replace("\n", " "))
+        text = clean(line).replace("\n", " ")
+        indent = " " * (len(text) - len(text.lstrip()) + 4)
+        if 0 < width < len(text):
+            words = textwrap.TextWrapper(
+                width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+            text = words.fill(text)
+        print(text)
+
+
+def columns() -> int:
+    """The columns of the terminal; 0 if the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 app: Final = App(name="grader")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from typer import Argument, Option
 
 from grader.cli import options
-from grader.cli.command_line import app, print_lines
+from grader.cli.command_line import app, columns, print_lines
 from grader.course import Course, handout
 from grader.course.home import Home, LastCheck, Origin, installed_courses
 from grader.course.stubs import solution_of
@@ -35,7 +35,7 @@ def list_exercises(
     """
     loaded, home = Course.load(options.course_path(course), complete=False), Home.here()
     part = options.part_of(loaded, home, names or ())
-    print_lines(list_lines(part, home.progress(), part.select(names or ())))
+    print_lines(list_lines(part, home.progress(), part.select(names or ())), columns())
 
 
 @app.command()
@@ -62,7 +62,10 @@ def next_exercise(course: options.CourseOption = None) -> None:
     Example:
       grader next
     """
-    home = Home.here()
+    home = Home.find()
+    if home is None:
+        fix = "change into it, or start one: grader init kata"
+        raise UserError("this is not a folder of yours, so no exercise is next", fix=fix)
     loaded = options.part_of(Course.load(options.course_path(course), complete=False), home)
     found = next_of(loaded, home.progress())
     if found is None:
@@ -121,7 +124,7 @@ def solution(name: options.ExerciseArgument = None, course: options.CourseOption
 
 @app.command()
 def reset(name: options.ExerciseArgument = None, course: options.CourseOption = None) -> None:
-    """Put one exercise back as it was handed out; your file is kept beside it.
+    """Put one exercise back as it was handed out; your file is kept beside it. Without a name it asks first.
 
     Examples:
       grader reset
@@ -130,6 +133,15 @@ def reset(name: options.ExerciseArgument = None, course: options.CourseOption = 
     loaded = Course.load(options.course_path(course), complete=False)
     exercise = options.one_exercise(loaded, name, "reset")
     home = Home.here()
+    if name is None:  # the exercise at hand may be another one than the student has in mind
+        try:
+            is_wanted = typer.confirm(f"put {exercise.full_name} back as it was handed out?")
+        except typer.Abort:
+            fix = f"name the exercise: grader reset {exercise.full_name}"
+            raise UserError("nobody answered, so nothing was put back", fix=fix) from None
+        if not is_wanted:
+            typer.echo("nothing was changed")
+            return
     backup = put_back(loaded, home.folder, exercise.full_name)
     home.note({exercise.full_name: LastCheck("unwritten", 0.0, exercise.points)})
     if backup is None:

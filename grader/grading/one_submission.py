@@ -90,7 +90,10 @@ def _print_report(
     """Prints each exercise of a submission as soon as it is known, and then the report; the result."""
     console = make_console()
     places = Locations(path, submission.files)
-    report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
+    is_alone = len(asked) == 1
+    report = CheckReport(
+        course, console, places.of, every_failure=every_failure, every_check=every_check, is_alone=is_alone
+    )
     with spinning(console, "starting (importing torch)") as spinner, contextlib.closing(news):
         try:
             for event in news:

@@ -3,6 +3,7 @@
 A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
 """
 
+import re
 import traceback
 from collections.abc import Sequence
 from typing import Any, Final
@@ -22,17 +23,26 @@ MAX_PRINTS: Final = 1_000
 """Characters of captured prints that a cause keeps."""
 
 
-def failed(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:
-    """A wrong answer or an exception."""
+def failed(check: Check, call: Call | None, failure: BaseException, prints: str, calls: Sequence[Call] = ()) -> Cause:
+    """A wrong answer or an exception.
+
+    Args:
+        call: the last one of the check.
+        calls: the last ones, in order: if their results were compared together, the first wrong one is shown.
+    """
+    if isinstance(failure, Mismatch):
+        call, failure = _first_wrong(call, failure, calls)
     facts: dict[str, Any] = {"kind": "assertion"}
     if isinstance(failure, failures.SubmissionRaised):
         facts = {"kind": "exception", **_raised(failure)}
     elif isinstance(failure, Mismatch):
         parts = call.result if call and isinstance(call.result, (list, tuple)) else ()
         facts["looked_at"] = call is not None and all(failure.actual is not part for part in (call.result, *parts))
-        facts |= {"returned": show(failure.actual), "is_of_another_type": failure.is_of_another_type}
+        returned, expected = failure.shown()
+        returned = repr(failure.actual) if isinstance(failure.actual, Remote) else returned  # not the call that made it
+        facts |= {"returned": returned, "is_of_another_type": failure.is_of_another_type}
         if not check.hidden:
-            facts |= {"expected": show(failure.expected), "reason": failure.reason[:MAX_TEXT]}
+            facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT]}
     else:  # a plain ``assert``, or an exception that is not the expected one
         if call and call.answered and not isinstance(call.result, Remote):
             facts["returned"] = show(call.result)
@@ -46,6 +56,20 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
 def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cause:
     shown = "" if call is None else show_call(call)[:MAX_TEXT]
     return _with_prints(Cause(sentence=check.sentence[:MAX_TEXT], call=shown, **facts), prints)
+
+
+def _first_wrong(call: Call | None, failure: Mismatch, calls: Sequence[Call]) -> tuple[Call | None, Mismatch]:
+    """The call whose result is wrong, and the mismatch of it, if the results of several calls were compared at once."""
+    actual, expected = failure.actual, failure.expected
+    place = re.search(r"(?:^|: )at \[(\d+)\]", failure.reason)
+    if not place or not isinstance(actual, list | tuple) or not isinstance(expected, list | tuple):
+        return call, failure
+    of_parts = calls[-len(actual) :]
+    if len(of_parts) != len(actual) or any(one.result is not part for one, part in zip(of_parts, actual, strict=True)):
+        return call, failure
+    number = int(place[1])
+    reason = failure.reason.replace(f"at [{number}]: ", "", 1).replace(f"at [{number}][", "at [", 1)
+    return of_parts[number], failure.of_part(number, reason)
 
 
 def _raised(error: failures.SubmissionRaised, most: int = 500) -> dict[str, Any]:

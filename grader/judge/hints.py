@@ -18,9 +18,8 @@ from grader.judge.known_errors import close_names, did_you_mean, unknown_name
 from grader.judge.loading import LeftOut
 from grader.judge.public_names import BUILTINS
 from grader.judge.scan import MOST_BYTES, parsed
+from grader.judge.unfinished import Definition, beside_the_stub, outside_of, without_a_body
 from grader.results import Cause, CheckResult, ExerciseResult
-
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _MOST_NAMES: Final = 2_000
 """Names of a file that are compared: each takes the judge some time, for every check that fails."""
@@ -39,6 +38,9 @@ _SWITCH: Final = "requires_grad"
 """An attribute that torch reads; another name in its place is a new attribute, which nobody reads."""
 _SPECIAL: Final = {"__init__": "init int innit inti", "__len__": "len length", "__getitem__": "getitem get_item"}
 """How names of special methods are misspelt, but for their underscores."""
+_STARTS: Final = ("mp.spawn", "multiprocessing.spawn", "start_processes", "multiprocessing.Process", "mp.Process")
+"""Functions by which a program starts its ranks itself."""
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
 _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
 """Arguments that no answer can do without."""
@@ -72,9 +74,12 @@ class Hints:
 
     def _explained(self, check: CheckResult, result: ExerciseResult) -> CheckResult:
         cause = check.cause
+        name = result.name.partition(".")[2]
+        is_of_ranks = cause is not None and re.search(r"\brank \d|torchrun", cause.reason + cause.exception_message)
+        if cause is not None and is_of_ranks and (text := next(self._starts_processes(name), "")):
+            return explain.with_cause(check, replace(cause, advice=text, is_slip=True))
         if cause is None or check.verdict not in ("failed", "crashed") or cause.kind == "not_simulated":
             return check
-        name = result.name.partition(".")[2]
         slip = next(self._slips(cause, name), "") if cause.kind != "missing" else ""
         if not slip and cause.kind == "assertion" and result.misconception is None:
             slip = next(self._unused(name), "")
@@ -88,6 +93,11 @@ class Hints:
             found = next(self._unused_import(cause), "")
         elif cause.exception_type in ("SyntaxError", "IndentationError"):
             found = next(self._no_python(cause), "")
+        if cause.exception_type in ("IndentationError", "TabError") and cause.frames:
+            lines = self.source[:MOST_BYTES].decode("utf-8-sig", "replace").splitlines()
+            *others, last = cause.frames
+            text = "".join(lines[last.line - 1 : last.line]).replace("\t", "→   ").rstrip()
+            cause = replace(cause, frames=(*others, replace(last, text=text)))
         return replace(cause, advice=f"{cause.file} cannot be imported: {found}") if found else cause
 
     def _no_python(self, cause: Cause) -> Iterator[str]:
@@ -99,6 +109,9 @@ class Hints:
                 yield f"{at} is a mark of a Git merge: keep one of the two versions, and delete the marks"
         for quote in (one for line in lines[max(wrong - 1, 0) : wrong] for one in line if one in _QUOTES):
             yield f"{self.place(wrong)} has the quote {quote} of a book or a PDF: Python's are ' and \""
+        outside = re.match(r"'(return|yield|await)' outside", cause.exception_message)
+        if outside and (above := outside_of(self._top, wrong)):
+            yield f"`{outside[1]}` in {self.place(wrong)} is not inside of a function: indent it like `{above}`'s body"
 
     def _unused_import(self, cause: Cause) -> Iterator[str]:
         """Says so if nothing of what the failing line imports is used anywhere."""
@@ -185,7 +198,13 @@ class Hints:
             if len(definitions) > 1:  # else the older of two answers is no news, least of all in a notebook
                 first, *_, last = (place(one.lineno) for one in definitions)
                 yield f"`{name}` is defined twice, in {first} and in {last}: the last one counts"
+            yield from beside_the_stub(own, self._top, place)
             return
+        if cause.returned == "None":
+            yield from without_a_body(own, self._top, place)
+        yield from self._is_none(own, cause)
+        yield from self._in_other_order(cause)
+        yield from self._on_itself(own, cause)
         called = {id(node.func) for node in ast.walk(own) if isinstance(node, ast.Call)}
         if cause.kind == "exception":
             yield from self._hidden(own)
@@ -238,6 +257,60 @@ class Hints:
                 case ast.Call(ast.Name("exit" | "quit" as kind), []) if cause.kind == "crash":
                     yield f"`{kind}()` in {at} ends Python itself: take it out"
         yield from self._in_class(own, cause)
+
+    def _starts_processes(self, name: str) -> Iterator[str]:
+        """Processes that are started where one runs for each rank already."""
+        for own in self._definitions(name)[-1:]:
+            for node in ast.walk(own):
+                if isinstance(node, ast.Call) and (text := _text(node.func)).endswith(_STARTS):
+                    at = f"{self.place(node.lineno)} starts processes by `{text}`"
+                    yield f"{at}, and `torchrun` has started one for each rank: do the work of this rank in this one"
+
+    def _in_other_order(self, cause: Cause) -> Iterator[str]:
+        """An argument of another kind than its name says, in a function that the student's own code calls."""
+        missing = re.search(r"'(\w+)' object has no attribute '(\w+)'", cause.exception_message)
+        if cause.exception_type != "AttributeError" or not missing or len(cause.frames) < 2:
+            return
+        caller, frame = cause.frames[-2:]
+        function = next((one for one in self._definitions(frame.function) if isinstance(one, ast.FunctionDef)), None)
+        asked = re.search(rf"\b(\w+)\.{missing[2]}\b", frame.text)
+        if function and asked and asked[1] in _arguments(function) and f"{function.name}(" in caller.text:
+            order = ", ".join(one.arg for one in function.args.args)
+            kind, line = missing[1], self.place(caller.line)
+            said = f"the order is `{function.name}({order})`, see the call in {line}"
+            yield f"`{asked[1]}` is of class {kind} here: {said}"
+
+    def _on_itself(self, own: Definition, cause: Cause) -> Iterator[str]:
+        """A function that calls itself without an end, and a graph that is used by the student and by the check."""
+        if cause.exception_type == "RecursionError" and cause.frames:
+            frame = max(cause.frames, key=cause.frames.count)
+            loops = (ast.For, ast.ListComp, ast.DictComp, ast.GeneratorExp)
+            is_of_parts = any(isinstance(node, loops) for node in ast.walk(own))
+            texts = ": a str consists of strs, and so on" if is_of_parts and re.search("['\"]", cause.call) else ""
+            yield f"`{frame.function}` calls itself in {self.place(frame.line)} without an end{texts}"
+        if "backward through the graph a second time" in cause.exception_message and not cause.frames:
+            for node in ast.walk(own):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+                    at = self.place(node.lineno)
+                    yield f"{at} calls `backward`, and whoever calls `{own.name}` does so with the result: leave it out"
+
+    def _is_none(self, own: Definition, cause: Cause) -> Iterator[str]:
+        """Says how a function returns None that returns something in other cases."""
+        if not cause.advice.startswith("your code returned None") or not isinstance(own, ast.FunctionDef):
+            return
+        inner = {
+            id(node) for one in ast.walk(own) if isinstance(one, _INNER) and one is not own for node in ast.walk(one)
+        }
+        returns = [one for one in ast.walk(own) if isinstance(one, ast.Return) and id(one) not in inner]
+        empty = [one for one in returns if one.value is None or _text(one.value) == "None"]
+        if len(empty) == len(returns):
+            return  # it never returns anything else: the `return` was forgotten
+        if empty:
+            yield f"your code returned None, by the `return` in {self.place(empty[0].lineno)}"
+        elif returns == own.body[-1:]:
+            yield f"your code returned None: that is the value behind `return` in {self.place(returns[0].lineno)}"
+        else:
+            yield f"your code returned None here: this call came to the end of `{own.name}` without a `return`"
 
     def _hidden(self, own: Definition) -> Iterator[str]:
         """Variables with the name of a module or a function of Python that is used in the same definition."""

@@ -46,9 +46,9 @@ def known_errors() -> list[tuple[str, str, str]]:
 class _Group:
     """A group of a pattern in a sentence: ``{1}`` as it is, ``{1:an}`` with its article, ``{1:shape}`` as a shape.
 
-    ``{1:value}`` is a number with a noun, and ``{1:next}`` the number after it. ``{2:member 1}`` offers names of the
-    first group that are similar to the second, ``{2:argument 1}`` its arguments; ``{1:math}`` names the function of
-    `math`, if there is one, and ``{1:unknown}`` is a sentence.
+    ``{1:dtype}`` is torch's name of a dtype, ``{1:value}`` a number with a noun, and ``{1:next}`` the number after it.
+    ``{2:member 1}`` offers names of the first group that are similar to the second, ``{2:argument 1}`` its arguments;
+    ``{1:math}`` names the function of `math`, if there is one, and ``{1:unknown}`` is a sentence.
     """
 
     def __init__(self, found: re.Match[str], number: int) -> None:
@@ -64,6 +64,8 @@ class _Group:
             case ["shape"]:  # of `2x3` or `[2, 3]`
                 sizes = re.findall(r"\d+", self._text)
                 return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            case ["dtype"]:  # of `Half`, `c10::Half`, `struct c10::Half`
+                return _DTYPES.get(self._text.rpartition("::")[2], self._text)
             case ["next"]:
                 return str(int(self._text) + 1)
             case ["math"]:
@@ -139,8 +141,25 @@ _IMPORTS: Final = {
 }
 """Names of modules and classes that students use without an import, and the line that imports each."""
 
+_DTYPES: Final = {
+    **dict.fromkeys(("float", "Float"), "float32"),
+    **dict.fromkeys(("double", "Double"), "float64"),
+    **dict.fromkeys(("half", "Half"), "float16"),
+    "BFloat16": "bfloat16",
+    **dict.fromkeys(("long", "long int", "long long", "__int64", "Long"), "int64"),
+    **dict.fromkeys(("int", "Int"), "int32"),
+    **dict.fromkeys(("bool", "Bool"), "bool"),
+    **dict.fromkeys(("unsigned char", "Byte"), "uint8"),
+}
+"""How torch's messages, which come from C++, call dtypes: they differ between systems."""
+
 _REPAIRS: Final = (
     (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
+    (r"\bof class ndarray where a tensor", "`torch.from_numpy(...)` makes a tensor of it, but write it in torch"),
+    (
+        r"\bof class (?:float|float16|float32|float64|int32|int64|bool_?) where an? (?:float|int|bool) was",
+        "`.item()` makes a Python number of it",
+    ),
     (r"\ba function where", "call it, with `()`"),
     (r"\ba tuple where a list was expected", "`list(...)` makes one"),
     (r"\ba list where a tuple was expected", "`tuple(...)` makes one"),

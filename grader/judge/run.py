@@ -166,7 +166,8 @@ class _CheckRun:
         generated.search(self.check.item.obj, self.check.seed, self.check.name, attempt, shrinks=shrinks)
 
     def _cause_of(self, failure: Failure) -> Cause:
-        return causes.failed(self.check, self.channel.last, failure, self.desk.take_prints())
+        channel = self.channel
+        return causes.failed(self.check, channel.last, failure, self.desk.take_prints(), list(channel.recent))
 
     def _run_example(self, example: Example, right: RightRuns | None = None) -> Failure | None:
         """Runs the check's body on one example, unless its replies are those of a run that passed.

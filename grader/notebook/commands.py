@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import jinja2
 from rich.console import Console
 
-from grader.course import Course, pictured
+from grader.course import Course, Exercise, pictured
 from grader.course.home import Home, LastCheck
 from grader.errors import UserError
 from grader.gradebook import Row
@@ -32,6 +32,7 @@ from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.check_report import CheckReport
 from grader.reports.drawing import print_picture
 from grader.reports.entries import Entry
+from grader.reports.feedback import hint_order
 from grader.reports.html import environment_of
 from grader.reports.html_feedback import feedback_page
 from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise, state_of
@@ -128,10 +129,10 @@ def hint(name: Named, level: int | None = None) -> None:
     count = len(exercise.hints)
     if not count:
         raise NotebookError(f"{names[0]} has no hints")
-    wanted = level or min(state.levels.get(names[0], 0) + 1, count)
+    wanted = level or state.next_hint(exercise)
     if not 1 <= wanted <= count:
         raise NotebookError(f"{names[0]} has no level {wanted}", f"levels go from 1 to {count}")
-    state.levels[names[0]] = wanted
+    state.hints.setdefault(names[0], []).append(wanted)
     text = exercise.hints[wanted - 1]
     _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
@@ -148,7 +149,7 @@ class KernelState:
         home: the folder that the notebook is in, if `grader init` made it.
         course: the course of that folder, or the shipped one.
         output: the output of the cell that is checked.
-        levels: the level of the last hint, by exercise.
+        hints: the levels of the hints that were shown, by exercise.
         cards: the last results, their cards, and the number of the cell that showed each.
 
     Raises:
@@ -168,7 +169,7 @@ class KernelState:
         self.course = Course.load(self.home.course if self.home else None)
         self._workers: LocalWorkers | None = None
         self.output = _Output()
-        self.levels: dict[str, int] = {}
+        self.hints: dict[str, list[int]] = {}
         self.cards: deque[tuple[SubmissionResult, Card, int]] = deque(maxlen=_KEPT_CARDS)
         formatter = self._shell.display_formatter.ipython_display_formatter
         formatter.for_type(SubmissionResult, self._display_result)
@@ -199,6 +200,13 @@ class KernelState:
             return self.course.select(chosen)
         except UserError as error:
             raise NotebookError(str(error), error.fix) from None
+
+    def next_hint(self, exercise: Exercise) -> int:
+        """The level of the hint that comes next: at first that for the check that failed when it was last checked."""
+        results = [one for result, _, _ in self.cards for one in result.exercises if one.name == exercise.full_name]
+        order = hint_order(exercise, results[-1] if results else None)
+        shown = self.hints.get(exercise.full_name, [])
+        return next((level for level in order if level not in shown), order[-1])
 
     def result_of(self, exercises: list[str]) -> Graded:
         """Grades what the cells define, and shows meanwhile how far it is.

@@ -20,7 +20,7 @@ from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
-from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, next_exercise
+from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
@@ -59,6 +59,7 @@ class CheckReport:
         place_of: where an exercise is, e.g. ``kata/tensor_ops.py:88``; empty when unknown.
         every_failure: every exercise that fails is shown in full, not only the first.
         every_check: every check is shown by its name, and every failing one in full.
+        is_alone: only one exercise was asked for: why it fails is said once, below its line.
     """
 
     course: Course
@@ -67,6 +68,7 @@ class CheckReport:
     _: KW_ONLY
     every_failure: bool = False
     every_check: bool = False
+    is_alone: bool = False
     _seen: list[ExerciseResult] = field(default_factory=list, init=False)
     _topic: str = field(default="", init=False)
     _has_heading: bool = field(default=False, init=False)
@@ -147,7 +149,9 @@ class CheckReport:
             self._row(_Fold(BY_HAND, "cyan", feedback.about_manual(exercise)), name, [exercise])
             return
         verdict = worst(exercise)
-        reason = "" if verdict == "passed" else _reason(exercise, feedback.not_passed(exercise)[0])
+        others = [one for one in self._seen[:-1] if worst(one) in FAILING and not is_untouched(one)]
+        is_below = self.is_alone and verdict in FAILING and not others
+        reason = "" if verdict == "passed" or is_below else _reason(exercise, feedback.not_passed(exercise)[0])
         self._row(_Fold(SYMBOLS[verdict], STYLES[verdict], reason), name, [exercise])
         for check in exercise.checks if self.every_check else ():
             symbol, worth = (SYMBOLS[check.verdict], STYLES[check.verdict]), feedback.worth_of(check)

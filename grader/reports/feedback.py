@@ -264,10 +264,23 @@ def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
     """
     if check.cause is not None and (check.cause.kind != "assertion" or check.cause.is_of_another_type):
         return None
-    named = exercise.hints_for.get(check.name.partition("[")[0])
+    number = _named_hint(exercise, check)
     others = (number for number in range(1, len(exercise.hints) + 1) if number not in exercise.hints_for.values())
-    number = named or next(others, 0)
+    number = number or next(others, 0)
     return exercise.hints[number - 1] if number else None
+
+
+def _named_hint(exercise: Exercise, check: CheckResult) -> int:
+    """The number of the hint that names a check; 0 if none does."""
+    return exercise.hints_for.get(check.name.partition("[")[0], 0)
+
+
+def hint_order(exercise: Exercise, result: ExerciseResult | None) -> list[int]:
+    """The numbers of all hints, from 1: first the one for the check that fails first, then the others in order."""
+    failing = [check for check in result.checks if check.verdict in FAILING] if result else []
+    hint = hint_for(exercise, failing[0]) if failing else None
+    first = exercise.hints.index(hint) + 1 if hint else _named_hint(exercise, failing[0]) if failing else 0
+    return sorted(range(1, len(exercise.hints) + 1), key=lambda number: number != first)
 
 
 def check_title(name: str) -> str:
@@ -307,9 +320,9 @@ def help_for(exercise: ExerciseResult, course: Course) -> tuple[str | None, str 
         return None, None
     failing = [check for check in exercise.checks if check.verdict in FAILING]
     hint = hint_for(known, failing[0]) if failing and not explanation_of(exercise) else None
-    level = known.hints.index(hint) + 2 if hint else 1
-    command = f"grader hint {known.full_name}{f' --level {level}' if level > 1 else ''}"
-    return hint, command if level <= len(known.hints) else None
+    order = hint_order(known, exercise)[1 if hint else 0 :]
+    level = f" --level {order[0]}" if order and order[0] > 1 else ""
+    return hint, f"grader hint {known.full_name}{level}" if order else None
 
 
 def file_stem(submission: str) -> str:

@@ -16,7 +16,7 @@ from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import Remote, class_name_of
 from grader.border.wire import plain
-from grader.testkit.show import show
+from grader.testkit.show import SomeEntries, show
 from grader.text import counted, with_article
 
 _LONGEST_KEY: Final = 100
@@ -46,12 +46,26 @@ class Mismatch(AssertionError):
             can be right.
     """
 
-    def __init__(self, reason: str, actual: object, expected: object) -> None:
+    def __init__(
+        self, reason: str, actual: object, expected: object, rtol: float | None = None, atol: float | None = None
+    ) -> None:
         super().__init__(reason)
+        self._tolerance = _Tolerance(rtol, atol)
         self.reason = reason
         self.actual = actual
         self.expected = expected
         self.is_of_another_type = _are_of_other_types(actual, expected)
+
+    def shown(self) -> tuple[str, str]:
+        """The two values as messages show them: of their dicts only the entries that differ."""
+        actual, expected = _that_differ(self.actual, self.expected, self._tolerance)
+        return show(actual), show(expected)
+
+    def of_part(self, number: int, reason: str) -> "Mismatch":
+        """The mismatch of one item of the two lists or tuples that were compared."""
+        actual: Any = self.actual
+        expected: Any = self.expected
+        return Mismatch(reason, actual[number], expected[number], *self._tolerance)
 
     def __str__(self) -> str:
         return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"
@@ -92,7 +106,7 @@ def assert_close(
     """
     reason = next(_differences(actual, expected, _Tolerance(rtol, atol), ""), "")
     if reason:
-        raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected)
+        raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected, rtol, atol)
 
 
 def assert_equal(actual: object, expected: object, what: str = "") -> None:
@@ -181,6 +195,24 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
         yield f"{place}{show(actual)} where {show(expected)} was expected"
 
 
+def _that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[object, object]:
+    """The two values, whose dicts with the same keys keep only the entries that differ."""
+    one: Any = plain(actual)
+    other: Any = plain(expected)
+    if type(one) is not type(other) or type(one) not in (dict, list, tuple) or len(one) != len(other):
+        return actual, expected
+    if type(one) is not dict:
+        parts = [_that_differ(*pair, tolerance) for pair in zip(one, other, strict=True)]
+        return type(one)(part[0] for part in parts), type(one)(part[1] for part in parts)
+    if list(map(repr, one)) != list(map(repr, other)):
+        return actual, expected
+    pairs = {key: (item, right) for (key, item), right in zip(one.items(), other.values(), strict=True)}
+    wrong = {key: pair for key, pair in pairs.items() if next(_differences(*pair, tolerance, ""), "")}
+    kept = {key: _that_differ(*pair, tolerance) for key, pair in wrong.items()}
+    ones, others = ({key: pair[side] for key, pair in kept.items()} for side in (0, 1))
+    return (ones, others) if len(wrong) == len(pairs) else (SomeEntries(ones), SomeEntries(others))
+
+
 def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> str:
     if actual.shape != expected.shape:
         reason = f"shape {tuple(actual.shape)} where {tuple(expected.shape)} was expected"
@@ -245,18 +277,19 @@ def _other_shape(actual: Tensor, expected: Tensor) -> str:
         return ": rows and columns are exchanged"
     if torch.equal(actual.flatten(), expected.flatten()):
         sizes, others = ([size for size in one.shape if size != 1] for one in (actual, expected))
+        if actual.dim() == expected.dim():
+            return ": the numbers are right, with the dimensions in another order" if sizes == others else ""
         more = "too many" if actual.dim() > expected.dim() else "too few"
         return f": the numbers are right, with a dimension of size 1 {more}" if sizes == others else ""
     return ""
 
 
 def _largest(actual: Tensor, expected: Tensor) -> str:
-    """How far numbers are apart at most, in words; empty if that says nothing more."""
+    """How far numbers are apart at most, in words; empty if that says nothing more, as beside nan and inf."""
     if not expected.is_floating_point():
         return ""
     apart = (actual.double() - expected.double()).abs()
-    apart = apart[apart.isfinite()]
-    return f"; the largest difference is {show(float(apart.max()))}" if apart.numel() else ""
+    return f"; the largest difference is {show(float(apart.max()))}" if apart.isfinite().all() else ""
 
 
 def _apart(actual: object, expected: object) -> str:

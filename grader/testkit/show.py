@@ -13,12 +13,18 @@ import torch
 from torch import Tensor
 
 from grader.border.labels import label_of
-from grader.border.proxies import Call, Remote, maker_of
+from grader.border.proxies import Call, Remote, RemoteFunction, maker_of
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
+_OF_PROBES: Final = (bool, str, type(None))
+"""What a probe is given besides the arguments of the submission's function: messages leave it out."""
 _LONGEST_TEXT: Final = 4_000
 """Characters of a text that are looked at, before the line is cut."""
+
+
+class SomeEntries(dict[object, object]):
+    """Some entries of a dict, the others left out."""
 
 
 def show(value: object, limit: int = MAX_LINE) -> str:
@@ -36,12 +42,20 @@ def show_call(call: Call) -> str:
 
     If it cannot be written as such a line, it does not look like one: ``fit with <Sequential>, 3, 0.1``.
     """
+    if call.owner is None and "." in call.name and (functions := [one for one in call.args if _is_function(one)]):
+        # A probe calls the submission's function: the function is what a student knows.
+        others = [one for one in call.args if one is not functions[0] and not isinstance(one, _OF_PROBES)]
+        return f"{show(functions[0])} with {', '.join(map(show, others))}" if others else f"{show(functions[0])}()"
     text = _code(call)
     if _can_be_pasted(text) and not _uses_one_object_twice(call):
         return text
     name = show(call.owner) + ("" if call.name == "[]" else f".{call.name}") if call.owner is not None else call.name
     parts = _parts(call)
     return name.rstrip(".") + (f" with {', '.join(parts)}" if parts else "")
+
+
+def _is_function(value: object) -> bool:
+    return isinstance(value, RemoteFunction)
 
 
 def _code(call: Call) -> str:
@@ -93,7 +107,8 @@ def _show(value: object, room: list[int]) -> str:
         return "…"
     if isinstance(value, dict):
         pairs = (f"{_show(key, room)}: {_show(item, room)}" for key, item in value.items())
-        return "{" + _joined(pairs, len(value), room) + "}"
+        more = len(value) + isinstance(value, SomeEntries)
+        return "{" + (_joined(pairs, more, room) if value else "…") + "}" if more else "{}"
     if isinstance(value, list | tuple) and type(value) is not torch.Size:
         items = _joined((_show(item, room) for item in value), len(value), room)
         return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"

@@ -26,7 +26,7 @@ from grader.grading.settings import topics_of
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
-from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
+from grader.reports.feedback import STYLES, help_for, hint_order, worst
 from grader.reports.states import is_unwritten, next_exercise, next_lines, state_of
 from grader.reports.terminal import Spinner, fit, spinning
 from grader.reports.where import Locations, next_of
@@ -351,7 +351,8 @@ class Watch:
             self._screen.done(self._scope)
         else:
             place = self._places().of(self._current.full_name)
-            self._screen.exercise(self._current, self._result, place, self._current.hints[: self._hints])
+            numbers = hint_order(self._current, self._result)[: self._hints]
+            self._screen.exercise(self._current, self._result, place, numbers)
 
     def _hint(self) -> None:
         if self._current is None:
@@ -360,10 +361,8 @@ class Watch:
         if self._hints >= len(hints):
             self._screen.line("there is no further hint" if hints else "there is no hint for it")
             return
-        if self._result is not None and not explanation_of(self._result):  # a hint that fits is shown already
-            failing = [check for check in self._result.checks if check.verdict in FAILING]
-            fits = hint_for(self._current, failing[0]) if failing else None
-            self._hints = max(self._hints, hints.index(fits) + 1 if fits else 0)
+        if self._result is not None and help_for(self._result, self._course)[0]:  # a hint that fits is shown already
+            self._hints = max(self._hints, 1)
         self._hints = min(self._hints + 1, len(hints))
         self._show()
 

@@ -64,12 +64,12 @@ class Screen:
         else:
             self.console.print()
 
-    def exercise(self, exercise: Exercise, result: ExerciseResult | None, place: str, hints: Sequence[str]) -> None:
+    def exercise(self, exercise: Exercise, result: ExerciseResult | None, place: str, hints: Sequence[int]) -> None:
         """The current exercise: how it went, or that it is not written yet.
 
         Args:
             place: its file and line.
-            hints: those that were asked for.
+            hints: the numbers of those that were asked for, from 1.
         """
         with self.console:  # all of it at once
             self._begin(exercise.topic, assignment_of(self._course, exercise.full_name))
@@ -79,8 +79,9 @@ class Screen:
                 print_wrapped(self.console, f"next: {exercise.full_name}  {place}", "bold")
             else:
                 self._result(result, place)
-            for number, hint in enumerate(hints, start=1):
-                print_wrapped(self.console, f"  hint {number} of {len(exercise.hints)}: {clean(hint)}", "cyan")
+            for number in hints:
+                hint = f"  hint {number} of {len(exercise.hints)}: {clean(exercise.hints[number - 1])}"
+                print_wrapped(self.console, hint, "cyan")
             self.keys()
 
     def done(self, scope: Sequence[Exercise]) -> None:

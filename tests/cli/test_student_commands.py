@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from command_here import run_here
 from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader
 
 from grader.cli.app import app
-from grader.cli.command_line import GROUPS, first_sentence
+from grader.cli.command_line import GROUPS, first_sentence, print_lines
 from grader.cli.options import complete_name, course_path, split_targets
 from grader.course.home import Home
 from grader.errors import UserError
@@ -281,12 +282,38 @@ def test_a_newcomer_reads_three_lines_and_can_ask_for_all(tmp_path: Path) -> Non
 
 def test_without_a_name_a_command_means_the_exercise_at_hand(folder: Path) -> None:
     assert run_here("hint", cwd=folder).stdout.startswith("vectors.normalize:\n")
-    assert "vectors.normalize is still as it was handed out" in run_here("reset", cwd=folder).stdout
-    assert not (folder / "vectors.py.bak").exists()
-    (folder / "vectors.py").write_text(SOLUTION)
-    assert run_here("reset", cwd=folder).stdout.startswith("vectors.normalize is as it was handed out; your text")
     outside = run_here("hint", cwd=folder.parent)
     assert outside.returncode == 4 and "no exercise is at hand" in outside.stderr
+
+
+def test_next_outside_of_a_folder_is_an_error(tmp_path: Path) -> None:
+    outside = run_here("next", cwd=tmp_path)
+    assert outside.returncode == 4
+    assert "this is not a folder of yours, so no exercise is next" in outside.stderr
+
+
+def test_reset_without_a_name_asks_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reset(answer: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        return run_here("reset", cwd=folder)
+
+    assert "vectors.normalize is still as it was handed out" in reset("y\n").stdout
+    assert not (folder / "vectors.py.bak").exists()
+    (folder / "vectors.py").write_text(SOLUTION)
+    refused = reset("n\n")
+    assert refused.stdout.startswith("put vectors.normalize back as it was handed out? [y/N]: nothing was changed")
+    nobody = reset("")
+    assert nobody.returncode == 4 and "name the exercise: grader reset vectors.normalize" in nobody.stderr
+    assert (folder / "vectors.py").read_text() == SOLUTION
+    assert "vectors.normalize is as it was handed out; your text" in reset("y\n").stdout
+
+
+def test_a_list_at_80_columns_breaks_no_word(capsys: pytest.CaptureFixture[str]) -> None:
+    needs = ", ".join(f"training.exercise_number_{number}" for number in range(8))
+    print_lines(["  ✗ training.experiment    3   needs " + needs, "short"], 80)
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert last == "short" and len(rows) > 1 and all(len(row) <= 80 for row in rows)
+    assert " ".join(" ".join(rows).split()).endswith(needs) and all(row.startswith("      ") for row in rows[1:])
 
 
 def test_list_takes_names(folder: Path) -> None:

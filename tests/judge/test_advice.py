@@ -41,6 +41,15 @@ ONES = torch.ones(2, 3)
 NOTHING: Any = None
 NAME: Any = "a"
 NUMBER: Any = 3
+NO_PARAMETERS: Any = ()
+
+
+def windows() -> None:
+    raise RuntimeError("expected m1 and m2 to have the same dtype, but got: struct c10::Half != __int64")
+
+
+def circle() -> None:
+    raise ImportError("cannot import name 'fit' from partially initialized module 'training' (most likely due to a")
 
 
 class AnyCheck:
@@ -229,8 +238,8 @@ def backward_of_backward() -> None:
         (twice, "`backward` runs twice through one graph"),
         (lambda: torch.ones(2, requires_grad=True).numpy(), "`.detach()` first"),
         (no_device, "two tensors are on different devices, cuda:0 and cpu"),
-        (lambda: ONES @ torch.ones(3, 2, dtype=torch.long), "different dtypes, float and long int"),
-        (lambda: nn.Linear(3, 2)(torch.ones(4, 3, dtype=torch.long)), "different dtypes, Long and Float"),
+        (lambda: ONES @ torch.ones(3, 2, dtype=torch.long), "different dtypes, float32 and int64"),
+        (lambda: nn.Linear(3, 2)(torch.ones(4, 3, dtype=torch.long)), "different dtypes, int64 and float32"),
         (lambda: torch.ones(2, dtype=torch.long).mean(), "`mean` needs floating point numbers, and the dtype is Long"),
         (endless, "your code calls itself without an end"),
         (asks, "`input()` has nobody to ask"),
@@ -271,7 +280,16 @@ def backward_of_backward() -> None:
         (lambda: ONES[torch.ones(2)], "an index must be integers or True and False"),
         (lambda: torch.ones(2, dtype=torch.long).add_(0.5), "written into a tensor of Long: make a new tensor"),
         (lambda: nn.Linear(1, 1).load_state_dict({}), "the weights do not fit Linear: Missing key(s) in state_dict"),
-        (lambda: torch.optim.SGD([], lr=1), "the optimizer has no parameters"),
+        (lambda: torch.optim.SGD(list(NO_PARAMETERS), lr=1), "the optimizer has no parameters"),
+        (
+            lambda: torch.optim.SGD([], lr=1),
+            "needs the parameters that it changes: `model.parameters()` in place of `[]`",
+        ),
+        (lambda: ONES.half() @ ONES.T, "the tensors have different dtypes, float16 and float32: convert one"),
+        (lambda: ONES @ ONES.T.half(), "the tensors have different dtypes, float32 and float16: convert one"),
+        (lambda: ONES[0].dot(ONES[0].double()), "the tensors have different dtypes, float32 and float64: convert one"),
+        (windows, "the tensors have different dtypes, float16 and int64: convert one"),
+        (circle, "two files import each other in a circle, so `training` has no `fit` yet: put this import into"),
         (lambda: torch.optim.SGD([ONES.clone().requires_grad_() * 2], lr=1), "and no tensors computed"),
         (lambda: DataLoader([1], sampler=[0], shuffle=True), "a DataLoader takes a sampler or `shuffle`, not both"),
         (lambda: DataLoader([1], batchsize=2), "`DataLoader` has no argument `batchsize`: did you mean `batch_size`?"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -16,6 +16,7 @@ from grader.border.failures import (
     raised_error,
 )
 from grader.border.messages import Raised, SentLine
+from grader.border.proxies import Call, Remote
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, Frame
@@ -46,6 +47,23 @@ def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
     assert (shown.returned, shown.expected, shown.reason) == ("17", "41", "17 where 41 was expected")
     assert (hidden.returned, hidden.expected, hidden.reason) == ("17", "", "")
     assert "41" not in explain.message(hidden)
+
+
+def test_of_several_calls_the_one_that_is_wrong_is_shown() -> None:
+    calls = [Call("align_up", (n, 8), {}, result=result) for n, result in ((1, 8), (1000, 992), (9, 16))]
+    wrong = Mismatch("at [1]: 992 where 1000 was expected", [8, 992, 16], [8, 1000, 16])
+    found = causes.failed(check(), calls[-1], wrong, "", calls)
+    assert (found.call, found.returned, found.expected) == ("align_up(1000, 8)", "992", "1000")
+    assert found.reason == "992 where 1000 was expected" and not found.looked_at
+    others = causes.failed(check(), calls[-1], wrong, "", calls[1:])
+    assert (others.call, others.returned) == ("align_up(9, 8)", "[8, 992, 16]")
+
+
+def test_what_stays_over_there_is_shown_by_its_class() -> None:
+    made = Remote(cast(Any, None), 1, "ndarray")
+    object.__setattr__(made, "_made", Call("softmax", (1,), {}))
+    wrong = Mismatch("an object of class ndarray where a tensor was expected", made, 1)
+    assert causes.failed(check(), None, wrong, "").returned == "<ndarray>"
 
 
 def test_each_fact_has_its_own_field_and_is_bounded() -> None:

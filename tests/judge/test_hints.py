@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 from shared import REPO
 
 from grader.judge.hints import Hints
@@ -111,6 +113,115 @@ def test_the_last_of_two_definitions_counts() -> None:
     assert first_sentence(source, UNWRITTEN) == "`fit` is defined twice, in line 1 and in line 5: the last one counts"
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            'def fit(x):\n    """Doc."""\n    raise NotImplementedError("write `fit` here")\n    return x\n',
+            "the stub's `raise` in line 3 comes before your code, which is never reached: delete it",
+        ),
+        (
+            'def fit(x):\n    if x:\n        return x\n    raise NotImplementedError("write `fit` here")\n',
+            "the stub's `raise` in line 4 comes when none of your `return`s was reached: delete it",
+        ),
+        (
+            "def fit(x):\n    y = x\n    raise NotImplementedError\n",
+            "the stub's `raise` in line 3 comes after your code: write `return` and your result instead",
+        ),
+        (
+            "def fit(x):\n    raise NotImplementedError\nx = x + 1\n",
+            "line 3 is not indented, so it is no part of `fit`: move it to the right",
+        ),
+        (
+            "class fit:\n    def forward(x):\n        pass\n    def backward(x):\n        raise NotImplementedError\n",
+            "`backward` of `fit` is not written yet: line 5",
+        ),
+        ('def fit(x):\n    """Doc."""\n    # one line\n    raise NotImplementedError("write `fit` here")\n', ""),
+        ("class fit:\n    def forward(x):\n        raise NotImplementedError\n", ""),
+        ("def fit(x):\n    raise NotImplementedError\n\n\nLIMIT = 3\n", ""),
+    ],
+)
+def test_an_answer_that_the_stub_or_the_indentation_keeps_from_running(source: str, said: str) -> None:
+    assert first_sentence(source, UNWRITTEN) == said
+
+
+NONE = Cause(
+    kind="assertion", reason="None where a float was expected", returned="None", expected="1.0",
+    advice="your code returned None: did you forget `return`?",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("    y = x", "your code returned None: did you forget `return`?"),
+        (
+            "    if x:\n        return 1.0",
+            "your code returned None here: this call came to the end of `fit` without a `return`",
+        ),
+        ("    if x:\n        return None\n    return 1.0", "your code returned None, by the `return` in line 3"),
+        ("    return x.sort()", "your code returned None: that is the value behind `return` in line 2"),
+        ("    def inner():\n        return 1\n    inner()", "your code returned None: did you forget `return`?"),
+        ('    """Doc."""\nx = 2 * x', "line 3 is not indented, so it is no part of `fit`: move it to the right"),
+    ],
+)
+def test_none_is_called_a_forgotten_return_only_if_nothing_is_returned(body: str, said: str) -> None:
+    assert first_sentence(f"def fit(x):\n{body}\n", NONE) == said
+
+
+def raised(kind: str, message: str, *frames: Frame, call: str = "") -> Cause:
+    return Cause(kind="exception", exception_type=kind, exception_message=message, frames=frames, call=call)
+
+
+def test_arguments_in_another_order_are_named_with_the_order() -> None:
+    source = (
+        "def train_step(model, x, optimizer):\n    optimizer.zero_grad()\ndef fit(m, x, o):\n    train_step(m, o, x)\n"
+    )
+    frames = (Frame("a.py", 4, "fit", "train_step(m, o, x)"), Frame("a.py", 2, "train_step", "optimizer.zero_grad()"))
+    cause = raised("AttributeError", "'Tensor' object has no attribute 'zero_grad'", *frames)
+    order = "the order is `train_step(model, x, optimizer)`, see the call in line 4"
+    assert first_sentence(source, cause) == f"`optimizer` is of class Tensor here: {order}"
+
+
+def test_a_recursion_says_which_call_begins_it_again() -> None:
+    frame = Frame("a.py", 2, "fit", "return [fit(part) for part in x]")
+    cause = raised("RecursionError", "maximum recursion depth exceeded", frame, frame, call="fit(['ab'])")
+    source = "def fit(x):\n    return [fit(part) for part in x]\n"
+    assert (
+        first_sentence(source, cause)
+        == "`fit` calls itself in line 2 without an end: a str consists of strs, and so on"
+    )
+    assert first_sentence(source, replace(cause, call="fit([1])")) == "`fit` calls itself in line 2 without an end"
+
+
+def test_who_calls_backward_on_what_is_returned_is_not_told_to_keep_the_graph() -> None:
+    cause = raised("RuntimeError", "Trying to backward through the graph a second time (or ...")
+    said = "line 2 calls `backward`, and whoever calls `fit` does so with the result: leave it out"
+    assert first_sentence("def fit(loss):\n    loss.backward()\n    return loss\n", cause) == said
+
+
+@pytest.mark.parametrize("kind", ["timeout", "exception"])
+def test_processes_that_are_started_by_hand_are_named(kind: Literal["timeout", "exception"]) -> None:
+    source = "def fit():\n    torch.multiprocessing.spawn(work, nprocs=2)\n"
+    cause = Cause(kind=kind, reason="no end within 4 s: rank 0 was in line 2 of ddp.py, in fit; rank 1 was in line 2")
+    said = "line 2 starts processes by `torch.multiprocessing.spawn`, and `torchrun` has started one for each rank"
+    assert first_sentence(source, cause).startswith(said)
+    assert "torchrun" not in first_sentence(source, replace(cause, reason="no answer"))
+
+
+def test_a_return_outside_of_a_function_and_the_line_as_it_is_indented() -> None:
+    source = b"def fit(x):\n    y = x\nreturn y\n"
+    frame = Frame("training.py", 3, "", "return y")
+    cause = Cause(
+        kind="exception", stage="import", file="training.py", exception_type="SyntaxError",
+        exception_message="'return' outside function", frames=(frame,),
+    )  # fmt: skip
+    said = "`return` in line 3 is not inside of a function: indent it like `fit`'s body"
+    assert hints(source).explain_import(cause).advice == f"training.py cannot be imported: {said}"
+    odd = replace(cause, exception_type="IndentationError", exception_message="unexpected indent")
+    assert hints(b"x = 1\n\n      y = 2\n").explain_import(odd).frames[-1].text == "      y = 2"
+
+
 def test_a_local_variable_that_was_meant_for_self() -> None:
     source = "class fit:\n    def __init__(self):\n        layers = []\n"
     assert (
@@ -173,7 +284,8 @@ def test_right_code_has_none(file: Path) -> None:
     for line in source.splitlines():
         if line.startswith(("def ", "class ")):
             name = line.split("(")[0].split(":")[0].split()[1]
-            assert name.startswith("_") or first_sentence(source, WRONG, name) == "", name
+            for cause in (WRONG, UNWRITTEN, Cause(kind="timeout", reason="no end within 4 s: rank 0 was in line 2")):
+                assert name.startswith("_") or first_sentence(source, cause, name) == "", name
 
 
 @pytest.mark.parametrize(

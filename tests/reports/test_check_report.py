@@ -16,7 +16,7 @@ from rich.console import Console
 from grader.course import Course, Exercise
 from grader.judge import explain
 from grader.reports.check_report import MOST_ROWS, CheckReport
-from grader.reports.feedback import check_title, help_for, hint_for
+from grader.reports.feedback import check_title, help_for, hint_for, hint_order
 from grader.reports.states import next_lines
 from grader.reports.terminal import Spinner, make_console, spinning
 from grader.reports.where import Locations
@@ -83,6 +83,11 @@ vectors  Vectors: length, direction, angle
 next: vectors.normalize  vectors.py
 """
     )
+
+
+def test_one_exercise_says_once_why_it_fails() -> None:
+    text = shown(failing("vectors.normalize", WRONG), is_alone=True)
+    assert text.count("2 of 2 values differ") == 1 and "  ✗ normalize    0/1\n" in text
 
 
 def test_golden_narrow() -> None:
@@ -288,6 +293,37 @@ def test_the_command_for_a_hint_is_that_of_the_next_one() -> None:
     assert hint == known.hints[0] and command == "grader hint vectors.normalize --level 2"
     assert help_for(failing("vectors.normalize", RAISED), COURSE) == (None, "grader hint vectors.normalize")
     assert help_for(failing("vectors.unknown", WRONG), COURSE) == (None, None)
+
+
+def test_hints_come_in_the_order_of_the_check_that_fails() -> None:
+    known = SHIPPED.exercise("tensor_ops.softmax")
+
+    def result(name: str, cause: Cause) -> ExerciseResult:
+        return ExerciseResult(name="tensor_ops.softmax", score=0.0, max=1.0, checks=(explain.result(name, cause),))
+
+    together = result("high_and_low_rows_together", WRONG)
+    assert help_for(together, SHIPPED) == (known.hints[1], "grader hint tensor_ops.softmax")
+    assert hint_order(known, together) == [2, 1, 3]
+    raises = result("high_and_low_rows_together", RAISED)
+    assert help_for(raises, SHIPPED) == (None, "grader hint tensor_ops.softmax --level 2")
+    large = result("large_scores", WRONG)
+    assert help_for(large, SHIPPED) == (known.hints[0], "grader hint tensor_ops.softmax --level 2")
+    assert hint_order(known, large) == hint_order(known, None) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "check_name", "words"),
+    [
+        ("training.train_epoch", "mean_over_the_examples_seen", "The mean of batch means is wrong"),
+        ("training.train_epoch", "trains_in_training_mode", "Somebody may have left the model in eval mode"),
+        ("parameters.freeze", "any_prefix", "'layers.10.weight' begins with 'layers.1' too"),
+        ("spirals.run", "a_save_that_fails", "Save the dict first"),
+        ("ddp.save_on_rank0", "complete_when_it_returns", "dist.barrier() returns on every rank"),
+    ],
+)
+def test_the_shipped_course_says_which_hint_is_for_which_check(name: str, check_name: str, words: str) -> None:
+    wrong = ExerciseResult(name=name, score=0.0, max=1.0, checks=(explain.result(check_name, WRONG),))
+    assert (help_for(wrong, SHIPPED)[0] or "").startswith(words)
 
 
 def test_nothing_is_drawn_again_and_again_where_that_is_not_possible(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,3 +253,24 @@ def test_an_unwritten_exercise_is_no_answer_to_raises() -> None:
         with pytest.raises(SubmissionRaised) as caught, raises(ValueError):
             raise error
         assert caught.value is error
+
+
+def test_of_a_dict_only_the_entries_that_differ_are_shown() -> None:
+    one = [{"a": T([1.0]), "b": 1, "c": {"d": 1, "e": 2}}, {"a": T([1.0])}]
+    other = [{"a": T([1.0]), "b": 1, "c": {"d": 1, "e": 3}}, {"a": T([1.0])}]
+    with pytest.raises(Mismatch) as caught:
+        assert_close(one, other)
+    assert caught.value.shown() == ("[{'c': {'e': 2, …}, …}, {…}]", "[{'c': {'e': 3, …}, …}, {…}]")
+    with pytest.raises(Mismatch) as keys:
+        assert_close({"a": 1}, {"b": 1})
+    assert keys.value.shown() == ("{'a': 1}", "{'b': 1}")
+
+
+def test_what_is_said_of_shapes_and_of_nan_is_true() -> None:
+    def reason(actual: object, expected: object) -> str:
+        with pytest.raises(Mismatch) as caught:
+            assert_close(actual, expected)
+        return caught.value.reason
+
+    assert reason(torch.ones(1, 3, 1), torch.ones(3, 1, 1)).endswith("the dimensions in another order")
+    assert "largest difference" not in reason(T([math.nan, 1.0, math.nan]), T([0.0, 1.0, 0.0]))

@@ -20,7 +20,7 @@ from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks import world
-from grader.testkit._ranks.members import own_lines
+from grader.testkit._ranks.members import RankState, own_lines, stuck
 
 HEAD = """\
 import os, sys, time
@@ -439,6 +439,19 @@ def test_a_group_left_open_can_be_seen(written: Written) -> None:
     look = ranks.call(probes.has_group)
     assert ranks.run(submission.f, look=look).looks == [True, True]
     assert ranks.run(submission.g, look=look).looks == [False, False]
+
+
+def test_tensors_of_unequal_sizes_are_named_by_what_gloo_said(written: Written) -> None:
+    submission = written("def f(rank):\n    dist.all_reduce(torch.zeros(100 * rank + 1))\n")
+    said = r"called a collective with tensors of unequal sizes on the ranks: for that gloo ended rank \d$"
+    with pytest.raises(SubmissionCrashed, match=said):
+        ranks.run(submission.f, ranks.RANK)
+
+
+def test_something_is_behind_the_colon_even_if_no_rank_runs() -> None:
+    assert stuck([RankState("returned"), RankState("returned")], 4.0) == (
+        "no end within 4 s: rank 0 had returned; rank 1 had returned"
+    )
 
 
 def test_results_too_big_are_no_crash(written: Written) -> None:

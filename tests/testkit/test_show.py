@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, tensor
 
-from grader.border.proxies import Call, Remote
+from grader.border.proxies import Call, Remote, RemoteFunction
 from grader.testkit import recipes, tensors
 from grader.testkit.show import MAX_LINE, show, show_call
 
@@ -113,3 +113,10 @@ def test_what_cannot_be_pasted_does_not_look_like_a_call() -> None:
     assert show_call(Call("[]", (0,), {}, made(2, None))) == "<Thing> with 0"
     assert show_call(Call("gram", (torch.ones(2000),), {})).startswith("gram with tensor([1.")
     assert show_call(Call("torchrun --nproc-per-node=2 ddp.py", (), {})) == "torchrun --nproc-per-node=2 ddp.py"
+
+
+def test_of_a_probe_the_function_that_it_calls_is_shown() -> None:
+    function = RemoteFunction(cast(Any, None), "predict_logits")
+    probe = Call("kit.restoring.after", (function, True, None, "eval", tensor([1.0])), {})
+    assert show_call(probe) == "predict_logits with tensor([1.])"
+    assert show_call(Call("kit.restoring.after", (function,), {})) == "predict_logits()"

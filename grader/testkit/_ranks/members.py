@@ -70,6 +70,8 @@ LITTLE_WORK: Final = 0.05
 """The share of a processor up to which a rank counts as idle."""
 LEAST_WORK: Final = 0.001
 """The same for a short moment (s)."""
+_UNEQUAL: Final = "Received data size doesn't match expected size"
+"""The words of gloo, which then ends the process, for two ranks whose tensors differ in size."""
 RankStage = Literal["make", "call", "look"]
 """What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
 
@@ -357,6 +359,7 @@ def stuck(states: Sequence[RankState], seconds: float) -> str:
     others = [rank for rank in range(len(states)) if rank not in waiting]
     if not waiting:
         running = [f"{ranks[rank]} {states[rank]}" for rank in others if states[rank].what == "runs"]
+        running = running or [f"{rank} {state}" for rank, state in zip(ranks, states, strict=True)]
         return f"no end within {seconds:g} s: {'; '.join(running)}"
     if not others:
         where = ", ".join(f"{ranks[rank]} in {states[rank].name}{states[rank].at}" for rank in waiting)
@@ -371,8 +374,15 @@ def stuck(states: Sequence[RankState], seconds: float) -> str:
     return f"{_listed(others)} never reached {names.pop()}: {where}. {kept} kept waiting for it"
 
 
-def died(states: Sequence[RankState]) -> str:
-    """Which process ended, and how; completes the sentence "your code …"."""
+def died(states: Sequence[RankState], errors: Sequence[str] = ()) -> str:
+    """Which process ended, and how; completes the sentence "your code …".
+
+    Args:
+        errors: what was written to the standard error of each rank: gloo says there why it ends a process.
+    """
+    if any(_UNEQUAL in text for text in errors):
+        ranks = _listed([rank for rank, state in enumerate(states) if state.what == "ended"])
+        return f"called a collective with tensors of unequal sizes on the ranks: for that gloo ended {ranks}"
     ended = [(rank, state.name) for rank, state in enumerate(states) if state.what == "ended"]
     if len({name for _, name in ended}) == 1:
         return f"ended the process of {_listed([rank for rank, _ in ended])} with {ended[0][1]}"

@@ -211,7 +211,7 @@ class RunningWorld:
             self.is_joined = self.is_joined and looks[1] is True
             results.append((value, kind, looks[0], own_lines(text)[:MAX_PRINTS]))
         if len(results) < len(members):
-            raise _failure(members, job)
+            raise _failure(members, job, [errors for _, errors in printed])
         returned, kinds, seen, texts = map(list, zip(*results, strict=True))
         prints, looked_at = ([text if is_wanted else "" for text in texts] for is_wanted in (job.prints, job.lines))
         lines, numbers = [*map(written_lines, looked_at)], [*map(numbers_in, looked_at)]
@@ -319,8 +319,12 @@ def numbers_in(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
 
 
-def _failure(members: Sequence[Member], job: Job) -> RunFailure:
-    """Names the exception that a student should read, if there is one, and else who has died or waits."""
+def _failure(members: Sequence[Member], job: Job, errors: Sequence[str]) -> RunFailure:
+    """Names the exception that a student should read, if there is one, and else who has died or waits.
+
+    Args:
+        errors: per rank, what was written to its standard error.
+    """
     states = [member.state() for member in members]
     # The part that two submissions with the same mistake share: no line numbers.
     noted = ", ".join(f"{state.what} {state.name}".strip() for state in states)
@@ -343,7 +347,7 @@ def _failure(members: Sequence[Member], job: Job) -> RunFailure:
     elif held := max(state.held for state in states):  # the others were ended for it, too
         error = failures.OutOfMemory(held=held)
     elif any(state.what == "ended" for state in states):
-        error = failures.SubmissionCrashed(died(states))
+        error = failures.SubmissionCrashed(died(states, errors))
     else:
         error = failures.SubmissionTimeout(stuck(states, job.seconds))
     return RunFailure(RunFailed(noted[:100]), error)
