@@ -299,8 +299,8 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
 
     Example:
         >>> groups = parameter_groups(nn.Linear(3, 2), weight_decay=0.1)
-        >>> [(len(group["params"]), group["weight_decay"]) for group in groups]
-        [(1, 0.1), (1, 0.0)]
+        >>> sorted((len(group["params"]), group["weight_decay"]) for group in groups)
+        [(1, 0.0), (1, 0.1)]
         >>> optimizer = torch.optim.AdamW(groups, lr=0.01)
 
     Read: PyTorch docs, `torch.optim`, "Per-parameter options".

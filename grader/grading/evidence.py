@@ -156,7 +156,7 @@ class TopicEvidence:
 
         def did_run(desk: TopicDesk, check: Check, result: CheckResult) -> None:
             """Runs a check that the solution has passed on changed replies of the solution."""
-            if file == self.solution and result.verdict == "passed":
+            if file == self.solution and result.verdict == "passed" and not check.is_example:
                 runs = try_changes(self.judge.checks, check, desk.exchanges(), kit)
                 changed_runs[check.exercise, check.name] = runs
 
@@ -171,7 +171,13 @@ class TopicEvidence:
                 attempt = Attempt(exercise.full_name, desk, self.judge.assessment, did_run=partial(did_run, desk))
                 attempt.run()
                 seconds[exercise.full_name] = time.monotonic() - began
-                results += [(exercise, result) for result in attempt.results]
+                checks = self.judge.checks.of(exercise.full_name)
+                # Of the solution, `untrue_examples` says it with the line.
+                results += [
+                    (exercise, result)
+                    for check, result in zip(checks, attempt.results, strict=True)
+                    if not (check.is_example and file == self.solution)
+                ]
             untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
             names = (exercise.full_name for exercise in self.topic.exercises)
             pictures = tuple((name, one) for name in names for one in self.judge.checks.make_pictures(name, desk))

@@ -23,6 +23,7 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.attempt import RIGHT, Attempt
 from grader.judge.check import Trace
+from grader.judge.docstrings import written_examples
 from grader.judge.hints import Hints
 from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
@@ -70,12 +71,13 @@ def open_judge(
     late_dynamo.install()
     topics = _chosen(course.topics, course.with_needs(exercises))
     files = [course.check_file(topic.name) for topic in topics if topic.exercises]
+    examples = {one.full_name: written_examples(course, one) for topic in topics for one in topic.exercises}
     kit.load(course.kit)
     kit.let_checks_import(course.checks_dir)
     with contextlib.ExitStack() as stack:
         try:
             checks = stack.enter_context(
-                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener)
+                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener, examples=examples)
             )
         except UserError:
             for file in files:

@@ -396,9 +396,10 @@ class Assessment:
         """
         found = self._reasons.get(check.item.nodeid)
         if found is None and is_run and not check.unmet(self._layers()) and not self._lacking_need(check.exercise):
-            return ""
+            return self._reason_of_others(check)
         if found is None:
             found = check.unmet(self._layers()) or self._own_skip(check) or self._lacking_need(check.exercise)
+            found = found or self._reason_of_others(check)
             self._reasons[check.item.nodeid] = found
         return found
 
@@ -417,6 +418,13 @@ class Assessment:
         """Why a check skips itself: it is run with a submission that answers nothing."""
         result, _ = self.checks.run(check.with_first_example(), _NobodysDesk())
         return result.message if result.verdict == "skipped" else ""
+
+    def _reason_of_others(self, check: Check) -> str:
+        """Why no other check of its exercise is assessed, if it is an example: that alone earns no points."""
+        if not check.is_example:
+            return ""
+        reasons = [self.reason(one) for one in self.checks.of(check.exercise) if not one.is_example]
+        return reasons[0] if all(reasons) else ""
 
     def _lacking_need(self, exercise: str) -> str:
         for need in self._needs.get(exercise, ()):

@@ -36,6 +36,8 @@ def show_call(call: Call) -> str:
 
     If it cannot be written as such a line, it does not look like one: ``fit with <Sequential>, 3, 0.1``.
     """
+    if call.line:
+        return call.line
     text = _code(call)
     if _can_be_pasted(text) and not _uses_one_object_twice(call):
         return text
