@@ -156,7 +156,7 @@ class TopicEvidence:
 
         def did_run(desk: TopicDesk, check: Check, result: CheckResult) -> None:
             """Runs a check that the solution has passed on changed replies of the solution."""
-            if file == self.solution and result.verdict == "passed" and not check.is_example:
+            if file == self.solution and result.verdict == "passed":
                 runs = try_changes(self.judge.checks, check, desk.exchanges(), kit)
                 changed_runs[check.exercise, check.name] = runs
 
@@ -168,16 +168,16 @@ class TopicEvidence:
             seconds: dict[str, float] = {}
             for exercise in self.topic.exercises:
                 began = time.monotonic()
-                attempt = Attempt(exercise.full_name, desk, self.judge.assessment, did_run=partial(did_run, desk))
+                attempt = Attempt(
+                    exercise.full_name,
+                    desk,
+                    self.judge.assessment,
+                    did_run=partial(did_run, desk),
+                    with_example=False,  # `untrue_examples` says it of the solution, with the line
+                )
                 attempt.run()
                 seconds[exercise.full_name] = time.monotonic() - began
-                checks = self.judge.checks.of(exercise.full_name)
-                # Of the solution, `untrue_examples` says it with the line.
-                results += [
-                    (exercise, result)
-                    for check, result in zip(checks, attempt.results, strict=True)
-                    if not (check.is_example and file == self.solution)
-                ]
+                results += [(exercise, result) for result in attempt.results]
             untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
             names = (exercise.full_name for exercise in self.topic.exercises)
             pictures = tuple((name, one) for name in names for one in self.judge.checks.make_pictures(name, desk))

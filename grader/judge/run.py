@@ -239,8 +239,12 @@ class CollectedChecks:
         self._endless: list[NotRun] = []
         self._run_in_session = run_in_session
         self._checks: dict[str, list[Check]] = {}
+        self._examples: dict[str, Check] = {}
         for check in checks:
-            self._checks.setdefault(check.exercise, []).append(check)
+            if check.is_example:
+                self._examples[check.exercise] = check
+            else:
+                self._checks.setdefault(check.exercise, []).append(check)
 
     @contextlib.contextmanager
     def leaving_out(self, not_run: Sequence[NotRun]) -> Iterator[None]:
@@ -258,6 +262,10 @@ class CollectedChecks:
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""
         return self._checks.get(exercise, [])
+
+    def example_of(self, exercise: str) -> Check | None:
+        """The check that the example in an exercise's docstring is true, which is none of the others; None without."""
+        return self._examples.get(exercise)
 
     def not_to_run(self) -> tuple[NotRun, ...]:
         """The checks that did not end on the reference solution either, up to now."""
@@ -396,10 +404,9 @@ class Assessment:
         """
         found = self._reasons.get(check.item.nodeid)
         if found is None and is_run and not check.unmet(self._layers()) and not self._lacking_need(check.exercise):
-            return self._reason_of_others(check)
+            return ""
         if found is None:
             found = check.unmet(self._layers()) or self._own_skip(check) or self._lacking_need(check.exercise)
-            found = found or self._reason_of_others(check)
             self._reasons[check.item.nodeid] = found
         return found
 
@@ -418,13 +425,6 @@ class Assessment:
         """Why a check skips itself: it is run with a submission that answers nothing."""
         result, _ = self.checks.run(check.with_first_example(), _NobodysDesk())
         return result.message if result.verdict == "skipped" else ""
-
-    def _reason_of_others(self, check: Check) -> str:
-        """Why no other check of its exercise is assessed, if it is an example: that alone earns no points."""
-        if not check.is_example:
-            return ""
-        reasons = [self.reason(one) for one in self.checks.of(check.exercise) if not one.is_example]
-        return reasons[0] if all(reasons) else ""
 
     def _lacking_need(self, exercise: str) -> str:
         for need in self._needs.get(exercise, ()):
