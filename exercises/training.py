@@ -121,7 +121,7 @@ def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
         model: in any mode; some of its submodules may be in training mode and others not. It runs in eval
             mode and records no gradients (call the model itself, so that its hooks run). Afterwards
             parameters, buffers, gradients and every submodule's ``training`` and ``requires_grad`` flags are what they
-            were, and gradients are recorded if they were before; also if the model raises an error.
+            were, and gradients are recorded if they were before.
         loader: gives ``(features, labels)``; at least one batch, perhaps of different sizes.
 
     Returns:
@@ -148,7 +148,7 @@ def predict_proba(model: nn.Module, x: Tensor) -> Tensor:
     Args:
         model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
             ``training`` flag of the model and of every submodule is what it was, and so is all else about the model;
-            gradients are recorded if they were before; also if the model raises an error.
+            gradients are recorded if they were before.
         x: shape ``(n, ...)``, the model's input.
 
     Returns:
@@ -174,7 +174,7 @@ def predict_labels(model: nn.Module, x: Tensor) -> Tensor:
     Args:
         model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
             ``training`` flag of the model and of every submodule is what it was, and so is all else about the model;
-            gradients are recorded if they were before; also if the model raises an error.
+            gradients are recorded if they were before.
         x: shape ``(n, ...)``, the model's input.
 
     Returns:

@@ -941,21 +941,6 @@ def inference_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Tensor
 
 @misconception(
     "inference",
-    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
-    "eval mode. `finally:` runs them in any case.",
-)
-def inference_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    with torch.inference_mode():
-        found = model(x)
-    for part, training in flags.items():
-        part.training = training
-    return found
-
-
-@misconception(
-    "inference",
     tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
     "before. With no_grad you need not touch it at all.",
 )
