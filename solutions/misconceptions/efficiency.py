@@ -818,21 +818,6 @@ def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception(
-    "inference",
-    tell="Flags are restored, but no_grad still does bookkeeping for every tensor. Use inference_mode here.",
-)
-def no_grad_with_finally(model: nn.Module, x: Tensor) -> Tensor:
-    flags = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        for module, flag in flags:
-            module.training = flag
-
-
 @misconception("inference", tell="The model stays in eval mode afterwards. Restore every training flag.")
 def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
