@@ -204,6 +204,7 @@ def train_on(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]], device: 
     Args:
         model: gives logits ``(n, classes)``; it is trained, and ends on ``device``.
         loader: gives at least one pair of features and labels ``(n,)``, on the CPU. One epoch is one pass through it.
+            Any iterable: it may have neither a length nor a dataset.
         device: where to train.
         lr: the learning rate.
 
@@ -257,7 +258,7 @@ class DeviceTrainer:
 
         Args:
             model: gives logits ``(n, classes)``.
-            loader: gives batches; one pass through it is an epoch.
+            loader: gives batches; one pass through it is an epoch. Any iterable: it may have no length.
             epochs: how many passes.
             lr: the learning rate.
 
