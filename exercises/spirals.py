@@ -177,8 +177,8 @@ def decision_grid(model: nn.Module, low: float, high: float, steps: int) -> Tens
 
     The model is called once, with all points together, as float32 on the model's device, in eval mode and without
     gradients. Afterwards everything about it is as before, the training flags of all submodules too, and gradients are
-    recorded if they were before; also if the model raises an error. (`predict_labels` of your ``training.py`` promises
-    just that, but not on which device its result is.)
+    recorded if they were before. (`predict_labels` of your ``training.py`` promises just that, but not on which device
+    its result is.)
 
     Example:
         >>> model = nn.Linear(2, 2, bias=False)

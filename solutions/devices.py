@@ -229,6 +229,7 @@ def train_on(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]], device: 
     Args:
         model: gives logits ``(n, classes)``; it is trained, and ends on ``device``.
         loader: gives at least one pair of features and labels ``(n,)``, on the CPU. One epoch is one pass through it.
+            Any iterable: it may have neither a length nor a dataset.
         device: where to train.
         lr: the learning rate.
 
@@ -298,7 +299,7 @@ class DeviceTrainer:
 
         Args:
             model: gives logits ``(n, classes)``.
-            loader: gives batches; one pass through it is an epoch.
+            loader: gives batches; one pass through it is an epoch. Any iterable: it may have no length.
             epochs: how many passes.
             lr: the learning rate.
 
@@ -362,7 +363,7 @@ def time_matmul(n: int, device: torch.device, repeats: int = 3) -> float:
         The shortest wall-clock time of one product (s).
 
     Example:
-        >>> 0 < time_matmul(16, torch.device("cpu")) < 1
+        >>> time_matmul(16, torch.device("cpu")) > 0
         True
 
     Read: "Deep Learning with GPU" lecture notes, section on a single GPU; PyTorch docs, 'CUDA semantics', section

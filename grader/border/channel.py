@@ -84,6 +84,13 @@ class Channel:
         """True if the check spends its time on one request after the other, not on waiting for a single reply."""
         return 2 * self._asked_at > self._began + time.monotonic()
 
+    def show(self, call: Call) -> None:
+        """From now on, messages show this call."""
+        self.last = call
+        self.recent.append(call)
+        if self.before_call is not None:
+            self.before_call()
+
     def request(
         self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
     ) -> Any:
@@ -105,10 +112,7 @@ class Channel:
         )
         request = wire.pack(call)
         if shown is not None:
-            self.last = shown
-            self.recent.append(shown)
-            if self.before_call is not None:
-                self.before_call()
+            self.show(shown)
         if self._asked_again:
             asked, reply = self._asked_again.popleft()
             if asked != request:  # a check that draws by chance; no failure counts in such a run

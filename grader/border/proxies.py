@@ -24,6 +24,7 @@ class Call:
         owner: the object of the submission whose attribute is read, that is called (no name), or whose item is asked
             for (``[]`` as the name); None for a function by its name.
         is_read: whether it reads an attribute, and calls nothing.
+        line: the line as it was written, of an example in a docstring; else empty.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Call:
     is_read: bool = False
     result: object = None
     answered: bool = False
+    line: str = ""
 
 
 class Requests(Protocol):

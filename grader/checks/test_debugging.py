@@ -705,7 +705,8 @@ def test_no_graph_is_kept_on_the_gpu(submission: Submission, count: int, seed: i
 @ONCE
 @given(seed=SEEDS)
 def test_losses_and_weights_on_any_device(submission: Submission, kind: str, device: str, seed: int) -> None:
-    """The loss of every batch and the weights at the end are those of plain SGD, and the model ends on the device."""
+    """The loss of every batch and the weights at the end are those of plain SGD, and the model ends on the device. The
+    batches come from an iterable without a length."""
     submission.there(devices.start, gpus=2)
     model = submission.there(recipes.model, kind, seed)
     loader = submission.there(moving.passes, [4, 4, 3], seed)

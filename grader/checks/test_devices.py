@@ -436,7 +436,7 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str, seed: 
 @TWICE
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=SEEDS)
 def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], seed: int) -> None:
-    """One epoch is one pass: a loader that gives other batches in each pass is asked once."""
+    """One epoch is one pass, through an iterable that has no length and gives other batches in each pass."""
     on_machine(submission, 0)
     model = submission.there(recipes.model, "mlp", seed)
     losses = submission.train_on(model, submission.there(moving.passes, sizes, seed), CPU, LR)
@@ -564,7 +564,7 @@ def test_fits(submission: Submission, device: str, epochs: int, seed: int) -> No
 @TWICE
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3), epochs=st.integers(2, 3), seed=SEEDS)
 def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int], epochs: int, seed: int) -> None:
-    """Each epoch is one more pass through the loader, which may give other batches then."""
+    """Each epoch is one more pass through the loader, an iterable without a length, which may give other batches."""
     on_machine(submission, 0)
     model = submission.there(recipes.model, "mlp", seed)
     losses = submission.DeviceTrainer(CPU).fit(model, submission.there(moving.passes, sizes, seed), epochs, LR)

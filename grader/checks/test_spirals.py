@@ -546,6 +546,7 @@ def test_as_on_paper(submission: Submission, weight: list[float], expected: list
 
 
 @exercise("spirals.decision_grid")
+@example(corners=(-3.0, -0.5), steps=12, seed=3)  # steps that add up past the end, by rounding: one point too many
 @given(corners=st.sampled_from([(-1.0, 1.0), (0.5, 2.0), (-3.0, -0.5)]), steps=st.sampled_from([7, 2, 12]), seed=SEEDS)
 @settings(max_examples=6)
 def test_the_class_at_each_point(submission: Submission, corners: tuple[float, float], steps: int, seed: int) -> None:
@@ -567,12 +568,11 @@ def test_one_forward(submission: Submission, steps: int) -> None:
 
 @exercise("spirals.decision_grid")
 @pytest.mark.parametrize("recording", [True, False], ids=["recording", "no_grad"])
-@pytest.mark.parametrize("broken", [False, True], ids=["works", "raises"])
-def test_all_is_as_before(submission: Submission, recording: bool, broken: bool) -> None:
+def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, weights, buffers and gradients; whether gradients are recorded is as the caller
-    had it, off or on; also if the model raises an error, which the caller gets."""
-    found = submission.there(kit.grid_after, submission.decision_grid, recording, broken)
-    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+    had it, off or on."""
+    found = submission.there(kit.grid_after, submission.decision_grid, recording)
+    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
 @exercise("spirals.decision_grid")

@@ -446,19 +446,17 @@ def check_runs_as_before(model: Remote, seed: int, flags: dict[str, bool]) -> No
     assert_close(model(x).detach(), expected, what="what model(x) gives afterwards, in the mode that it was in")
 
 
-AFTERWARDS = pytest.mark.parametrize(
-    ("recording", "broken"), [(True, False), (False, False), (True, True)], ids=["on", "off", "error"]
-)
+AFTERWARDS = pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
 
 
 @exercise("training.evaluate")
 @AFTERWARDS
-def test_all_is_as_before(submission: Submission, recording: bool, broken: bool) -> None:
+def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
-    had it, off or on; also if the model raises an error, which the caller gets."""
+    had it, off or on."""
     loader = submission.there(recipes.loader, 8, 4, 3)
-    found = submission.there(restoring.after, submission.evaluate, recording, broken, loader)
-    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.evaluate, recording, False, loader)
+    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
 @exercise("training.evaluate")
@@ -553,22 +551,22 @@ def test_model_is_as_before_labels(submission: Submission, flags: str, seed: int
 
 @exercise("training.predict_proba")
 @AFTERWARDS
-def test_all_is_as_before_probabilities(submission: Submission, recording: bool, broken: bool) -> None:
+def test_all_is_as_before_probabilities(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
-    had it, off or on; also if the model raises an error, which the caller gets."""
+    had it, off or on."""
     x = recipes.normal((4, recipes.FEATURES), 3)
-    found = submission.there(restoring.after, submission.predict_proba, recording, broken, x)
-    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.predict_proba, recording, False, x)
+    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
 @exercise("training.predict_labels")
 @AFTERWARDS
-def test_all_is_as_before_labels(submission: Submission, recording: bool, broken: bool) -> None:
+def test_all_is_as_before_labels(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
-    had it, off or on; also if the model raises an error, which the caller gets."""
+    had it, off or on."""
     x = recipes.normal((4, recipes.FEATURES), 3)
-    found = submission.there(restoring.after, submission.predict_labels, recording, broken, x)
-    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.predict_labels, recording, False, x)
+    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
 def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:

@@ -160,6 +160,7 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kit: str | None = None
     show_solutions: Literal["never", "after_passing"] = "never"
     strict_import: bool = False
+    examples: bool = True
     finish: tuple[str, ...] = ()
     credit: Credit = "all"
     hidden_until: Any = None

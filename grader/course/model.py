@@ -47,6 +47,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     marks: MarkPolicy = BY_POINTS
     show_solutions: str = "never"
     strict_import: bool = False
+    examples: bool = True
+    """Whether the examples in docstrings are checks of their exercises."""
     finish: tuple[str, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
@@ -82,6 +84,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             marks=manifest.marks,
             show_solutions=manifest.course.show_solutions,
             strict_import=manifest.course.strict_import,
+            examples=manifest.course.examples,
             finish=manifest.course.finish,
             assignments=manifest.assignments,
             term=manifest.term,

@@ -168,7 +168,13 @@ class TopicEvidence:
             seconds: dict[str, float] = {}
             for exercise in self.topic.exercises:
                 began = time.monotonic()
-                attempt = Attempt(exercise.full_name, desk, self.judge.assessment, did_run=partial(did_run, desk))
+                attempt = Attempt(
+                    exercise.full_name,
+                    desk,
+                    self.judge.assessment,
+                    did_run=partial(did_run, desk),
+                    with_example=False,  # `untrue_examples` says it of the solution, with the line
+                )
                 attempt.run()
                 seconds[exercise.full_name] = time.monotonic() - began
                 results += [(exercise, result) for result in attempt.results]

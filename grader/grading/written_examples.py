@@ -6,8 +6,6 @@ line such as "Example (with 2 GPUs):" run on that many simulated ones. The state
 output is compared here.
 """
 
-import ast
-import doctest
 import itertools
 import re
 import shlex
@@ -20,24 +18,14 @@ import pytest
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.course import Course, Topic
 from grader.course.source import parse
+from grader.judge.docstrings import CHECKER, Docstring, docstrings_of
 from grader.judge.topic_desk import TopicDesk
 from grader.testkit import ranks
 from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
 
-_GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
 _VARIABLE: Final = re.compile(r"[A-Z_]+=.*")
 _COMMAND: Final = re.compile(r"torchrun --nproc[-_]per[-_]node[= ](\d+)")
-_PARSER: Final = doctest.DocTestParser()
-_CHECKER: Final = doctest.OutputChecker()
-
-
-class Docstring(msgspec.Struct, frozen=True):
-    """A docstring of a solution; ``name`` is that of its function or class, with its class: ``Cube.forward``."""
-
-    name: str
-    text: str
-    line: int
 
 
 class Untrue(msgspec.Struct, frozen=True):
@@ -59,7 +47,7 @@ def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[U
     """
     transcripts = {exercise.name for exercise in topic.exercises if exercise.transcript}
     others = {one.name for one in course.topic(topic.name).exercises} - {one.name for one in topic.exercises}
-    for docstring in _docstrings_of(parse(course.solution_file(topic.name))):
+    for docstring in docstrings_of(parse(course.solution_file(topic.name))):
         if docstring.name.partition(".")[0] not in others:
             desk.begin(docstring.name)
             found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
@@ -69,16 +57,6 @@ def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[U
             desk.finish(is_right=found is None)
             if found is not None:
                 yield found
-
-
-def _docstrings_of(node: ast.Module | ast.FunctionDef | ast.ClassDef, name: str = "") -> Iterator[Docstring]:
-    """The docstrings of a module, of its functions and classes, and of the methods of these."""
-    match node.body:
-        case [ast.Expr(ast.Constant(str(text)) as constant), *_]:
-            yield Docstring(name, text, constant.lineno)
-    for one in node.body if not isinstance(node, ast.FunctionDef) else ():
-        if isinstance(one, ast.FunctionDef | ast.ClassDef):
-            yield from _docstrings_of(one, f"{name}.{one.name}" if name else one.name)
 
 
 def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bool) -> Untrue | None:
@@ -94,18 +72,16 @@ def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bo
 
 
 def _first_untrue_statement(desk: TopicDesk, topic: str, docstring: Docstring) -> Untrue | None:
-    statements = _PARSER.get_examples(docstring.text)
+    statements = docstring.statements()
     if not statements:
         return None
-    *_, above = ("", *filter(str.strip, docstring.text.partition(">>>")[0].splitlines()))
-    gpus = _GPUS.search(above)
     sources = [statement.source for statement in statements]
-    outcomes = desk.channel().request("call", (run, topic, sources, int(gpus[1]) if gpus else 0), {}, None)
+    outcomes = desk.channel().request("call", (run, topic, sources, docstring.gpus), {}, None)
     for statement, (printed, raised) in zip(statements, outcomes, strict=True):
         rules = sum(rule for rule, is_on in statement.options.items() if is_on)
         wanted = statement.want if statement.exc_msg is None else statement.exc_msg
         has_ended_so = (raised is None) == (statement.exc_msg is None)
-        if not has_ended_so or not _CHECKER.check_output(wanted, raised or printed, rules):
+        if not has_ended_so or not CHECKER.check_output(wanted, raised or printed, rules):
             line = docstring.line + statement.lineno
             return Untrue(line, _message(docstring.name, statement.source, raised or printed, wanted))
     return None

@@ -35,6 +35,8 @@ class Attempt:
     exercise may use the process if everything was right. The exceptions:
 
     - A check that is not assessed on this machine is not run.
+    - The example in the docstring is asked when all checks have passed, which say better what is wrong. It is one more
+      check if it fails, and else is not spoken of.
     - After a timeout, or if the topic's time is used up, no further check runs: the others get the same cause.
     - If the file has the stub as it was handed out, only the first check runs, and the others reuse its cause. If that
       says that nothing is written, it counts in any process, and the next exercise may use the process all the same.
@@ -43,6 +45,8 @@ class Attempt:
         is_untouched: whether the file has the stub as it was handed out.
         is_program: whether that stub is a program with a bug to find.
         did_run: is called when a check has run, while the desk has the exchanges of its run.
+        with_example: whether the example in the docstring is asked.
+        checks: those that have a result.
         results: of all checks, in their order.
         traces: by name, of the checks that were run.
     """
@@ -53,7 +57,9 @@ class Attempt:
     is_untouched: bool = False
     is_program: bool = False
     did_run: Callable[[Check, CheckResult], None] = lambda check, result: None
+    with_example: bool = True
     state: AttemptState = AttemptState.FRESH
+    checks: list[Check] = field(default_factory=list)
     results: list[CheckResult] = field(default_factory=list)
     traces: dict[str, Trace] = field(default_factory=dict)
 
@@ -69,10 +75,11 @@ class Attempt:
 
     def _run_in_order(self) -> bool:
         """Runs the checks; False as soon as one does not pass and that does not count."""
+        self.checks = list(self.assessment.checks.of(self.exercise))
         self.results.clear()
         self.traces.clear()
         shared: Cause | None = None  # of the checks that are left
-        for check in self.assessment.checks.of(self.exercise):
+        for check in self.checks:
             shared = shared or self._no_time_left()
             if reason := self.assessment.reason(check, is_run=shared is None):
                 result = explain.result(check.name, causes.not_assessed(reason))
@@ -92,6 +99,24 @@ class Attempt:
                     if is_stub or result.verdict == "timeout" or (self.is_untouched and self.is_program):
                         shared = result.cause
             self.results.append(result)
+        return self._run_example()
+
+    def _run_example(self) -> bool:
+        """Asks the example if all else is right, and something of it was assessed; False as `_run_in_order`."""
+        verdicts = [one.verdict for one in self.results]
+        example = self.assessment.checks.example_of(self.exercise) if self.with_example else None
+        if example is None or "passed" not in verdicts or any(one not in RIGHT for one in verdicts):
+            return True
+        if self._no_time_left():
+            return True
+        result, trace = self.assessment.checks.run(example, self.desk)
+        if result.verdict in RIGHT:
+            return True
+        if self.state is AttemptState.USED:
+            return False
+        self.checks.append(example)
+        self.results.append(result)
+        self.traces[example.name] = trace
         return True
 
     def _no_time_left(self) -> Cause | None:

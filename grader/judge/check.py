@@ -54,6 +54,7 @@ class Check:
         weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
         bonus: points on top of those of the exercise.
         may_change: whether a submission may change the tensors that the check passes to it.
+        is_example: whether it is the example of the stub's docstring: it has no part of the points.
         body: the check's own function, without Hypothesis's wrapper.
         on_reference: the outcome on the reference solution: "overruns" if the check exceeds the judge's time limit,
             "unclear" if the solution crashes or times out; None until it was run, or if there is no solution.
@@ -71,7 +72,9 @@ class Check:
         points: float | None = None,
         bonus: float = 0.0,
         limit: TimeLimit | None = None,
+        is_example: bool = False,
     ) -> None:
+        self.is_example = is_example
         self.item = item
         self.name = item.name.removeprefix("test_")
         self.exercise = exercise
@@ -79,7 +82,7 @@ class Check:
         self.hidden = bool(hidden)
         self.is_secret = hidden == "all"
         self.bonus = bonus
-        self.weight = 0.0 if bonus else 1.0 if points is None else points
+        self.weight = 0.0 if bonus or is_example else 1.0 if points is None else points
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
         self.may_change = may_change

@@ -23,6 +23,7 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.attempt import RIGHT, Attempt
 from grader.judge.check import Trace
+from grader.judge.docstrings import written_examples
 from grader.judge.hints import Hints
 from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
@@ -70,12 +71,13 @@ def open_judge(
     late_dynamo.install()
     topics = _chosen(course.topics, course.with_needs(exercises))
     files = [course.check_file(topic.name) for topic in topics if topic.exercises]
+    examples = {one.full_name: written_examples(course, one) for topic in topics for one in topic.exercises}
     kit.load(course.kit)
     kit.let_checks_import(course.checks_dir)
     with contextlib.ExitStack() as stack:
         try:
             checks = stack.enter_context(
-                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener)
+                collected_checks(files, course.checks_dir, seed, limit=limit, listener=listener, examples=examples)
             )
         except UserError:
             for file in files:
@@ -152,8 +154,10 @@ class Judge:
     def passes(self, exercise: str, desk: TopicDesk) -> bool:
         """Whether no check of an exercise fails in a fresh process; as soon as one does, no further one is run."""
         desk.use_fresh_process()
-        assessed = (check for check in self.checks.of(exercise) if not self.assessment.reason(check))
-        return all(self.checks.run(check, desk)[0].verdict in RIGHT for check in assessed)
+        assessed = [check for check in self.checks.of(exercise) if not self.assessment.reason(check)]
+        example = self.checks.example_of(exercise) if assessed else None
+        asked = [*assessed, example] if example else assessed
+        return all(self.checks.run(check, desk)[0].verdict in RIGHT for check in asked)
 
     def not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
@@ -326,12 +330,12 @@ class _Grading:
     def _grade_exercise(
         self, exercise: Exercise, desk: TopicDesk, is_untouched: bool
     ) -> tuple[ExerciseResult, dict[str, Trace]]:
-        name, checks = exercise.full_name, self._judge.checks.of(exercise.full_name)
+        name = exercise.full_name
         is_program = is_untouched and self._judge.is_program(name)
         attempt = Attempt(name, desk, self._judge.assessment, is_untouched=is_untouched, is_program=is_program)
         attempt.run()
         found = map(self._cells.in_result, attempt.results)
-        return with_points(exercise, checks, found, as_handed_out=is_untouched), attempt.traces
+        return with_points(exercise, attempt.checks, found, as_handed_out=is_untouched), attempt.traces
 
     def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
         is_wanted = result.name in self._judge.pictured and (not self._only or result.name in self._only)

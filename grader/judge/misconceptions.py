@@ -9,7 +9,7 @@ import importlib.util
 import marshal
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -85,21 +85,26 @@ class MisconceptionRecords:
         # First the check that failed first: most misconceptions differ there, and those before it may take long.
         first = next(check for check, trace in traces.items() if _outcome(trace) != "passed")
         is_tried = first not in known and first != next(iter(traces))
-        if is_tried and not all(same_record(one, traces[first]) for _, one in self._run(misconception, desk(), first)):
+        tried = self._run(misconception, desk(), [first]) if is_tried else iter(())
+        if not all(same_record(one, traces[first]) for _, one in tried):
             return False
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-        for check, trace in self._run(misconception, desk()):
+        asked = [one.name for one in self.checks.of(misconception.exercise)]
+        for check, trace in self._run(misconception, desk(), [*asked, *traces]):
             known[check] = trace
             if check in traces and not same_record(trace, traces[check]):
                 return False
         return known.keys() >= traces.keys()
 
-    def _run(self, misconception: Misconception, desk: TopicDesk, only: str = "") -> Iterator[tuple[str, Trace]]:
-        """Runs the checks of its exercise, or one of them, in a process of its own: name and trace of each."""
+    def _run(
+        self, misconception: Misconception, desk: TopicDesk, asked: Collection[str]
+    ) -> Iterator[tuple[str, Trace]]:
+        """Runs the checks of its exercise that have these names, in a process of its own: name and trace of each."""
         desk.replace_functions(((misconception.part, misconception.function),))
         desk.use_fresh_process()
-        for check in self.checks.of(misconception.exercise):
-            if only in ("", check.name):
+        example = self.checks.example_of(misconception.exercise)
+        for check in [*self.checks.of(misconception.exercise), *([example] if example else [])]:
+            if check.name in asked:
                 yield check.name, self.checks.run(check, desk)[1]
 
 

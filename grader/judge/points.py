@@ -40,7 +40,8 @@ def with_points(
     ):
         hidden = (exercise.hidden_until or ALWAYS) if check.is_secret else ""
         result = replace(result, is_bonus=bool(check.bonus), hidden_until=hidden)
-        if check.bonus or is_shared:  # else it has no points of its own, and none are written into the results
+        # Else it has no points of its own, and none are written into the results.
+        if check.bonus or (is_shared and not check.is_example):
             most = next(bonuses[function]) if check.bonus else worth
             result = replace(result, max=most, score=most if result.verdict == "passed" else 0.0)
         found.append(result)

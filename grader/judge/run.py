@@ -240,8 +240,12 @@ class CollectedChecks:
         self._endless: list[NotRun] = []
         self._run_in_session = run_in_session
         self._checks: dict[str, list[Check]] = {}
+        self._examples: dict[str, Check] = {}
         for check in checks:
-            self._checks.setdefault(check.exercise, []).append(check)
+            if check.is_example:
+                self._examples[check.exercise] = check
+            else:
+                self._checks.setdefault(check.exercise, []).append(check)
 
     @contextlib.contextmanager
     def leaving_out(self, not_run: Sequence[NotRun]) -> Iterator[None]:
@@ -259,6 +263,10 @@ class CollectedChecks:
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""
         return self._checks.get(exercise, [])
+
+    def example_of(self, exercise: str) -> Check | None:
+        """The check that the example in an exercise's docstring is true, which is none of the others; None without."""
+        return self._examples.get(exercise)
 
     def not_to_run(self) -> tuple[NotRun, ...]:
         """The checks that did not end on the reference solution either, up to now."""

@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from hypothesis.errors import HypothesisDeprecationWarning
 from grader.errors import UserError
 from grader.judge import cause as causes
 from grader.judge.check import Check, Desk, Trace
+from grader.judge.docstrings import Written, check_examples
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CollectedChecks, outcome_of, run
 from grader.judge.time_limit import TimeLimit
@@ -65,14 +66,22 @@ class CheckHooks:
         seed: seed of the generated inputs.
         open_desks: called once, when there are checks; returns the function that finds the desk of each.
         limit: the limit of the judge's own time; None under plain pytest.
+        examples: those of exercises (full names) that are a check, too.
 
     Attributes:
         checks: the checks by node id, in the order of their files.
         outcomes: the last result and trace of each check that was run, by node id.
     """
 
-    def __init__(self, seed: int, open_desks: Callable[[], DeskFor], limit: TimeLimit | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        open_desks: Callable[[], DeskFor],
+        limit: TimeLimit | None = None,
+        examples: Mapping[str, Sequence[Written]] = {},
+    ) -> None:
         self._seed = seed
+        self._examples = examples
         self._limit = limit
         self._open_desks = open_desks
         self._desk_for: DeskFor | None = None
@@ -99,6 +108,11 @@ class CheckHooks:
                         f"{place}: `{item.name}` is marked xfail, and a check decides about points: take the mark away"
                     )
                 self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, limit=self._limit, **mark.kwargs)
+        last = {check.exercise: check.item for check in self.checks.values()}
+        for exercise, item in last.items() if self._examples else ():
+            if written := self._examples.get(exercise):
+                added = _example_item(item, exercise, written)
+                self.checks[added.nodeid] = Check(added, exercise, self._seed, limit=self._limit, is_example=True)
         if self.checks and self._desk_for is None:
             self._desk_for = self._open_desks()
 
@@ -119,9 +133,29 @@ class CheckHooks:
         return True
 
 
+def _example_item(beside: pytest.Function, exercise: str, written: Sequence[Written]) -> pytest.Function:
+    """A test that runs the examples of an exercise, in the file of another check of it."""
+    name = exercise.partition(".")[2]
+
+    def example(submission: Any) -> None:
+        check_examples(submission, written)
+
+    example.__doc__ = f"The example in the docstring of {name} gives what is written there."
+    module = beside.getparent(pytest.Module)
+    assert module is not None
+    item: pytest.Function = pytest.Function.from_parent(module, name=f"example_of_{name}", callobj=example)
+    return item
+
+
 @contextlib.contextmanager
 def collected_checks(
-    files: Iterable[Path], root: Path, seed: int, *, limit: TimeLimit | None = None, listener: Listener | None = None
+    files: Iterable[Path],
+    root: Path,
+    seed: int,
+    *,
+    limit: TimeLimit | None = None,
+    listener: Listener | None = None,
+    examples: Mapping[str, Sequence[Written]] = {},
 ) -> Iterator[CollectedChecks]:
     """The checks of some files, which can be run, as often as one likes, until the context ends.
 
@@ -131,13 +165,14 @@ def collected_checks(
         seed: seed of the generated inputs.
         limit: of the judge's own time for a check; None means the default.
         listener: gets each check before it runs.
+        examples: those of exercises (full names) that are a check, too.
 
     Raises:
         UserError: when a check file cannot be collected: one line for each, with the reason.
     """
     files = list(files)
     limit = limit or TimeLimit()
-    hooks = _SessionHooks(seed, limit)
+    hooks = _SessionHooks(seed, limit, examples)
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
@@ -176,8 +211,8 @@ class _SessionHooks(CheckHooks):
         problems: the reasons why check files cannot be collected.
     """
 
-    def __init__(self, seed: int, limit: TimeLimit) -> None:
-        super().__init__(seed, lambda: lambda check: self._desk, limit)
+    def __init__(self, seed: int, limit: TimeLimit, examples: Mapping[str, Sequence[Written]]) -> None:
+        super().__init__(seed, lambda: lambda check: self._desk, limit, examples)
         self.problems: list[str] = []
         self._desk = Desk()
         self._reports: list[pytest.TestReport] = []

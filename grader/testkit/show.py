@@ -42,6 +42,8 @@ def show_call(call: Call) -> str:
 
     If it cannot be written as such a line, it does not look like one: ``fit with <Sequential>, 3, 0.1``.
     """
+    if call.line:
+        return call.line
     if call.owner is None and "." in call.name and (functions := [one for one in call.args if _is_function(one)]):
         # A probe calls the submission's function: the function is what a student knows.
         others = [one for one in call.args if one is not functions[0] and not isinstance(one, _OF_PROBES)]

@@ -818,21 +818,6 @@ def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception(
-    "inference",
-    tell="Flags are restored, but no_grad still does bookkeeping for every tensor. Use inference_mode here.",
-)
-def no_grad_with_finally(model: nn.Module, x: Tensor) -> Tensor:
-    flags = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        for module, flag in flags:
-            module.training = flag
-
-
 @misconception("inference", tell="The model stays in eval mode afterwards. Restore every training flag.")
 def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -937,21 +922,6 @@ def inference_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Tensor
     finally:
         for part, training in flags.items():
             part.training = training
-
-
-@misconception(
-    "inference",
-    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
-    "eval mode. `finally:` runs them in any case.",
-)
-def inference_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    with torch.inference_mode():
-        found = model(x)
-    for part, training in flags.items():
-        part.training = training
-    return found
 
 
 @misconception(

@@ -959,10 +959,7 @@ def in_training_mode(model: nn.Module, low: float, high: float, steps: int) -> T
         return model(_points(model, low, high, steps).reshape(-1, 2)).argmax(dim=1).reshape(steps, steps)
 
 
-@misconception(
-    "decision_grid",
-    tell="You leave the model in eval mode. Put every module's training flag back, also if the model raises an error.",
-)
+@misconception("decision_grid", tell="You leave the model in eval mode. Put every module's training flag back.")
 def stays_in_eval_mode(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     model.eval()
     with torch.no_grad():
@@ -979,17 +976,6 @@ def all_in_training_mode_afterwards(model: nn.Module, low: float, high: float, s
         return stays_in_eval_mode(model, low, high, steps)
     finally:
         model.train()
-
-
-@misconception(
-    "decision_grid", tell="If the model raises an error, it stays in eval mode. Put the flags back in a `finally`."
-)
-def not_put_back_after_an_error(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
-    flags = {module: module.training for module in model.modules()}
-    found = stays_in_eval_mode(model, low, high, steps)
-    for module, training in flags.items():
-        module.training = training
-    return found
 
 
 @misconception(

@@ -1943,21 +1943,6 @@ def predict_proba_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Te
 
 @misconception(
     "predict_proba",
-    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
-    "eval mode. `finally:` runs them in any case.",
-)
-def predict_proba_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    with torch.no_grad():
-        found = torch.softmax(model(x), dim=1)
-    for part, training in flags.items():
-        part.training = training
-    return found
-
-
-@misconception(
-    "predict_proba",
     tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
     "before. With no_grad you need not touch it at all.",
 )
@@ -2009,21 +1994,6 @@ def predict_labels_puts_back_the_children_only(model: nn.Module, x: Tensor) -> T
 
 @misconception(
     "predict_labels",
-    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
-    "eval mode. `finally:` runs them in any case.",
-)
-def predict_labels_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    with torch.no_grad():
-        found = model(x).argmax(dim=1)
-    for part, training in flags.items():
-        part.training = training
-    return found
-
-
-@misconception(
-    "predict_labels",
     tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
     "before. With no_grad you need not touch it at all.",
 )
@@ -2071,21 +2041,6 @@ def evaluate_puts_back_the_children_only(model: nn.Module, loader: DataLoader) -
     finally:
         for part, training in flags.items():
             part.training = training
-
-
-@misconception(
-    "evaluate",
-    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
-    "eval mode. `finally:` runs them in any case.",
-)
-def evaluate_puts_nothing_back_after_an_error(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    with torch.no_grad():
-        found = _measured(model, loader)
-    for part, training in flags.items():
-        part.training = training
-    return found
 
 
 @misconception(

@@ -180,14 +180,11 @@ def graph_counting(kind: str, seed: int, amount: float) -> nn.Module:
 
 
 class Passes:
-    """A loader whose batches are others in each pass."""
+    """An iterable and nothing more, without a length or a dataset, whose batches are others in each pass."""
 
     def __init__(self, sizes: list[int], seed: int) -> None:
         self.sizes = sizes
         self.seed = seed
-
-    def __len__(self) -> int:
-        return len(self.sizes)
 
     def __iter__(self) -> Iterator[Any]:
         self.seed += 1

@@ -269,9 +269,9 @@ class _Lifted(nn.Module):
         return self.model(torch.cat([x, x], dim=1))  # type: ignore[no-any-return]
 
 
-def grid_after(decision_grid: Callable[..., Any], recording: bool, broken: bool) -> dict[str, Any]:
+def grid_after(decision_grid: Callable[..., Any], recording: bool) -> dict[str, Any]:
     """Everything that ``decision_grid`` may have left changed: see `restoring.after`."""
-    return restoring.after(lambda model: decision_grid(_Lifted(model), -1.0, 1.0, 3), recording, broken)
+    return restoring.after(lambda model: decision_grid(_Lifted(model), -1.0, 1.0, 3), recording, False)
 
 
 def on_device(model: nn.Module, device: str) -> nn.Module:

@@ -74,14 +74,14 @@ def train_on(model, loader, device, lr):
     model.to(device)
     opt = torch.optim.SGD(model.parameters(), lr=lr)
     criterion = nn.CrossEntropyLoss().to(device)
-    losses = torch.zeros(len(loader), device=device)
-    for i, (x, y) in enumerate(loader):
+    losses = torch.zeros(0, device=device)
+    for x, y in loader:
         opt.zero_grad(set_to_none=False)
         loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
         loss.backward()
         opt.step()
         with torch.no_grad():
-            losses[i] = loss
+            losses = torch.cat([losses, loss.reshape(1)])
     return losses.cpu().tolist()
 
 class DeviceTrainer:

@@ -1,5 +1,3 @@
-# verdict: failed
-# misconception: predict_labels_puts_nothing_back_after_an_error
 def predict_labels(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()

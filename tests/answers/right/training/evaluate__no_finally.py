@@ -1,5 +1,3 @@
-# verdict: failed
-# misconception: evaluate_puts_nothing_back_after_an_error
 def evaluate(model, loader):
     kept = {m: m.training for m in model.modules()}; model.eval()
     loss, right, count = 0.0, 0, 0

@@ -1,5 +1,3 @@
-# verdict: failed
-# misconception: predict_proba_puts_nothing_back_after_an_error
 # others: failed
 def predict_proba(model, x):
     kept = {m: m.training for m in model.modules()}
