@@ -520,18 +520,19 @@ def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str
 
 
 @exercise("checkpoints.save_checkpoint")
+@pytest.mark.parametrize("name", [FILE, NO_ENDING])
 @ONCE
 @given(seed=SEEDS)
-def test_the_latest_checkpoint_counts(submission: Submission, seed: int) -> None:
+def test_the_latest_checkpoint_counts(submission: Submission, name: str, seed: int) -> None:
     """A second save to the same path replaces the first one, completely and in one step, whatever its name is."""
-    path = new_path(submission, NO_ENDING)
+    path = new_path(submission, name)
     model, made = start(submission.there, "linear", "sgd", seed)
     submission.save_checkpoint(model, made, 3, path)
-    assert_that(submission.outside(files.link, "here", NO_ENDING), "after the first save: no file at `path`")
+    assert_that(submission.outside(files.link, "here", name), "after the first save: no file at `path`")
     submission.there(resuming.train, model, made, 2)
     submission.outside(steps.watch, "here")
     submission.save_checkpoint(model, made, 4, path)
-    assert_only_appeared(submission, NO_ENDING)
+    assert_only_appeared(submission, name)
     fresh = submission.there(recipes.model, "linear", seed + 8)
     assert_equal(submission.resume(fresh, submission.there(resuming.optimizer, fresh), path), 5, what="the next epoch")
     assert_close(submission.there(probes.state, fresh), submission.there(probes.state, model), what="the weights")

@@ -1064,24 +1064,13 @@ def divides_each_mean_again(
 
 @misconception(
     "accumulate_gradients",
-    tell="You add up the losses of all batches and call backward once, so that the graphs of all batches are in memory "
-    "at the same time. Call backward for each batch: it frees the graph, and adds to the gradients.",
+    tell="There is one backward for all batches, joined or added up, so the graphs of all of them are in memory at the "
+    "same time. Call the model and backward for each batch: backward frees the graph, and adds to the gradients.",
 )
 def one_graph_for_all_batches(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     model.zero_grad()
     total = sum(len(features) for features, _ in batches)
     sum(loss_fn(model(features), targets) * len(features) / total for features, targets in batches).backward()
-
-
-@misconception(
-    "accumulate_gradients",
-    tell="You join the small batches to the big one, which does not fit in memory. Call the model and backward for "
-    "each small batch.",
-)
-def joins_the_batches(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
-    model.zero_grad()
-    features, targets = (torch.cat(parts) for parts in zip(*batches, strict=True))
-    loss_fn(model(features), targets).backward()
 
 
 # ---------------------------------------------------------------- what is as before
