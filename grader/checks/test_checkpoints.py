@@ -38,8 +38,8 @@ TWICE = settings(max_examples=2)
 ONCE = settings(max_examples=1)
 """The drawn values differ with each seed of the grading."""
 FILE = "weights.pt"
-NO_ENDING = "weights"
-"""The name of a file may be any: also one in which there is nothing to replace."""
+OTHER_ENDING = "weights.bin"
+"""A file may have any name: also one without `.pt`. (Torch itself refuses a name such as `.weights`.)"""
 ROOM = st.integers(0, 1500)
 """Bytes that fit before the crash: no file that is saved here is as small as the largest of them."""
 
@@ -188,7 +188,7 @@ def assert_old_file_untouched(submission: Submission) -> None:
 def test_in_one_step(submission: Submission, before: bool, seed: int) -> None:
     """The new file comes to its path in one step, whatever its name is: at every moment there is the old content, or
     all of the new file."""
-    name = NO_ENDING if before else FILE
+    name = OTHER_ENDING if before else FILE
     path = new_path(submission, name)
     if before:
         submission.save_weights(submission.there(recipes.model, "mlp", seed + 1), path)
@@ -520,7 +520,7 @@ def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str
 
 
 @exercise("checkpoints.save_checkpoint")
-@pytest.mark.parametrize("name", [FILE, NO_ENDING])
+@pytest.mark.parametrize("name", [FILE, OTHER_ENDING])
 @ONCE
 @given(seed=SEEDS)
 def test_the_latest_checkpoint_counts(submission: Submission, name: str, seed: int) -> None:
