@@ -418,8 +418,8 @@ def test_stopped_and_resumed(submission: Submission, seed: int) -> None:
 @ONCE
 def test_no_epoch_twice(submission: Submission, seed: int) -> None:
     """stop_after counts the epochs of the whole run; what is done already is not done again: neither epochs before the
-    stop, nor anything when the run is complete. (In this check the name of the file does not end with `.pt`, and another run
-    writes to the same folder.)"""
+    stop, nor anything when the run is complete. (In this check the name of the file does not end with `.pt`, and
+    another run writes to the same folder.)"""
     parts = in_parts(submission, SMALL, seed, [1, 3, 2, None, None, 2], name="spirals.bin", beside="another.bin")
     trained = [batches // STEPS for _, batches in parts]
     calls = "calls with stop_after=1, 3, 2, None, None, 2"
