@@ -122,7 +122,8 @@ def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> A
     Returns:
         The same structure, made anew, with each tensor on ``device``: a dict for a dict (same keys), a list for a list,
         a tuple for a tuple, a named tuple of the same type for a named tuple. A tensor that is there already is
-        returned itself, not copied. Anything that is neither (None, numbers, strings, ...) stays as it is.
+        returned itself, not copied. Anything that is neither (None, numbers, strings, an object that has a ``to`` of
+        its own, ...) stays as it is.
 
     Example:
         >>> to_device({"x": torch.ones(2), "names": ["a", None]}, torch.device("cpu"))

@@ -28,7 +28,7 @@ from grader.testkit import (
     tensors,
     value_and_grad,
 )
-from kit import autograd, restoring
+from kit import autograd, checklist, restoring
 
 SEEDS = seeds()
 FLOATS = st.sampled_from([torch.float32, torch.float64])
@@ -490,6 +490,19 @@ def check_accumulated(submission: Submission, kind: str, sizes: list[int], loss:
 def test_as_one_big_batch(submission: Submission, sizes: list[int], seed: int) -> None:
     """The gradient is that of the mean loss over all examples, whether batches are equally large or not."""
     check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, seed, stale=False)
+
+
+@exercise("autograd.accumulate_gradients")
+@settings(max_examples=2)
+@given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=4), seed=SEEDS)
+def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int) -> None:
+    """It works if the memory holds the graph of the largest of the small batches, and no more."""
+    batches = recipes.batches(sizes, seed=seed)
+    model, here = submission.there(checklist.model_in_memory, max(sizes), seed), checklist.model_in_memory(1000, seed)
+    submission.accumulate_gradients(model, autograd.cross_entropy, batches)
+    outputs = here(torch.cat([x for x, _ in batches]))
+    autograd.cross_entropy(outputs, torch.cat([y for _, y in batches])).backward()  # type: ignore[no-untyped-call]
+    assert_close(submission.there(probes.model_grads, model), probes.model_grads(here), what="the gradients")
 
 
 @exercise("autograd.accumulate_gradients")

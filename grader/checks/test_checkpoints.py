@@ -38,6 +38,8 @@ TWICE = settings(max_examples=2)
 ONCE = settings(max_examples=1)
 """The drawn values differ with each seed of the grading."""
 FILE = "weights.pt"
+OTHER_ENDING = "weights.bin"
+"""A file may have any name: also one without `.pt`. (Torch itself refuses a name such as `.weights`.)"""
 ROOM = st.integers(0, 1500)
 """Bytes that fit before the crash: no file that is saved here is as small as the largest of them."""
 
@@ -54,9 +56,11 @@ def new_path(submission: Submission, *names: str) -> Any:
     return paths if names[1:] else paths[0]
 
 
-def assert_file_holds(submission: Submission, expected: dict[str, Tensor], what: str = "the file") -> None:
+def assert_file_holds(
+    submission: Submission, expected: dict[str, Tensor], what: str = "the file", name: str = FILE
+) -> None:
     """Fails unless a file is there, and is the state dict."""
-    kind, content = submission.outside(files.contents, "here", FILE)
+    kind, content = submission.outside(files.contents, "here", name)
     assert_that(kind != "nothing", f"{what}: no file at `path`")
     assert_that(kind != "broken", f"{what}: it is not a file that torch.save wrote")
     assert_that(
@@ -83,9 +87,9 @@ can_crash = pytest.mark.skipif(
 can_watch = pytest.mark.skipif(not steps.CAN_WATCH, reason="needs a system that says what happens to files")
 
 
-def assert_only_appeared(submission: Submission) -> None:
+def assert_only_appeared(submission: Submission, name: str) -> None:
     """Fails unless the file came to its path in one step since `steps.watch`."""
-    found = submission.outside(steps.seen, "here", FILE)
+    found = submission.outside(steps.seen, "here", name)
     assert_that(
         "written" not in found,
         "the file was written at `path` itself: a crash half-way leaves a part of it there. "
@@ -182,15 +186,16 @@ def assert_old_file_untouched(submission: Submission) -> None:
 @TWICE
 @given(seed=SEEDS)
 def test_in_one_step(submission: Submission, before: bool, seed: int) -> None:
-    """The new file comes to its path in one step: at every moment there is the old content, or all of the new
-    file."""
-    path = new_path(submission)
+    """The new file comes to its path in one step, whatever its name is: at every moment there is the old content, or
+    all of the new file."""
+    name = OTHER_ENDING if before else FILE
+    path = new_path(submission, name)
     if before:
         submission.save_weights(submission.there(recipes.model, "mlp", seed + 1), path)
     submission.outside(steps.watch, "here")
     submission.save_weights(submission.there(recipes.model, "mlp", seed), path)
-    assert_only_appeared(submission)
-    assert_file_holds(submission, weights_of("mlp", seed))
+    assert_only_appeared(submission, name)
+    assert_file_holds(submission, weights_of("mlp", seed), name=name)
 
 
 @exercise("checkpoints.save_weights")
@@ -467,9 +472,13 @@ def test_what_was_saved_is_restored_at_once(submission: Submission, seed: int) -
 @TWICE
 @given(seed=SEEDS)
 def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
-    """resume restores what is in the file that it is given: all of it is there, whatever was saved before or since."""
+    """resume restores what is in the file that it is given: all of it is there, whatever was saved before or since,
+    also in the same folder."""
     one, other = new_path(submission, "one.pt", "other.pt")
     model, made = start(submission.there, "linear", "sgd", seed)
+    with torch.random.fork_rng(devices=[]):
+        start(here, "linear", "sgd", seed)
+        upcoming = probes.draw_from_global()
     submission.save_checkpoint(model, made, 3, one)
     earlier = submission.there(probes.state, model), submission.there(resuming.optimizer_numbers, made)["state"]
     submission.there(resuming.train, model, made, 2)
@@ -482,6 +491,7 @@ def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
     assert_close(submission.there(probes.state, fresh), earlier[0], what="the weights of epoch 3")
     memory = submission.there(resuming.optimizer_numbers, remembers)["state"]
     assert_close(memory, earlier[1], what="what the optimizer remembers of epoch 3")
+    assert_close(submission.there(probes.draw_from_global), upcoming, what="the random numbers after epoch 3")
 
 
 @exercise("checkpoints.save_checkpoint")
@@ -510,18 +520,19 @@ def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str
 
 
 @exercise("checkpoints.save_checkpoint")
+@pytest.mark.parametrize("name", [FILE, OTHER_ENDING])
 @ONCE
 @given(seed=SEEDS)
-def test_the_latest_checkpoint_counts(submission: Submission, seed: int) -> None:
-    """A second save to the same path replaces the first one, completely and in one step."""
-    path = new_path(submission)
+def test_the_latest_checkpoint_counts(submission: Submission, name: str, seed: int) -> None:
+    """A second save to the same path replaces the first one, completely and in one step, whatever its name is."""
+    path = new_path(submission, name)
     model, made = start(submission.there, "linear", "sgd", seed)
     submission.save_checkpoint(model, made, 3, path)
-    assert_that(submission.outside(files.link, "here", FILE), "after the first save: no file at `path`")
+    assert_that(submission.outside(files.link, "here", name), "after the first save: no file at `path`")
     submission.there(resuming.train, model, made, 2)
     submission.outside(steps.watch, "here")
     submission.save_checkpoint(model, made, 4, path)
-    assert_only_appeared(submission)
+    assert_only_appeared(submission, name)
     fresh = submission.there(recipes.model, "linear", seed + 8)
     assert_equal(submission.resume(fresh, submission.there(resuming.optimizer, fresh), path), 5, what="the next epoch")
     assert_close(submission.there(probes.state, fresh), submission.there(probes.state, model), what="the weights")

@@ -120,7 +120,7 @@ def test_joins_the_group(submission: Submission, size: int, seed: int) -> None:
     look = r.call(d.set_up, r.each(*numbers), *ADDRESS)
     world = r.run(
         submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False,
-        env=dict.fromkeys((*NOBODY, *ADDRESS)), look=look,
+        env=dict.fromkeys((*NOBODY, *ADDRESS)), before=r.call(d.own_random_numbers, r.RANK), look=look,
     )  # fmt: skip
     assert_equal(
         [facts for facts, _ in world.looks], [joined(rank, numbers) for rank in range(size)], what="the groups"
@@ -160,6 +160,7 @@ def test_one_that_is_not_set(submission: Submission, missing: str, seed: int) ->
     world = r.run(
         submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False,
         env={"EXPECTED_ADDR": "127.0.0.1", "EXPECTED_PORT": "{port}", missing: None},
+        before=r.call(d.own_random_numbers, r.RANK),
         look=r.call(d.set_up, r.each(*numbers), "EXPECTED_ADDR", "EXPECTED_PORT", *ADDRESS),
     )  # fmt: skip
     for rank, (facts, values) in enumerate(world.looks):
@@ -170,17 +171,17 @@ def test_one_that_is_not_set(submission: Submission, missing: str, seed: int) ->
 
 
 @exercise("ddp.ddp_setup")
-@pytest.mark.parametrize(("local", "size"), [("1", 2), (None, 3)], ids=["local_rank", "no_local_rank"])
-def test_picks_the_gpu(submission: Submission, local: str | None, size: int) -> None:
+@pytest.mark.parametrize("local", [("1", "0"), (None, None, None)], ids=["local_rank", "no_local_rank"])
+def test_picks_the_gpu(submission: Submission, local: tuple[str | None, ...]) -> None:
     """With CUDA (two GPUs, simulated) it picks the device by LOCAL_RANK, else by rank modulo 2, and NCCL as the
-    backend."""
+    backend. (In this check rank 0 has LOCAL_RANK 1, and rank 1 has 0.)"""
     world = r.run(
-        submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False,
-        env={"LOCAL_RANK": local}, before=r.call(d.pretend_gpus, 2), look=r.call(d.pretended),
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=len(local), group=False,
+        env={"LOCAL_RANK": None}, before=r.call(d.pretend_gpus, 2, r.each(*local)), look=r.call(d.pretended),
     )  # fmt: skip
-    devices = [1, 1] if local else [0, 1, 0]
+    devices = [1, 0] if local[0] else [0, 1, 0]
     assert_equal([look["device"] for look in world.looks], devices, what="the current CUDA device of each rank")
-    assert_equal([look["backend"] for look in world.looks], ["nccl"] * size, what="the backend of each rank")
+    assert_equal([look["backend"] for look in world.looks], ["nccl"] * len(local), what="the backend of each rank")
 
 
 @exercise("ddp.ddp_setup")
@@ -305,34 +306,45 @@ def rank_of_each_row(submission: Submission) -> Grid:
 # ---------------------------------------------------------------- average_gradients
 
 
-def averaged(submission: Submission, kind: str, seeds: list[int]) -> None:
-    """Compares the gradients afterwards with the mean over the ranks, and the weights with those before."""
-    model = r.call(d.with_grads, kind, r.each(*seeds))
+def averaged(
+    submission: Submission,
+    kind: str,
+    seeds: list[int],
+    dtype: torch.dtype = torch.float32,
+    env: dict[str, str | None] | None = None,
+) -> None:
+    """Compares the gradients afterwards with the mean over the ranks."""
+    model = r.call(d.with_grads, kind, r.each(*seeds), dtype)
     look = r.call(probes.model_grads, r.argument(0))
-    world = r.run(submission.average_gradients, model, world_size=len(seeds), look=look)
-    grads = [probes.model_grads(d.with_grads(kind, seed)) for seed in seeds]
+    world = r.run(submission.average_gradients, model, world_size=len(seeds), env=env, look=look)
+    grads = [probes.model_grads(d.with_grads(kind, seed, dtype)) for seed in seeds]
     mean = {
         name: None if grad is None else torch.stack([one[name] for one in grads]).mean(0)  # type: ignore[misc]
         for name, grad in grads[0].items()
     }
-    assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank")
+    exact = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
+    assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank", **exact)
 
 
 @exercise("ddp.average_gradients")
-@pytest.mark.parametrize(("kind", "size"), [("mlp", 2), ("tied", 3)])
+@pytest.mark.parametrize(
+    ("kind", "size", "dtype"), [("mlp", 2, torch.float32), ("tied", 3, torch.float64)], ids=["mlp-2", "tied-3"]
+)
 @given(seed=SEEDS)
 @once
-def test_the_mean_over_ranks(submission: Submission, kind: str, size: int, seed: int) -> None:
-    """Each gradient becomes the mean of that gradient over all ranks, on every rank, with two ranks and with three."""
-    averaged(submission, kind, secrets(seed, size))
+def test_the_mean_over_ranks(submission: Submission, kind: str, size: int, dtype: torch.dtype, seed: int) -> None:
+    """Each gradient becomes the mean of that gradient over all ranks, on every rank, with two ranks and with three:
+    of parts within parts too, in its own dtype, and whatever its layout in memory is."""
+    averaged(submission, kind, secrets(seed, size), dtype)
 
 
 @exercise("ddp.average_gradients")
 @given(seed=SEEDS)
 @once
 def test_without_a_gradient(submission: Submission, seed: int) -> None:
-    """A parameter that has no gradient on any rank is skipped, and still has none."""
-    averaged(submission, "frozen", secrets(seed, 2))
+    """A parameter that has no gradient on any rank is skipped, and still has none. (In this check no environment
+    variable says how many ranks there are.)"""
+    averaged(submission, "frozen", secrets(seed, 2), env=dict.fromkeys(NOBODY))
 
 
 # ---------------------------------------------------------------- wrap
@@ -355,17 +367,20 @@ def test_averages_on_backward(submission: Submission, seed: int) -> None:
 
 @exercise("ddp.wrap")
 def test_moved_before_it_is_wrapped(submission: Submission) -> None:
-    """On CUDA (simulated) the model is moved first and then wrapped, with device_ids=[that device]."""
+    """On CUDA (simulated) the model is moved first and then wrapped, with device_ids=[that device]. A model that is on
+    a GPU moves to the CPU if that is its device, and device_ids is left out."""
+    places = ["cuda:1", "cuda:0", "cpu"]
     world = r.run(
-        submission.wrap, r.call(d.movable, "mlp"), r.each(torch.device("cuda", 1), torch.device("cuda", 0)),
-        env={"LOCAL_RANK": None}, before=r.call(d.pretend_gpus, 2),
+        submission.wrap, r.call(d.movable, "mlp", r.each("cpu", "cpu", "cuda:1")), r.each(*map(torch.device, places)),
+        world_size=3, env={"LOCAL_RANK": None}, before=r.call(d.pretend_gpus, 2),
         look=r.call(d.wrap_facts, r.RESULT, r.argument(0)),
     )  # fmt: skip
-    for rank, seen in enumerate(world.looks):
+    for rank, (seen, place) in enumerate(zip(world.looks, places, strict=True)):
         assert_equal(seen["kind"], "DistributedDataParallel", what="the result")
         assert_that(not seen["moved_inside"], "the model was moved after it was wrapped in DDP")
-        assert_equal(seen["device_ids"], [1 - rank], what=f"device_ids on rank {rank}")
-        assert_equal(seen["moved_to"], f"cuda:{1 - rank}", what=f"where the model of rank {rank} was moved")
+        ids = [] if place == "cpu" else [1 - rank]
+        assert_equal(seen["device_ids"], ids, what=f"device_ids on rank {rank}")
+        assert_equal(seen["moved_to"], place, what=f"where the model of rank {rank} was moved")
 
 
 # ---------------------------------------------------------------- train
@@ -414,14 +429,16 @@ def after_steps(model: nn.Module, steps: list[tuple[Tensor, Tensor]], lr: float)
 @once
 def test_full_batches(submission: Submission, size: int, seed: int) -> None:
     """With all rows in every step, the weights on every rank are those of one process that takes the same steps; they
-    start as those of rank 0, and have the plain model's names."""
+    start as those of rank 0, and have the plain model's names. Buffers are there too. (With three ranks, all is in
+    float64.)"""
     data, *models = secrets(seed, 1 + size)
+    dtype = torch.float32 if size == 2 else torch.float64
     world = r.run(
-        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.nested, "mlp", r.each(*models)),
-        r.call(d.points, 4 * size, data), 3, 0.3, 4, world_size=size,
+        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.nested, "mlp", r.each(*models), dtype),
+        r.call(d.points, 4 * size, data, dtype), 3, 0.3, 4, world_size=size,
     )  # fmt: skip
-    features, labels = d.points(4 * size, data).tensors
-    expected = after_steps(d.nested("mlp", models[0]), [(features, labels)] * 3, 0.3)
+    features, labels = d.points(4 * size, data, dtype).tensors
+    expected = after_steps(d.nested("mlp", models[0], dtype), [(features, labels)] * 3, 0.3)
     for rank, state in enumerate(world.results):
         assert_that(type(state) is dict, f"rank {rank} returned {type(state).__name__}, not a state_dict")
         assert_equal(sorted(state), sorted(expected), what=f"the names on rank {rank}")
@@ -528,9 +545,9 @@ def uneven(seed: int, counts: tuple[int, ...]) -> list[int]:
 # ---------------------------------------------------------------- save_on_rank0
 
 
-def plain_state(seed: int) -> dict[str, Tensor]:
+def plain_state(seed: int, with_module: bool = False) -> dict[str, Tensor]:
     """The names and weights of the plain model that is saved."""
-    return probes.state(d.nested("mlp", seed))
+    return probes.state(d.nested("mlp", seed, with_module=with_module))
 
 
 @exercise("ddp.save_on_rank0")
@@ -571,18 +588,19 @@ def test_complete_when_it_returns(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_one_writer(submission: Submission, inside: bool, seed: int) -> None:
-    """Only rank 0 writes, even if each rank is on a machine of its own. (In this check the ranks have different
-    weights, and rank 1 takes its time: if it writes, its weights are in the file.)"""
+    """Only rank 0 writes, even if each rank is on a machine of its own, or no environment variable says which rank this
+    is. (In this check the ranks have different weights, and rank 1 takes its time: if it writes, its weights are in the
+    file. The plain model has a part that is called `module`.)"""
     numbers = secrets(seed, 2)
-    model = r.call(d.held_when_saved, "mlp", r.each(*numbers))
+    model = r.call(d.held_when_saved, "mlp", r.each(*numbers), not inside)
     model = r.call(d.in_ddp, model) if inside else model
+    machines = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "{rank}"}
     world = r.run(
-        submission.save_on_rank0, model, "weights.pt", held=1,
-        env={"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "{rank}"},
+        submission.save_on_rank0, model, "weights.pt", held=1, env=machines if inside else dict.fromkeys(NOBODY),
         look_outside=r.call(d.saved, r.in_folder("weights.pt")),
     )  # fmt: skip
     assert_that(world.outside is not None, "no file at `path` when all ranks have returned")
-    assert_close(world.outside, plain_state(numbers[0]), what="what is in the file")
+    assert_close(world.outside, plain_state(numbers[0], not inside), what="what is in the file")
 
 
 # ---------------------------------------------------------------- main

@@ -729,7 +729,7 @@ def secrets(seed: int, count: int) -> list[int]:
 
 def trained_alone(kind: str, seed: int, count: int, data: int, epochs: int, lr: float) -> dict[str, Tensor]:
     """The weights of one process that takes all rows in each step."""
-    model = recipes.model(kind, seed)
+    model = d.within(kind, seed)
     reference.train(model, [d.points(count, data).tensors] * epochs, torch.optim.SGD(model.parameters(), lr=lr))
     return probes.state(model)
 
@@ -738,7 +738,7 @@ def check_ranks(submission: Submission, kind: str, size: int, epochs: int, seed:
     """All ranks end with the weights of one process that begins with those of rank 0."""
     data, *models = secrets(seed, 1 + size)
     world = r.run(
-        submission.ranks_agree, r.RANK, r.WORLD_SIZE, r.call(recipes.model, kind, r.each(*models)),
+        submission.ranks_agree, r.RANK, r.WORLD_SIZE, r.call(d.within, kind, r.each(*models)),
         r.call(d.points, 4 * size, data), epochs, 0.3, world_size=size, look=r.call(probes.state, r.argument(2)),
     )  # fmt: skip
     for rank, state in enumerate(world.looks[1:], start=1):

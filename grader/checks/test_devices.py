@@ -7,6 +7,7 @@ its rows.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -146,7 +147,7 @@ def _placed(value: Any, device: str) -> Any:
 @given(seed=SEEDS)
 def test_every_tensor_moves(submission: Submission, kind: str, target: str, seed: int) -> None:
     """Tensors in lists, tuples, dicts and named tuples, at any depth and of any shape, are moved to the device;
-    everything else is unchanged."""
+    everything else is unchanged, also 0, False, an empty text, and what has a method `to` of its own."""
     on_machine(submission, 2)
     batch = submission.there(moving.held_nest, kind, "cpu", seed)
     found = submission.there(moving.moved, submission.to_device, batch, torch.device(target))
@@ -164,12 +165,15 @@ def test_the_batch_stays_as_it_is(submission: Submission, kind: str) -> None:
 
 
 @exercise("devices.to_device")
-@pytest.mark.parametrize("target", ["cpu", "cuda:0"])
-@pytest.mark.parametrize("kind", ["tensor", "deep"])
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [*itertools.product(["tensor", "deep"], ["cpu", "cuda:0"]), ("two places", "cpu"), ("two places", "cuda:1")],
+)
 @ONCE
 @given(seed=SEEDS)
 def test_from_a_gpu(submission: Submission, kind: str, target: str, seed: int) -> None:
-    """Batches are moved from a GPU to the CPU, or to another GPU, in the same way."""
+    """Batches are moved from a GPU to the CPU, or to another GPU, in the same way; also if only some of their tensors
+    are on the device already."""
     on_machine(submission, 2)
     batch = submission.there(moving.held_nest, kind, "cuda:1", seed)
     found = submission.there(moving.moved, submission.to_device, batch, torch.device(target))

@@ -259,7 +259,7 @@ def test_eight_unless_told(submission: Submission, n: int, expected: int) -> Non
 
 
 @exercise("efficiency.align_up")
-@pytest.mark.parametrize(("n", "multiple"), [(2**60 + 1, 8), (10**17 + 1, 3), (2**53 + 1, 2)])
+@pytest.mark.parametrize(("n", "multiple"), [(2**60 + 1, 8), (10**17 + 1, 3), (2**53 + 1, 2), (2**64 + 1, 8)])
 def test_exact_for_large_numbers(submission: Submission, n: int, multiple: int) -> None:
     """The result is exact for large numbers."""
     assert_equal(submission.align_up(n, multiple), n + (-n) % multiple)
@@ -289,7 +289,7 @@ def test_on_and_off(submission: Submission, fixed_shapes: bool, before: bool) ->
 
 
 @exercise("efficiency.wrap_data_parallel")
-@pytest.mark.parametrize("gpus", [0, 1, 2, 4])
+@pytest.mark.parametrize("gpus", [0, 1, 2, 3, 4])
 def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
     """With two GPUs or more the result is the model inside a DataParallel over all of them, else the model itself."""
     submission.there(devices.start, gpus=gpus)

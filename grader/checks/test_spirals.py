@@ -360,24 +360,35 @@ def assert_history(found: object) -> None:
 
 
 def in_parts(
-    submission: Submission, setting: dict[str, Any], seed: int, stops: Sequence[int | None], moved: bool = False
+    submission: Submission,
+    setting: dict[str, Any],
+    seed: int,
+    stops: Sequence[int | None],
+    moved: bool = False,
+    name: str = "spirals.pt",
+    beside: str = "",
 ) -> list[Any]:
     """The results of calls with one path after the other, which stop after these epochs; and how many batches each
     was trained on.
 
     Args:
         moved: whether all files are moved to another folder between two calls.
+        name: of the file.
+        beside: the name of a file in the same folder, to which another run writes as many epochs after the second call.
     """
     submission.outside(files.empty, "here")
     found = []
     for number, stop in enumerate(stops):
         place = "elsewhere" if moved and number % 2 else "here"
-        path = submission.there(files.path, place, "spirals.pt")
+        path = submission.there(files.path, place, name)
         history, batches = submission.there(kit.noted, submission.run, setting, seed, EPOCHS, path, stop)
         assert_history(history)
         found.append((history, len(batches)))
         if moved:
             submission.outside(kit.move, place, "here" if number % 2 else "elsewhere")
+        if beside and number == 1:
+            other = submission.there(files.path, place, beside)
+            submission.there(kit.with_settings, submission.run, setting, seed + 1, EPOCHS, other, stop)
     return found
 
 
@@ -407,8 +418,9 @@ def test_stopped_and_resumed(submission: Submission, seed: int) -> None:
 @ONCE
 def test_no_epoch_twice(submission: Submission, seed: int) -> None:
     """stop_after counts the epochs of the whole run; what is done already is not done again: neither epochs before the
-    stop, nor anything when the run is complete."""
-    parts = in_parts(submission, SMALL, seed, [1, 3, 2, None, None, 2])
+    stop, nor anything when the run is complete. (In this check the name of the file does not end with `.pt`, and
+    another run writes to the same folder.)"""
+    parts = in_parts(submission, SMALL, seed, [1, 3, 2, None, None, 2], name="spirals.bin", beside="another.bin")
     trained = [batches // STEPS for _, batches in parts]
     calls = "calls with stop_after=1, 3, 2, None, None, 2"
     assert_equal(trained, [1, 2, 0, 2, 0, 0], what=f"epochs that were trained in {calls}")

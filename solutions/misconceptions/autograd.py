@@ -1062,6 +1062,17 @@ def divides_each_mean_again(
         (loss_fn(model(features), targets) / len(features)).backward()
 
 
+@misconception(
+    "accumulate_gradients",
+    tell="There is one backward for all batches, joined or added up, so the graphs of all of them are in memory at the "
+    "same time. Call the model and backward for each batch: backward frees the graph, and adds to the gradients.",
+)
+def one_graph_for_all_batches(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    model.zero_grad()
+    total = sum(len(features) for features, _ in batches)
+    sum(loss_fn(model(features), targets) * len(features) / total for features, targets in batches).backward()
+
+
 # ---------------------------------------------------------------- what is as before
 
 

@@ -160,6 +160,17 @@ def saves_half_precision(model: nn.Module, path: str) -> None:
     os.replace(f"{path}.tmp", path)
 
 
+@misconception(
+    "save_weights",
+    tell="You make the other name by replacing `.pt` in the path. Where there is no `.pt` it is the same name, and you "
+    "write straight to the path. Add something to the name.",
+)
+def replaces_the_ending(model: nn.Module, path: str) -> None:
+    other = path.replace(".pt", ".tmp")
+    torch.save(model.state_dict(), other)
+    os.replace(other, path)
+
+
 # ---------------------------------------------------------------- load_weights
 
 
@@ -296,6 +307,17 @@ def _all(model: nn.Module, optimizer: Optimizer, epoch: int) -> dict[str, object
 )
 def checkpoint_in_place(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
     torch.save(_all(model, optimizer, epoch), path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="You make the other name by replacing `.pt` in the path. Where there is no `.pt` it is the same name, and you "
+    "write straight to the path. Add something to the name.",
+)
+def checkpoint_replaces_the_ending(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    other = path.replace(".pt", ".tmp")
+    torch.save(_all(model, optimizer, epoch), other)
+    os.replace(other, path)
 
 
 @misconception(

@@ -623,7 +623,29 @@ def zeros_for_none(model: nn.Module) -> None:
         p.grad /= dist.get_world_size()
 
 
+@misconception(
+    "average_gradients",
+    tell="You take the number of ranks from the environment, which need not say it. The process group knows it: "
+    "dist.get_world_size().",
+)
+def asks_the_environment(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+            p.grad /= int(os.environ.get("WORLD_SIZE", 1))
+
+
 # ---------------------------------------------------------------- wrap
+
+
+@misconception(
+    "wrap",
+    tell="You move the model only if the device is a GPU. A model that is on a GPU must move for the CPU as well.",
+)
+def moves_to_gpus_only(model: nn.Module, device: torch.device) -> nn.Module:
+    if device.type == "cuda":
+        return DDP(model.to(device), device_ids=[device])
+    return DDP(model)
 
 
 @misconception(
@@ -995,6 +1017,18 @@ def nothing_to_concatenate(model: nn.Module, loader: DataLoader) -> float:
     return counts[0].item() / counts[1].item()
 
 
+@misconception(
+    "global_accuracy",
+    tell="len(loader.dataset) counts the rows of the whole dataset, and a loader may give only some of them (with a "
+    "DistributedSampler, for one). Add up len(labels) of its batches.",
+)
+def counts_the_whole_dataset(model: nn.Module, loader: DataLoader) -> float:
+    right, _ = _counts(model, loader)
+    counts = torch.tensor([right, len(loader.dataset)])
+    dist.all_reduce(counts)
+    return counts[0].item() / counts[1].item()
+
+
 @misconception("global_accuracy", tell="Your result is in percent. Return a fraction, from 0 to 1.")
 def in_percent(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -1079,6 +1113,17 @@ def saves_the_whole_model(model: nn.Module, path: str) -> None:
 def module_cut_out_of_the_file(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
         torch.save({name.replace("module.", ""): value for name, value in model.state_dict().items()}, path)
+    dist.barrier()
+
+
+@misconception(
+    "save_on_rank0",
+    tell="A plain model may have a part that is called `module`, too, and you save that part alone. Ask for the type: "
+    "isinstance(model, DistributedDataParallel).",
+)
+def unwraps_whatever_has_a_module(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save((model.module if hasattr(model, "module") else model).state_dict(), path)
     dist.barrier()
 
 

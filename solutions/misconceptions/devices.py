@@ -356,6 +356,21 @@ def changes_the_batch(batch: Any, device: torch.device, non_blocking: bool = Fal
     return batch
 
 
+@misconception(
+    "to_device",
+    tell="You move whatever has a method `to`, but other objects may have one, too. Only tensors move: ask for "
+    "isinstance(batch, Tensor).",
+)
+def moves_whatever_has_to(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if hasattr(batch, "to"):
+        return batch.to(device, non_blocking=non_blocking)
+    if isinstance(batch, dict):
+        return {key: moves_whatever_has_to(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [moves_whatever_has_to(item, device, non_blocking) for item in batch])
+    return batch
+
+
 # ---------------------------------------------------------------- add_across
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -36,14 +38,17 @@ def rows(count: int, seed: int = 0, start: int = 0) -> TensorDataset:
     return TensorDataset(features, recipes.labels(count, recipes.CLASSES, seed + 1))
 
 
-def points(count: int, seed: int = 0) -> TensorDataset:
+def points(count: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> TensorDataset:
     """``count`` pairs ``(features (FEATURES,), label)``."""
-    return TensorDataset(*recipes.batches([count], seed=seed)[0])
+    features, labels = recipes.batches([count], seed=seed)[0]
+    return TensorDataset(features.to(dtype), labels)
 
 
 def loader(count: int, batch_size: int, seed: int = 0) -> DataLoader[Any]:
-    """`points` in batches, in order."""
-    return DataLoader(points(count, seed), batch_size=batch_size)
+    """`points` in batches, in order: the first rows of a dataset that has more, as a rank's share of it."""
+    more = points(5, seed + 1)
+    dataset = TensorDataset(*map(torch.cat, zip(points(count, seed).tensors, more.tensors, strict=True)))
+    return DataLoader(dataset, batch_size, sampler=range(count))
 
 
 def numbers(features: Tensor) -> list[int]:
@@ -83,20 +88,35 @@ class Watched(nn.Module):
 
 
 class Nested(nn.Module):
-    """A net that has ``module`` in the middle of its parameters' names."""
+    """A net that has ``module`` in the middle of its parameters' names, and a buffer.
 
-    def __init__(self, net: nn.Module) -> None:
+    Args:
+        with_module: whether one of its parts is called ``module``, as the model inside DistributedDataParallel is.
+    """
+
+    zoom: Tensor
+
+    def __init__(self, net: nn.Module, with_module: bool = False) -> None:
         super().__init__()
         self.part = nn.ModuleDict({"module": net})
+        self.register_buffer("zoom", torch.tensor(1.5, dtype=next(net.parameters()).dtype))
+        if with_module:
+            with recipes.seeded(0):
+                self.module = nn.Linear(recipes.CLASSES, recipes.CLASSES)
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits."""
-        return self.part["module"](features)  # type: ignore[no-any-return]
+        return self.zoom * self.part["module"](features)  # type: ignore[no-any-return]
 
 
-def nested(kind: str, seed: int = 0) -> Nested:
+def nested(kind: str, seed: int = 0, dtype: torch.dtype = torch.float32, with_module: bool = False) -> Nested:
     """A `Nested` model of that kind of `recipes.model`."""
-    return Nested(recipes.model(kind, seed))
+    return Nested(recipes.model(kind, seed).to(dtype), with_module)
+
+
+def within(kind: str, seed: int = 0) -> nn.Module:
+    """A model of that kind of `recipes.model` as a part of a part."""
+    return nn.Sequential(nn.Sequential(recipes.model(kind, seed)))
 
 
 def watched(kind: str, seed: int = 0) -> Watched:
@@ -104,9 +124,17 @@ def watched(kind: str, seed: int = 0) -> Watched:
     return Watched(recipes.model(kind, seed))
 
 
-def with_grads(kind: str, seed: int) -> nn.Module:
-    """The same model for every seed, with gradients of this seed; frozen parameters have none."""
-    return recipes.with_stale_grads(recipes.model(kind), seed)
+def with_grads(kind: str, seed: int, dtype: torch.dtype = torch.float32) -> nn.Module:
+    """The same model for every seed, with gradients of this seed; frozen parameters have none.
+
+    Its layers are parts of parts. The weights of a convolution, and their gradients, are in channels_last.
+    """
+    with recipes.seeded(0):
+        filters = nn.Conv2d(2, 3, 2).to(memory_format=torch.channels_last)
+    made = recipes.with_stale_grads(nn.ModuleDict({"net": within(kind), "filters": filters}).to(dtype), seed)
+    if filters.weight.grad is not None:
+        filters.weight.grad = filters.weight.grad.contiguous(memory_format=torch.channels_last)
+    return made
 
 
 class HeldWhenSaved(Nested):
@@ -143,9 +171,9 @@ def held_while_written(kind: str, seed: int) -> HeldWhileWritten:
     return HeldWhileWritten(recipes.model(kind, seed))
 
 
-def held_when_saved(kind: str, seed: int) -> HeldWhenSaved:
+def held_when_saved(kind: str, seed: int, with_module: bool = False) -> HeldWhenSaved:
     """A `HeldWhenSaved` model of that kind of `recipes.model`."""
-    return HeldWhenSaved(recipes.model(kind, seed))
+    return HeldWhenSaved(recipes.model(kind, seed), with_module)
 
 
 def in_ddp(model: nn.Module) -> nn.Module:
@@ -159,12 +187,24 @@ def in_ddp(model: nn.Module) -> nn.Module:
 
 
 class Movable(nn.Module):
-    """A net that notes where it is moved and stays where it is; so it can be sent to a GPU that is not there."""
+    """A net that notes where it is moved and stays where it is; so it can be sent to a GPU that is not there.
 
-    def __init__(self, net: nn.Module) -> None:
+    Args:
+        place: where it says that it is at first.
+    """
+
+    def __init__(self, net: nn.Module, place: str) -> None:
         super().__init__()
         self.net = net
         self.moves: list[tuple[str, bool]] = []
+        for part in net.modules():
+            for name, param in part.named_parameters(recurse=False):
+                setattr(part, name, _Placed(param.detach()))
+        self._say(place)
+
+    def _say(self, place: str) -> None:
+        for param in self.parameters():
+            param.place = torch.device(place)  # type: ignore[attr-defined]
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits."""
@@ -175,7 +215,23 @@ class Movable(nn.Module):
         fn(target)
         inside = any(getattr(net, "module", None) is self for net in ranks.here().wrapped)
         self.moves.append((target.place, inside))
+        if target.place:
+            self._say(target.place)
         return self
+
+
+class _Placed(nn.Parameter):
+    """Says that it is somewhere else than it is."""
+
+    place: torch.device
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return self.place
+
+    @property
+    def is_cuda(self) -> bool:  # type: ignore[override]
+        return self.place.type == "cuda"
 
 
 class _Target:
@@ -203,9 +259,9 @@ class _Target:
         return 1
 
 
-def movable(kind: str, seed: int = 0) -> Movable:
-    """A `Movable` model of that kind of `recipes.model`."""
-    return Movable(recipes.model(kind, seed))
+def movable(kind: str, device: str = "cpu") -> Movable:
+    """A `Movable` model of that kind of `recipes.model` that is on a device at first."""
+    return Movable(recipes.model(kind), device)
 
 
 # ---------------------------------------------------------------- looks
@@ -283,7 +339,7 @@ def wrap_facts(net: Any, model: Movable) -> dict[str, Any]:
     return {
         "kind": type(net).__name__ if isinstance(net, nn.parallel.DistributedDataParallel) else "no DDP",
         "device_ids": [device if type(device) is int else torch.device(device).index for device in ids or ()],
-        "moved_to": model.moves[-1][0] if model.moves else None,
+        "moved_to": model.moves[-1][0] if model.moves else "not moved at all",
         "moved_inside": any(inside for _, inside in model.moves),
     }
 
@@ -323,11 +379,23 @@ class _Pretence:
 _pretence = _Pretence()
 
 
-def pretend_gpus(count: int) -> None:
+def own_random_numbers(rank: int) -> None:
+    """From now on this process draws other random numbers than the other ranks, as processes do that start alone."""
+    random.seed(rank)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(rank)
+
+
+def pretend_gpus(count: int, local_rank: str | None = None) -> None:
     """From now on this process believes that it has GPUs: enough to pick one, join a group and wrap a model.
 
     A group is joined over gloo whatever backend is named; DistributedDataParallel only notes its arguments.
+
+    Args:
+        local_rank: the value of LOCAL_RANK; None leaves it as it is.
     """
+    if local_rank is not None:
+        os.environ["LOCAL_RANK"] = local_rank
     from torch.distributed import distributed_c10d
     from torch.nn.parallel import DistributedDataParallel
 

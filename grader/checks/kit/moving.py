@@ -28,6 +28,18 @@ class NamedBatch(NamedTuple):
     labels: Any
 
 
+class Parcel:
+    """An object with a method ``to`` that is no tensor."""
+
+    was_sent = False
+
+    def to(self, *args: Any, **kwargs: Any) -> Parcel:
+        """Another one, which says that it was sent."""
+        other = Parcel()
+        other.was_sent = True
+        return other
+
+
 _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "tensor": lambda x, y: x,
     "list": lambda x, y: [x, y],
@@ -36,7 +48,8 @@ _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "named tuple": lambda x, y: NamedBatch(x, y),
     "deep": lambda x, y: {"a": [x, {"b": (y, NamedBatch([x], None))}], "c": NamedBatch(y, {"d": x})},
     "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": None, "none": [], "empty": ({}, ())},
-    "nothing": lambda x, y: ["text", 7, None],
+    "nothing": lambda x, y: ["text", 7, None, 0, False, "", Parcel()],
+    "two places": lambda x, y: [x.cpu(), {"y": y}, x.cpu()],
     "ordered": lambda x, y: OrderedDict(y=[y], x=OrderedDict(x=x)),
     "odd shapes": lambda x, y: [x[0, 0].clone(), x[:0], {"none": y[:0], "flags": y > 0}],
 }
@@ -71,7 +84,9 @@ def moved(to_device: Callable[..., Any], batch: Held, device: torch.device, *arg
 
 
 def unfolded(value: Any) -> Any:
-    """The same as plain data: a named tuple says its type."""
+    """The same as plain data: a named tuple says its type, a `Parcel` whether it was sent."""
+    if isinstance(value, Parcel):
+        return f"an object with a method `to`, which was {'called' if value.was_sent else 'not called'}"
     if isinstance(value, dict):
         return {key: unfolded(item) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -80,7 +80,6 @@ class Cube(torch.autograd.Function):
 def accumulate_gradients(model, loss_fn, batches):
     model.zero_grad(set_to_none=False)
     sizes = [len(features) for features, _ in batches]
-    loss = 0
     for size, (features, targets) in zip(sizes, batches):
-        loss = loss + size * loss_fn(model(features), targets)
-    (loss / sum(sizes)).backward()
+        loss = size * loss_fn(model(features), targets) / sum(sizes)
+        loss.backward(retain_graph=False)

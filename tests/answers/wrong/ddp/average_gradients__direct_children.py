@@ -1,0 +1,8 @@
+# verdict: failed
+# message: .grad, rank by rank
+def average_gradients(model):
+    for part in [model, *model.children()]:
+        for p in part.parameters(recurse=False):
+            if p.grad is not None:
+                dist.all_reduce(p.grad)
+                p.grad /= dist.get_world_size()
