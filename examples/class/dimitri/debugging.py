@@ -420,8 +420,8 @@ def gpu_not_waiting(model: nn.Module, loader: Batches, device: torch.device, lr:
 
     Args:
         model: gives logits ``(n, classes)``, in training mode. It is trained, and ends on the device.
-        loader: the batches, on the CPU, at least one. One epoch is one pass, with a step of SGD on the cross-entropy
-            (the mean over each batch) for each batch.
+        loader: the batches, on the CPU, at least one; any iterable: it may have no length. One epoch is one pass, with
+            a step of SGD on the cross-entropy (the mean over each batch) for each batch.
         device: where to train.
         lr: the learning rate.
 

@@ -241,6 +241,8 @@ def accumulate_gradients(
 ) -> None:
     """The gradient of a big batch that does not fit in memory, computed from small batches.
 
+    There is room for the graph of one small batch at a time: it must be freed before the next one is made.
+
     Args:
         model: gets features, gives outputs. Afterwards ``.grad`` of its trainable parameters is the gradient of
             the **mean loss over all examples** of all batches together. Gradients left over from before the call

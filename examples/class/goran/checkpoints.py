@@ -32,7 +32,7 @@ def save_weights(model: nn.Module, path: str) -> None:
 
     Args:
         model: any module.
-        path: where to save; an older file there is replaced. The folder exists.
+        path: where to save, a file of any name; an older file there is replaced. The folder exists.
 
     Example:
         >>> import tempfile
@@ -89,7 +89,7 @@ def save_checkpoint(model: nn.Module, optimizer: Optimizer, epoch: int, path: st
         model: any module.
         optimizer: an optimizer of its parameters.
         epoch: the number of the epoch that has just ended.
-        path: where to save; an older file there is replaced.
+        path: where to save, a file of any name; an older file there is replaced. Beside it may be other checkpoints.
 
     Example: see `resume`.
 
@@ -107,7 +107,7 @@ def resume(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     Args:
         model: a model of the same architecture, with other weights.
         optimizer: an optimizer of its parameters, of the same kind, perhaps with other settings.
-        path: a file that `save_checkpoint` wrote.
+        path: a file that `save_checkpoint` wrote, perhaps in a process that has ended since: all that counts is in it.
 
     Returns:
         The number of the next epoch: the one to go on with.

@@ -150,10 +150,12 @@ def average_gradients(model: nn.Module) -> None:
     """Makes the gradients of all ranks equal: each becomes their mean. DDP does the same automatically.
 
     Every rank calls it after its own ``backward()``. Afterwards ``p.grad`` of every parameter is the mean of its
-    gradients on all ranks. A parameter without a gradient (then it has none on any rank) still has none.
+    gradients on all ranks. A parameter without a gradient (then it has none on any rank) still has none. The process
+    group knows how many ranks there are: the environment need not say it.
 
     Args:
-        model: a plain module, the same on every rank, except for its gradients.
+        model: a plain module, the same on every rank, except for its gradients. They may have any float dtype, and any
+            layout in memory (``torch.channels_last`` is one).
 
     Example:
         ::
@@ -176,7 +178,7 @@ def wrap(model: nn.Module, device: torch.device) -> DDP:
     ``device_ids=[that device]``; for any other device ``device_ids`` is left out.
 
     Args:
-        model: a plain module.
+        model: a plain module, wherever it is.
         device: where it must be; of type ``"cuda"``, with an index, or ``"cpu"``.
 
     Returns:
@@ -215,15 +217,15 @@ def train(
     Args:
         rank, world_size: which rank this is, of how many.
         model: of the same architecture on every rank, but perhaps with different weights: rank 0's weights are used.
-        dataset: pairs ``(features, label)``, the same on all ranks.
+        dataset: pairs ``(features, label)``, the same on all ranks; features have the dtype of the model.
         epochs: how often to go over the rows.
         lr: the learning rate.
         batch_size: rows per rank and step.
         seed: for `sharded_loader`.
 
     Returns:
-        The trained ``state_dict``: the names of the plain model (no ``module.`` in front), CPU tensors, the same
-        numbers on every rank.
+        The trained ``state_dict``, buffers too: the names of the plain model (no ``module.`` in front), CPU tensors,
+        the same numbers on every rank. (Only what BatchNorm counts may be this rank's own: it sees no other rows.)
 
     Example:
         ::
@@ -242,8 +244,8 @@ def train(
 def global_accuracy(model: nn.Module, loader: DataLoader) -> float:
     """The fraction of all ranks' rows that the model gets right: one number, the same on every rank.
 
-    Every rank calls it with a loader of its own rows. The loaders may have different numbers of rows, and of batches;
-    a rank may even have none.
+    Every rank calls it with a loader of its own rows, which are perhaps not all rows of its dataset. The loaders may
+    have different numbers of rows, and of batches; a rank may even have none.
 
     Args:
         model: the same on every rank; gives logits ``(n, classes)``.
@@ -267,11 +269,12 @@ def global_accuracy(model: nn.Module, loader: DataLoader) -> float:
 def save_on_rank0(model: nn.Module, path: str | Path) -> None:
     """Saves the weights once, for all ranks.
 
-    All ranks call it. Only rank 0 writes, even if the ranks are on several machines; the others wait, however long it
-    takes, so that when the function returns, on any rank, the file exists and is complete.
+    All ranks call it. Only rank 0 of the process group writes, even if the ranks are on several machines; the others
+    wait, however long it takes, so that when the function returns, on any rank, the file exists and is complete. The
+    environment need not say which rank this is.
 
     Args:
-        model: inside DistributedDataParallel, or a plain module.
+        model: inside DistributedDataParallel, or a plain module, which may have a part that is called ``module``.
         path: the file, the same on all ranks.
 
     The file holds what ``torch.save`` makes of a ``state_dict`` with the plain model's names, so that a program without

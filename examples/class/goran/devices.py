@@ -112,7 +112,8 @@ def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> A
     Returns:
         The same structure, made anew, with each tensor on ``device``: a dict for a dict (same keys), a list for a list,
         a tuple for a tuple, a named tuple of the same type for a named tuple. A tensor that is there already is
-        returned itself, not copied. Anything that is neither (None, numbers, strings, ...) stays as it is.
+        returned itself, not copied. Anything that is neither (None, numbers, strings, an object that has a ``to`` of
+        its own, ...) stays as it is.
 
     Example:
         >>> to_device({"x": torch.ones(2), "names": ["a", None]}, torch.device("cpu"))
@@ -204,6 +205,7 @@ def train_on(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]], device: 
     Args:
         model: gives logits ``(n, classes)``; it is trained, and ends on ``device``.
         loader: gives at least one pair of features and labels ``(n,)``, on the CPU. One epoch is one pass through it.
+            Any iterable: it may have neither a length nor a dataset.
         device: where to train.
         lr: the learning rate.
 
@@ -307,7 +309,7 @@ def time_matmul(n: int, device: torch.device, repeats: int = 3) -> float:
         The shortest wall-clock time of one product (s).
 
     Example:
-        >>> 0 < time_matmul(16, torch.device("cpu")) < 1
+        >>> time_matmul(16, torch.device("cpu")) > 0
         True
 
     Read: "Deep Learning with GPU" lecture notes, section on a single GPU; PyTorch docs, 'CUDA semantics', section

@@ -214,7 +214,7 @@ def inference(model: nn.Module, x: Tensor) -> Tensor:
 
     Args:
         model: any module. Afterwards its training flag, and that of each submodule, are what they were, and so is
-            all else about it; gradients are recorded if they were before; also if the model raises an error.
+            all else about it; gradients are recorded if they were before.
         x: the batch.
 
     Returns:

@@ -131,8 +131,9 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     Args:
         seed: of the data, the split and the order of the rows.
         epochs: of the whole run, at least ``WARMUP + 2``.
-        path: of the checkpoint, in a folder that exists; with None nothing is written. A run goes on with the same
-            seed, number of epochs and constants with which it began.
+        path: of the checkpoint, a file of any name in a folder that exists, in which there may be other runs' files;
+            with None nothing is written. A run goes on with the same seed, number of epochs and constants with which it
+            began.
         stop_after: return when this many epochs of the whole run are done, those of earlier calls included; at least
             1. The schedule is still that of ``epochs``. If that many are done already, or all are, nothing is trained.
 
@@ -177,8 +178,8 @@ def decision_grid(model: nn.Module, low: float, high: float, steps: int) -> Tens
 
     The model is called once, with all points together, as float32 on the model's device, in eval mode and without
     gradients. Afterwards everything about it is as before, the training flags of all submodules too, and gradients are
-    recorded if they were before; also if the model raises an error. (`predict_labels` of your ``training.py`` promises
-    just that, but not on which device its result is.)
+    recorded if they were before. (`predict_labels` of your ``training.py`` promises just that, but not on which device
+    its result is.)
 
     Example:
         >>> model = nn.Linear(2, 2, bias=False)

@@ -121,7 +121,7 @@ def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
         model: in any mode; some of its submodules may be in training mode and others not. It runs in eval
             mode and records no gradients (call the model itself, so that its hooks run). Afterwards
             parameters, buffers, gradients and every submodule's ``training`` and ``requires_grad`` flags are what they
-            were, and gradients are recorded if they were before; also if the model raises an error.
+            were, and gradients are recorded if they were before.
         loader: gives ``(features, labels)``; at least one batch, perhaps of different sizes.
 
     Returns:
@@ -148,7 +148,7 @@ def predict_proba(model: nn.Module, x: Tensor) -> Tensor:
     Args:
         model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
             ``training`` flag of the model and of every submodule is what it was, and so is all else about the model;
-            gradients are recorded if they were before; also if the model raises an error.
+            gradients are recorded if they were before.
         x: shape ``(n, ...)``, the model's input.
 
     Returns:
@@ -174,7 +174,7 @@ def predict_labels(model: nn.Module, x: Tensor) -> Tensor:
     Args:
         model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
             ``training`` flag of the model and of every submodule is what it was, and so is all else about the model;
-            gradients are recorded if they were before; also if the model raises an error.
+            gradients are recorded if they were before.
         x: shape ``(n, ...)``, the model's input.
 
     Returns:
@@ -299,8 +299,8 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
 
     Example:
         >>> groups = parameter_groups(nn.Linear(3, 2), weight_decay=0.1)
-        >>> [(len(group["params"]), group["weight_decay"]) for group in groups]
-        [(1, 0.1), (1, 0.0)]
+        >>> sorted((len(group["params"]), group["weight_decay"]) for group in groups)
+        [(1, 0.0), (1, 0.1)]
         >>> optimizer = torch.optim.AdamW(groups, lr=0.01)
 
     Read: PyTorch docs, `torch.optim`, "Per-parameter options".
