@@ -47,7 +47,7 @@ def show_call(call: Call) -> str:
     if call.owner is None and "." in call.name and (functions := [one for one in call.args if _is_function(one)]):
         # A probe calls the submission's function: the function is what a student knows.
         others = [one for one in call.args if one is not functions[0] and not isinstance(one, _OF_PROBES)]
-        return f"{show(functions[0])} with {', '.join(map(show, others))}" if others else f"{show(functions[0])}()"
+        return f"{show(functions[0])} with {', '.join(map(show, others))}" if others else show(functions[0])
     text = _code(call)
     if _can_be_pasted(text) and not _uses_one_object_twice(call):
         return text

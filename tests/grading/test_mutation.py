@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_here import run_here
+from shared import without_examples
 
 from grader.course import Course
 from grader.errors import CourseError
@@ -43,6 +44,8 @@ def write_down(course: Path, *changes: str) -> None:
 
 @pytest.mark.slow
 def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(own_course: Path) -> None:
+    without_examples(own_course)  # they catch some of what the checks below do not
+
     def verify(*names: str) -> tuple[int, list[str]]:
         done = run_here("verify", "--mutants", "--course", own_course, *names)
         return done.returncode, done.stdout.splitlines()

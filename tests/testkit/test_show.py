@@ -119,4 +119,4 @@ def test_of_a_probe_the_function_that_it_calls_is_shown() -> None:
     function = RemoteFunction(cast(Any, None), "predict_logits")
     probe = Call("kit.restoring.after", (function, True, None, "eval", tensor([1.0])), {})
     assert show_call(probe) == "predict_logits with tensor([1.])"
-    assert show_call(Call("kit.restoring.after", (function,), {})) == "predict_logits()"
+    assert show_call(Call("kit.restoring.after", (function,), {})) == "predict_logits"

@@ -259,7 +259,7 @@ class DeviceTrainer:
 
         Args:
             model: gives logits ``(n, classes)``.
-            loader: gives batches; one pass through it is an epoch.
+            loader: gives batches; one pass through it is an epoch. Any iterable: it may have no length.
             epochs: how many passes.
             lr: the learning rate.
 
