@@ -20,6 +20,7 @@ from grader.marking.keeping import Agreed, course_of, exercise_called, looked_at
 from grader.marking.whom import Students
 from grader.reports.feedback import earned, work_file
 from grader.reports.status import when
+from grader.results import total_points
 from grader.text import counted, listed, one_line, points
 
 _COLUMNS: Final = ("student", "exercise", "assignment", "points", "comment", "why")
@@ -43,15 +44,16 @@ def import_points(
     """Gives the points and comments of a file; returns lines on what changes, after which it asks.
 
     Args:
-        assignment: the one that the exercises are of; None: the only one.
+        assignment: the one that the exercises are of; None: the one that the file names, or the only one.
 
     Raises:
         UserError: the file cannot be read, or a line of it cannot be kept, or nobody agrees; nothing is changed then.
     """
     lines, notes = _read(file)
     yield from notes
+    named = {one for line in lines if (one := line.cells.get("assignment"))}
     with Gradebook.open_existing(out) as book:
-        book.choose(assignment)
+        book.choose(next(iter(named)) if assignment is None and len(named) == 1 and book.plan.is_term else assignment)
         changes, problems = _Changes(book, list(book.results()), file, who), []
         for line in lines:
             try:
@@ -104,15 +106,22 @@ class _Changes:
         if not cells.get("student"):
             raise UserError("no student is named")
         row = self._students.row(cells["student"])
-        if not cells.get("exercise"):
-            if cells.get("assignment"):
-                raise UserError("points for a whole assignment cannot be given", fix="name its exercises, a line each")
+        of, at_hand = cells.get("assignment", ""), self._book.assignment
+        if of and of != at_hand:
+            what = f"the points are given for `{at_hand}`" if at_hand else "this course declares none"
+            raise UserError(f"assignment `{one_line(of)}`: {what}", fix="a file for each: --assignment NAME")
+        if not (of or cells.get("exercise")):
             raise UserError("no exercise is named")
-        name = exercise_called([*self._most], cells["exercise"])
-        most, before = self._most[name], len(self.gifts)
-        if (text := cells.get("points", "")) and self._is_new(row.label, name, "points", text, line):
+        is_whole = not cells.get("exercise")
+        name = next(iter(self._most)) if is_whole else exercise_called([*self._most], cells["exercise"])
+        before = len(self.gifts)
+        meant = of if is_whole else name
+        if (text := cells.get("points", "")) and self._is_new(row.label, meant, "points", text, line):
             why = cells.get("why") or f"from {self._file.name}, line {line.number}"
-            self._give_points(row, override_of(row, name, read_points(text, most, name), most, why, self._who))
+            most = self._most if is_whole else {name: self._most[name]}
+            given = read_points(text, total_points(most.values()), meant)
+            for one, worth in _shares(given, most).items():
+                self._give_points(row, override_of(row, one, worth, most[one], why, self._who))
         # A comment is about the work, so all of a group have it.
         if (text := cells.get("comment", "")) and self._is_new(row.group or row.label, name, "comment", text, line):
             self._give_comment(row, name, text_of_comment(text))
@@ -158,6 +167,17 @@ class _Changes:
     def _keep(self, gift: Gift) -> None:
         number = self._book.standing(course_of(self._book), gift.people, gift.given).number
         self.gifts.append(gift._replace(after=number))
+
+
+def _shares(given: float | None, most: dict[str, float]) -> dict[str, float | None]:
+    """Points for all of these exercises, in the shares that they have of them; the last one makes up the whole."""
+    if given is None:
+        return dict.fromkeys(most)
+    whole = total_points(most.values())
+    shares: dict[str, float | None] = {name: total_points([given * worth / whole]) for name, worth in most.items()}
+    *others, last = most
+    shares[last] = max(0.0, total_points([given, *(-(shares[name] or 0.0) for name in others)]))
+    return shares
 
 
 def _short(text: str) -> str:

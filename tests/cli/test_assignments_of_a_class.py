@@ -116,3 +116,24 @@ def test_work_of_another_assignment_holds_up_nothing(tmp_path: Path) -> None:
     graded = run_here("grade", work, "--course", course, "--out", out, "--no-sandbox", "--assignment", "w2")
     assert graded.returncode == 0, graded.stdout + graded.stderr
     assert marks(out) == {"w2 ann": "10/10"}
+
+
+def test_points_for_a_whole_assignment_are_shared_by_its_exercises(tmp_path: Path) -> None:
+    course, out = write_course(tmp_path / "course", TOPICS, ASSIGNED), tmp_path / "grades"
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1")
+    for week, numbers in (("w1", {"one": 1, "two": 0}), ("w2", {"three": 3})):
+        run_here("grade", submit(tmp_path, week, **numbers), *common, "--assignment", week)
+    assert marks(out) == {"w1 ann": "10/20", "w2 ann": "10/10"}
+    file = tmp_path / "oral.csv"
+    file.write_text("student,assignment,points,comment,why\nann,w1,13,well explained,oral examination\n")
+    done = run_here("import", file, "--yes", "--out", out)
+    assert "week_a.one: 10/10 automatic → 6.5/10 (oral examination)" in done.stdout, done.stderr
+    assert marks(out) == {"w1 ann": "13/20", "w2 ann": "10/10"}
+    file.write_text("student,assignment,points\nann,w1,21\n")
+    assert "w1 cannot have '21' points" in run_here("import", file, "--yes", "--out", out).stderr
+    file.write_text("student,assignment,points\nann,w1,1\nann,w2,1\n")
+    refused = run_here("import", file, "--yes", "--out", out, "--assignment", "w1")
+    assert refused.returncode == 4 and "line 3: assignment `w2`: the points are given for `w1`" in refused.stderr
+    file.write_text("student,assignment,points\nann,w1,auto\n")
+    assert run_here("import", file, "--yes", "--out", out).returncode == 0
+    assert marks(out) == {"w1 ann": "10/20", "w2 ann": "10/10"}

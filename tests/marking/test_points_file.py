@@ -154,7 +154,7 @@ def _until_error(out: Path, file: Path) -> list[str]:
         (b'student,exercise,points\nada,"x,1\n', "line 2: not a line of a CSV file"),
         (b"PK\x03\x04rest", "is a workbook, not a CSV file"),
         (b"\x81\x8d\xff\x00\x9d", "cannot be read: it is not text"),
-        (b"student,assignment,points\nada,week1,8\n", "line 2: points for a whole assignment cannot be given"),
+        (b"student,assignment,points\nada,week1,8\n", "line 2: assignment `week1`: this course declares none"),
     ],
 )
 def test_what_is_no_table_of_points_is_refused(out: Path, content: bytes, message: str) -> None:
