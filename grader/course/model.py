@@ -204,6 +204,26 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         everything = [exercise.full_name for exercise in self.all_exercises]
         return [name for name in everything if not names or name in wanted]
 
+    def assignment_with(self, names: Sequence[str], option: str = "--assignment") -> Assignment:
+        """The only assignment that has the exercises that `names` mean; the whole course if it declares none.
+
+        Args:
+            option: the one by which an assignment is named, for the message.
+
+        Raises:
+            UserError: none or several have them.
+            UnknownName: a name means nothing here.
+        """
+        plan = self.plan
+        fitting = plan.of(self.select(names) if names else ())
+        if len(fitting) != 1:
+            those = ", ".join(one.name for one in fitting or plan.assignments)
+            raise UserError(
+                f"this course is handed in by assignments: {those}",
+                fix=f"name one: {option} {plan.assignments[0].name}",
+            )
+        return fitting[0]
+
     def with_needs(self, exercises: Sequence[str]) -> tuple[str, ...]:
         """The named exercises and all that they need, in course order; every exercise when none is named."""
         needs = {exercise.full_name: exercise.needs for exercise in self.all_exercises}

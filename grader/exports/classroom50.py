@@ -135,7 +135,7 @@ def grade(checkout: Path, folder: Path, options: Sequence[str]) -> None:
     said = clean(ended.stderr.decode("utf-8", "replace")).replace(str(work), "the repository").strip()
     if ended.returncode == _USAGE:
         raise NoMark(said.removeprefix("error: "), _USAGE)
-    if ended.returncode not in (_PASSED, _FAILED, _FAULT) or not (folder / "grades" / "results.jsonl").is_file():
+    if ended.returncode not in (_PASSED, _FAILED, _FAULT) or not any((folder / "grades").glob("results*.jsonl")):
         # Otherwise students would read of flags and hidden checks here.
         print(clean(ended.stdout.decode("utf-8", "replace")), said, sep="\n", flush=True)
         raise NoMark("the grader failed; this says nothing about the work: tell your instructor", _FAULT)
@@ -147,6 +147,7 @@ def mark_in(book: Gradebook, policy: MarkPolicy) -> Entry:
     Raises:
         NoMark: it is no mark.
     """
+    book.choose(None)
     (entry,) = entries_of(book, policy=policy)
     if faulty := [one.name for one in entry.result.exercises if any(part.verdict == "error" for part in one.checks)]:
         what = f"the grader failed on {listed(faulty, _NAMED)}; this says nothing about the work: tell your instructor"

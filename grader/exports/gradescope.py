@@ -144,7 +144,7 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
         command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
         command += ["--course", str(course)] if course else []
         command += [word for name in only for word in ("--only", name)]
-        command += times(root / "submission_metadata.json", Path(folder), course)
+        command += times(root / "submission_metadata.json", Path(folder), course, only)
         ended = subprocess.run(command, capture_output=True, check=False)
         errors = clean(ended.stderr.decode("utf-8", "replace"))
         print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
@@ -153,6 +153,7 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
                 return unread
             return _failure(errors.replace(str(root / "submission"), "your submission").removeprefix("error: "))
         with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
+            book.choose(None)
             entries = entries_of(book)
             if len(entries) > 1:
                 names = named([entry.result.submission for entry in entries], 5)
@@ -160,16 +161,17 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
             return results(entries[0])
 
 
-def times(file: Path, folder: Path, course: Path | None) -> list[str]:
+def times(file: Path, folder: Path, course: Path | None, only: Sequence[str] = ()) -> list[str]:
     """Options that say when the work was handed in, and when it was due where the course only says what a day costs.
 
     Args:
         file: Gradescope's facts about the submission; without them nothing is late.
         folder: where a roster of this one submission is written.
+        only: what is graded.
     """
     try:
         metadata = msgspec.json.decode(file.read_bytes(), type=_Metadata)
-        policy = Course.load(course).late
+        policy = Course.load(course).assignment_with(only).late
     except (OSError, msgspec.DecodeError, UserError):
         return []  # Where the course is the reason, grading says so.
     when = read_time(metadata.created_at)

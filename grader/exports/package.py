@@ -81,9 +81,9 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
         hashes: whether the requirements name the hashes of their wheels.
 
     Raises:
-        UserError: it cannot be written, `only` names what there is not, or a hash is not known.
+        UserError: it cannot be written, `only` names what there is not or no single assignment, or a hash is not known.
     """
-    course.select(only)
+    course.assignment_with(only, "--only")
     values = {"HASHES": " --require-hashes" if hashes else "", "ONLY": "".join(f" {shlex.quote(one)}" for one in only)}
     scripts = {name: _filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
     files = _grader_with(course, own=own, hashes=hashes)
@@ -113,7 +113,7 @@ def classroom50(
             with a commit, or a hash is not known.
     """
     if course is not None:
-        course.select(only)
+        course.assignment_with(only, "--only")
     pin = None if course_repository is None else _pinned_course(course_repository)
     settings = {
         "python": _python_version(),

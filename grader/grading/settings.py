@@ -126,22 +126,14 @@ def assignment_of(course: Course, name: str | None, only: Sequence[str]) -> Assi
     Raises:
         UserError: there is no such assignment, none or several have these exercises, or the named one has not.
     """
-    plan, chosen = course.plan, course.select(only) if only else ()
-    if name is not None:
-        found = plan.named(name)
-        for one in chosen:
-            if one not in found.exercises:
-                there = ", ".join(of.name for of in plan.of([one])) or "none"
-                raise UserError(f"{one} is not in the assignment `{name}`", fix=f"it is in: {there}")
-        return found
-    fitting = plan.of(chosen)
-    if len(fitting) != 1:
-        those = ", ".join(one.name for one in fitting or plan.assignments)
-        raise UserError(
-            f"this course is handed in by assignments: {those}",
-            fix=f"name one: --assignment {plan.assignments[0].name}",
-        )
-    return fitting[0]
+    if name is None:
+        return course.assignment_with(only)
+    plan, found = course.plan, course.plan.named(name)
+    for one in course.select(only) if only else ():
+        if one not in found.exercises:
+            there = ", ".join(of.name for of in plan.of([one])) or "none"
+            raise UserError(f"{one} is not in the assignment `{name}`", fix=f"it is in: {there}")
+    return found
 
 
 def topics_of(course: Course) -> Topics:

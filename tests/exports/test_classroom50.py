@@ -19,6 +19,7 @@ import pytest
 from classrooms import OWN, check, entry, exercise, result
 from command_here import run_here
 from odd_course import RIGHT, write_odd_course
+from term_course import answers, write_course
 from wheelhouse import make_wheel, served_index
 
 from grader.course import Course
@@ -347,3 +348,14 @@ def test_command_refuses_what_it_would_not_use(words: tuple[str | Path, ...], sa
 def test_pin_must_be_a_commit(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="does not name a commit"):
         classroom50(None, own=True, to=tmp_path, course_repository="https://host.example/course.git")
+
+
+def test_an_assignment_of_a_course_is_bundled_by_its_name(tmp_path: Path) -> None:
+    weeks = "".join(f'[[assignments]]\nname = "w{n}"\nexercises = ["week_{n}"]\n' for n in (1, 2))
+    course = write_course(tmp_path / "course", {"week_1": ("one",), "week_2": ("two",)}, weeks)
+    with pytest.raises(UserError, match="handed in by assignments: w1, w2"):
+        bundle_of(course, tmp_path / "bundle")
+    folder = checkout(tmp_path / "work", {"week_2.py": answers(two=2).decode()})
+    ended = run(bundle_of(course, tmp_path / "bundle", "w2"), folder)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert marks(read(folder)) == {"week_2.two": (True, 10, 10)}

@@ -17,10 +17,11 @@ import pytest
 from classrooms import OWN
 from make_class_zips import zipped
 from shared import KIT_COURSE
+from term_course import answers, write_course
 from wheelhouse import make_wheel, make_wheels, served_index
 
 from grader.course import Course
-from grader.errors import UnknownName
+from grader.errors import UnknownName, UserError
 from grader.exports import package
 from grader.exports.gradescope import times
 from grader.exports.package import pinned
@@ -248,3 +249,21 @@ def test_shipped_course_is_packed_where_an_installed_grader_has_it(tmp_path: Pat
         names = set(packed.namelist())
     assert {"grader/shipped/exercises/course.toml", "grader/shipped/solutions/tensor_ops.py"} <= names
     assert not any(name.startswith("course/") for name in names)
+
+
+def test_an_assignment_of_a_course_is_packed_by_its_name(tmp_path: Path) -> None:
+    """Its own due date counts, and not that of the other one."""
+    weeks = "".join(
+        f'[[assignments]]\nname = "w{n}"\nexercises = ["week_{n}"]\ndue = "2026-10-0{n}T12:00"\n' for n in (1, 2)
+    )
+    course = write_course(
+        tmp_path / "course", {"week_1": ("one",), "week_2": ("two",)}, f"{weeks}late_penalty_per_day = 0.5\n"
+    )
+    with pytest.raises(UserError, match="handed in by assignments: w1, w2") as refused:
+        gradescope(Course.load(course), own=True, to=tmp_path / "a.zip")
+    assert refused.value.fix == "name one: --only w1"
+    gradescope(Course.load(course), "w2", own=True, to=tmp_path / "a.zip")
+    root = laid_out(tmp_path / "a.zip", tmp_path / "autograder", week_2=answers(two=2).decode())
+    (root / "submission_metadata.json").write_text(json.dumps({"created_at": "2026-10-03T09:00:00"}))
+    read = run(root)
+    assert read["score"] == 5 and [test["name"] for test in read["tests"]] == ["week_2.two"], read
