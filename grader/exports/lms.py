@@ -76,7 +76,7 @@ def fill(
     *,
     only_empty: bool = False,
     all_changes: bool = False,
-    absent: Sequence[Absent] = (),
+    absent: Sequence[Absent] | None = None,
     content: bytes | None = None,
 ) -> tuple[bytes, list[str]]:
     """The file that an LMS gave, with marks in the assignment's column; and notes about what changes or was left out.
@@ -90,7 +90,7 @@ def fill(
         missing_as_zero: whether an empty cell of a student without a submission gets 0.
         only_empty: whether a cell that has a mark keeps it.
         all_changes: whether the notes have a line for each cell that is filled.
-        absent: the students of the class list without work; with a class list, nobody else gets a 0 for nothing.
+        absent: those of the class list without work: nobody else gets a 0 for nothing; None: there is no class list.
         content: what the file holds by now, if other columns of it are filled already.
 
     Raises:
@@ -298,24 +298,24 @@ def _fill(
     lms: str,
     unread_as_zero: bool,
     missing_as_zero: bool,
-    absent: Sequence[Absent],
+    absent: Sequence[Absent] | None,
 ) -> tuple[dict[int, Entry], list[str]]:
     """Writes the marks into their cells; gives the submissions that students may read about by row, and notes."""
     matched, meant, notes, inexact = _matched(people, entries, lms)
-    if missing_as_zero and notes and not absent:
+    if missing_as_zero and notes and absent is None:
         raise UserError(
             f"zeros for nothing could be wrong: {counted(len(notes), 'submission')} of nobody: {named(notes, _NAMED)}",
             fix="name their owners with a class list: grade again with --roster, or leave --missing-as out",
         )
     notes += inexact
     without = [person for person in people if person.row not in matched]
-    listed = _rows_of_absent(people, absent, lms)
+    listed = _rows_of_absent(people, absent or (), lms)
     excused = [one for one in without if one.row in listed and listed[one.row].excused]
     excused += [person for person, entry in matched.values() if entry.row.excused]
     notes += _put_excused(marks, excused, lms)
     without = [one for one in without if one not in excused]
     empty = [one for one in without if one.row not in meant and marks.is_empty(one.row)]
-    if absent:
+    if absent is not None:
         empty = [one for one in empty if one.row in listed and listed[one.row].handed_in_nothing]
     zeros = [one for one in empty if missing_as_zero and marks.sheet.replace(one.row, marks.place, "0")]
     if names := [one_line(one.label) for one in zeros]:

@@ -231,11 +231,15 @@ class Queries:
         for one in self._of_course(course):
             graded.update((f"id {one.person}", f"name {one.name}") if one.person else (f"name {one.name}",))
         rows = self._db.execute(
-            "SELECT found FROM runs JOIN courses ON courses.id = runs.course"
-            " WHERE NOT trial AND name = ? AND assignment = ?",
+            "SELECT found, finished FROM runs JOIN courses ON courses.id = runs.course"
+            " WHERE NOT trial AND name = ? AND assignment = ? ORDER BY runs.id",
             (course, self.assignment),
         )
-        found = {one for (text,) in rows for one in msgspec.json.decode(text, type=list[tuple[str, str]])}
+        found: set[tuple[str, str]] = set()
+        for text, finished in rows:
+            of_run = set(msgspec.json.decode(text, type=list[tuple[str, str]]))
+            # A whole run that has ended stands for those before it: a class list may have given names since.
+            found = of_run if finished and len(of_run) >= len(found) else found | of_run
         return {
             (name, person) for name, person in found if (f"id {person}" if person else f"name {name}") not in graded
         }

@@ -78,9 +78,11 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
             book.use_plan(course.plan)
             book.assignment = assignment.name
             trial = class_settings.trial
-            late = _late_of(assignment, class_settings, book)
+            late, given = _late_of(assignment, class_settings, book)
             if not trial and not assignment.name:
                 _require_one_assignment(book, course, options, late, roster)
+            if not trial and given != book.late_given():
+                book.keep_late(given)
             # The seed of a trial is not kept: later runs are no trials.
             is_of_trial = class_settings.trial and settings.seed is not None
             options = replace(options, seed=settings.seed if is_of_trial else book.keep_seed(settings.seed))
@@ -157,17 +159,13 @@ def _require_one_assignment(
         )
 
 
-def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -> LatePolicy:
-    """The cost of late work. Options of the command line are kept for later runs, unless this one is a trial."""
-    kept = book.late_given()
-    options = settings.late.after(kept)
+def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -> tuple[LatePolicy, dict[str, Any]]:
+    """The cost of late work, and the options of this and earlier command lines, to be kept for later runs."""
+    options = settings.late.after(book.late_given())
     policy = options.policy(assignment.late)
-    given = to_builtins(options)
-    if given != kept and not settings.trial:
-        book.keep_late(given)
     if not to_builtins(settings.late) and policy != assignment.late:
         print_note(f"late work as in earlier runs: {policy} (--due none: nothing is late; --due course: course.toml)")
-    return policy
+    return policy, to_builtins(options)
 
 
 def _start_run(
@@ -318,6 +316,11 @@ def regrade(
     with Gradebook.open_existing(out) as book:
         book.use_plan(course.plan)
         book.choose(assignment)
+        if course.assignments and not book.assignment:
+            raise UserError(
+                f"{book.path} is from before the course declared assignments",
+                fix="grade once more by assignment: grader grade PATH --assignment NAME",
+            )
         row = row_of(list(book.results()), student)
         if row.differing:
             fix = "decide whose work counts, and grade that upload again: grader grade PATH"

@@ -72,6 +72,8 @@ def state_of(row: Row | Absent) -> tuple[State, str]:
         return "not graded yet", listed([*row.missing], 3)
     if row.unmarked:
         return "not graded yet", f"not marked: {listed([one.name for one in row.unmarked], 3)}"
+    if row.max <= 0:
+        return "needs a look", "nothing could be assessed"
     looks = to_look_at(row)
     return ("needs a look", looks[0]) if looks else ("marked", "")
 

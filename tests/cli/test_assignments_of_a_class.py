@@ -66,6 +66,8 @@ def test_another_due_date_in_one_folder_is_refused_without_assignments(tmp_path:
     refused = run_here("grade", submit(tmp_path, "w2", three=3), *second)
     assert refused.returncode == 4 and "week_a.one has: due 2026-10-01 12:00" in refused.stderr
     assert "[[assignments]]" in refused.stderr and marks(out) == {"ann": "20/20"}
+    with Gradebook.open_existing(out) as book:
+        assert book.late_given() == {"due": "2026-10-01T12:00"}, "what was refused is not kept for later runs"
     assert run_here("grade", tmp_path / "w1", *common, "--only", "week_a", "--due", "2026-10-02T12:00").returncode == 0
 
 
@@ -137,3 +139,41 @@ def test_points_for_a_whole_assignment_are_shared_by_its_exercises(tmp_path: Pat
     file.write_text("student,assignment,points\nann,w1,auto\n")
     assert run_here("import", file, "--yes", "--out", out).returncode == 0
     assert marks(out) == {"w1 ann": "10/20", "w2 ann": "10/10"}
+
+
+def test_a_regrade_before_the_first_run_of_an_assignment_says_what_to_do(tmp_path: Path) -> None:
+    course, out = write_course(tmp_path / "course", TOPICS), tmp_path / "grades"
+    common = ("--course", course, "--out", out)
+    run_here("grade", submit(tmp_path, "w1", one=1, two=2), *common, "--no-sandbox", "--jobs", "1", "--only", "week_a")
+    (course / "course.toml").write_text((course / "course.toml").read_text() + ASSIGNED)
+    refused = run_here("regrade", "ann", *common, "--yes")
+    assert refused.returncode == 4 and "grade once more by assignment" in refused.stderr
+
+
+def test_zeros_are_for_students_of_the_class_list_alone(tmp_path: Path) -> None:
+    """All of the class have handed in; the file of Canvas has one more row, and an export of one student no zeros."""
+    course, out = write_course(tmp_path / "course", TOPICS), tmp_path / "grades"
+    (tmp_path / "class.csv").write_text("id,name\n1,ann\n")
+    work = submit(tmp_path, "w1", one=1, two=0)
+    common = ("--course", course, "--out", out)
+    options = ("--only", "week_a", "--roster", tmp_path / "class.csv", "--no-sandbox", "--jobs", "1")
+    run_here("grade", work, *common, *options)
+    into = tmp_path / "Grades.csv"
+    into.write_text("Student,ID,Week 1 (7)\nann,1,\nTest Student,9,\n")
+    for more in ((), ("--submission", "ann")):
+        done = run_here(
+            "export",
+            "canvas",
+            "--into",
+            into,
+            "--only",
+            "week_a",
+            "--missing-as",
+            "0",
+            *common,
+            *more,
+            "--to",
+            out / "x",
+        )
+        assert done.returncode == 0, done.stderr
+        assert (out / "x").read_text() == "Student,ID,Week 1 (7)\nann,1,10\nTest Student,9,\n"

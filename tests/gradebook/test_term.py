@@ -17,7 +17,7 @@ from grader.errors import UserError
 from grader.gradebook import Excuse, Extension, Gradebook, LookedAt
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival, Submission
-from grader.reports.term import TermStudent, term_of, worth_of
+from grader.reports.term import TermStudent, state_of, term_of, worth_of
 from grader.results import ExerciseResult, SubmissionResult
 
 ANN, BOB, CY = Student("Ann", ("1",)), Student("Bob", ("2",)), Student("Cy", ("3",))
@@ -228,3 +228,24 @@ def test_an_assignment_must_be_named_where_there_are_several(book: Gradebook) ->
         book.choose(None)
     with pytest.raises(UserError, match=r"no assignment `week3`; did you mean"):
         book.choose("week3")
+
+
+def test_a_whole_run_that_has_ended_stands_for_one_that_was_killed(book: Gradebook) -> None:
+    """Without a class list Bob's work had another name; a run of Ann alone does not say that Bob's is graded."""
+    grade(book, "week1", {ANN: (10, "")}, None, found=[Student("bob (1)", ("77",))])
+    grade(book, "week1", {ANN: (10, "")}, None)
+    with book.within("week1"):
+        assert book.ungraded() == ["bob (1)"]
+    grade(book, "week1", {ANN: (10, ""), BOB: (4, "")})
+    with book.within("week1"):
+        assert book.ungraded() == []
+
+
+def test_work_of_which_nothing_could_be_assessed_is_no_mark(book: Gradebook, tmp_path: Path) -> None:
+    grade(book, "week1", {ANN: (10, "")})
+    book.assignment = "week1"
+    (row,) = book.results()
+    assert state_of(replace(row, result=replace(row.result, score=0.0, max=0.0))) == (
+        "needs a look",
+        "nothing could be assessed",
+    )
