@@ -75,6 +75,7 @@ def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     simulation = Simulation(gpus, mps)
     if not mps and not recording and real(gpus):
         surroundings.real = True
+        surroundings.close = functools.partial(_set_default_device, torch.get_default_device())
         return
     _running.append(simulation)
     surroundings.enter = simulation.active
@@ -96,6 +97,12 @@ def _own_gpus() -> int:
 def stop() -> None:
     """Calls run on this machine as it is again."""
     surroundings.clear()
+
+
+def _set_default_device(device: torch.device) -> None:
+    """Forgets a default device that was set on this machine, as a simulated one does."""
+    if torch.get_default_device() != device:
+        torch.set_default_device(None if device.type == "cpu" else device)
 
 
 def _forget() -> None:

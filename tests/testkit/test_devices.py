@@ -309,3 +309,15 @@ def test_the_machines_own_gpus_are_counted_before_others_are_simulated(monkeypat
     finally:
         devices.stop()
         devices._own_gpus.cache_clear()
+
+
+def test_a_default_device_that_was_set_on_real_gpus_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "_chosen", ["real"])
+    monkeypatch.setattr(devices, "_own_gpus", lambda: 1)
+    devices.start(gpus=1)
+    with surroundings.enter():
+        torch.set_default_device("meta")
+    devices.start(gpus=1)
+    after = torch.get_default_device()
+    devices.stop()
+    assert surroundings.real is False and after == torch.get_default_device() == torch.device("cpu")
