@@ -1,4 +1,4 @@
-"""The prints of submitted code: the first of a call come line by line, thousands of lines in few blocks, all of them."""
+"""The prints of submitted code: the first of a call come line by line, thousands in few blocks, and none is lost."""
 
 from __future__ import annotations
 
