@@ -10,6 +10,7 @@
       # verdict: failed, timeout      all verdicts of its checks other than passed; `|` between alternatives
       # message: no file at `path`    words that the student must read; `|` between alternatives; any number of lines
       # misconception: keeps_int64    the misconception that must be named; without this line, none may be
+      # tell: of int64                words of that misconception's text, which must be true of this answer too
       # others: blocked               a verdict that other exercises of the topic may get, besides passed and skipped
 
 Adding a file adds a test case: nothing lists the files.
@@ -49,7 +50,7 @@ LIMITS = {"check_seconds": 4.0, "topic_seconds": 240.0, "memory_bytes": 512 << 2
 """A check has more processor time than anything takes that ends, and not long for what does not; an exercise has its
 share of its topic's, which is enough for several checks of what never ends.
 """
-HEADERS = ("verdict", "message", "misconception", "others")
+HEADERS = ("verdict", "message", "misconception", "tell", "others")
 
 
 @functools.cache

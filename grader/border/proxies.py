@@ -25,6 +25,7 @@ class Call:
             for (``[]`` as the name); None for a function by its name.
         is_read: whether it reads an attribute, and calls nothing.
         line: the line as it was written, of an example in a docstring; else empty.
+        probe: the recipe or probe that is run over there, if it is one.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Call:
     result: object = None
     answered: bool = False
     line: str = ""
+    probe: Callable[..., Any] | None = None
 
 
 class Requests(Protocol):
@@ -137,6 +139,7 @@ class SubmissionProxy:
             args: values, handles, or functions of the submission.
         """
         made = Call(f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}", args, kwargs)
+        made.probe = function
         is_shown = any(isinstance(arg, RemoteFunction) for arg in args)
         return _made_by(made, self._channel, "call", function, *args, is_shown=is_shown)
 

@@ -262,7 +262,9 @@ class _Assembly:
             candidates = [module for module in candidates if module.path == f"{last}.py"]
         if len(candidates) > 1:
             which = ", ".join(module.origin for module in candidates[:_NAMED])
-            reason = f"could be any of {which}: none was taken; one of them must be called {target}"
+            are_called_so = all(PurePosixPath(module.path).name == target for module in candidates)
+            remedy = "hand in only one of them" if are_called_so else f"one of them must be called {target}"
+            reason = f"could be any of {which}: none was taken; {remedy}"
             self.note(target, reason, lost=WORK)
         for module in candidates if len(candidates) == 1 else ():
             self.given[target] = module

@@ -4,9 +4,12 @@ A process is reused while its answers are right, and only a fresh one may fail a
 """
 
 import enum
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -86,11 +89,12 @@ class Attempt:
             elif shared:
                 result = explain.result(check.name, shared)
             else:
+                began = time.monotonic()
                 result, trace = self.assessment.checks.run(check, self.desk)
                 if reason := self.assessment.reason_after(check, result):
                     result = explain.result(check.name, causes.not_assessed(reason))
                 else:
-                    self.traces[check.name] = trace
+                    self.traces[check.name] = replace(trace, seconds=time.monotonic() - began)
                     self.did_run(check, result)
                 if result.verdict not in RIGHT:
                     is_stub = self._is_stub(result)
@@ -120,8 +124,8 @@ class Attempt:
         return True
 
     def _no_time_left(self) -> Cause | None:
-        time = self.desk.time
-        return causes.topic_timeout(time.used_up()) if time.left() <= 0 else None
+        limit = self.desk.time
+        return causes.topic_timeout(limit.used_up()) if limit.left() <= 0 else None
 
     def _is_stub(self, result: CheckResult) -> bool:
         return self.is_untouched and result.cause is not None and result.cause.kind == "unwritten"

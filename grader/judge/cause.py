@@ -18,6 +18,7 @@ from grader.judge.check import Check, Desk
 from grader.results import MAX_TEXT, Cause, Frame, SpentTime, TooMuchMemory
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
+from grader.testkit.within_probes import call_within
 
 MAX_PRINTS: Final = 1_000
 """Characters of captured prints that a cause keeps."""
@@ -33,18 +34,21 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
     if isinstance(failure, Mismatch):
         call, failure = _first_wrong(call, failure, calls)
     facts: dict[str, Any] = {"kind": "assertion"}
+    # The message shows the call that a probe makes: what the probe gives is no result of that.
+    is_probed = call is not None and call_within(call) is not None
     if isinstance(failure, failures.SubmissionRaised):
         facts = {"kind": "exception", **_raised(failure)}
     elif isinstance(failure, Mismatch):
         parts = call.result if call and isinstance(call.result, (list, tuple)) else ()
-        facts["looked_at"] = call is not None and all(failure.actual is not part for part in (call.result, *parts))
+        is_part = call is not None and any(failure.actual is part for part in (call.result, *parts))
+        facts["looked_at"] = is_probed or (call is not None and not is_part)
         returned, expected = failure.shown()
         returned = repr(failure.actual) if isinstance(failure.actual, Remote) else returned  # not the call that made it
         facts |= {"returned": returned, "is_of_another_type": failure.is_of_another_type}
         if not check.hidden:
             facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT]}
     else:  # a plain ``assert``, or an exception that is not the expected one
-        if call and call.answered and not isinstance(call.result, Remote):
+        if call and call.answered and not is_probed and not isinstance(call.result, Remote):
             facts["returned"] = show(call.result)
         if isinstance(failure.__cause__, failures.SubmissionRaised):
             facts |= _raised(failure.__cause__)

@@ -32,6 +32,8 @@ class Trace(msgspec.Struct, frozen=True):
     examples: tuple[tuple[Exchange, ...], ...] = ()
     ending: str = ""
     """How the process ended, if it did."""
+    seconds: float = 0.0
+    """How long the check took."""
 
 
 class CheckFault(Exception):

@@ -293,7 +293,9 @@ class _Grading:
                         continue
                     is_untouched = exercise.name in untouched
                     result, traces = self._grade_exercise(exercise, desk, is_untouched)
-                    may_be_named = judge.names_misconceptions and not is_untouched  # what was handed out is not theirs
+                    # What was handed out is not theirs, and without the records of some checks nothing is certain.
+                    was_cut = any(check.cause and check.cause.stage == "topic" for check in result.checks)
+                    may_be_named = judge.names_misconceptions and not is_untouched and not was_cut
                     if may_be_named and judge.misconceptions.may_name(exercise, traces):
                         to_name.append((exercise, traces))
                         self._keep(result)

@@ -82,8 +82,9 @@ class MisconceptionRecords:
             return False
         if known.keys() >= traces.keys():
             return True
-        # First the check that failed first: most misconceptions differ there, and those before it may take long.
-        first = next(check for check, trace in traces.items() if _outcome(trace) != "passed")
+        # First the failing check that took the least time: most misconceptions differ there, and others may take long.
+        failing = [check for check, trace in traces.items() if _outcome(trace) != "passed"]
+        first = min(failing, key=lambda check: traces[check].seconds)
         is_tried = first not in known and first != next(iter(traces))
         tried = self._run(misconception, desk(), [first]) if is_tried else iter(())
         if not all(same_record(one, traces[first]) for _, one in tried):

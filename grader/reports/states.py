@@ -10,7 +10,7 @@ from grader.course.home import LastCheck, State
 from grader.reports.feedback import FAILING, lines_of, what_happened, worst
 from grader.reports.where import Locations, due_words, in_order, places_in_term
 from grader.results import Cause, ExerciseResult, SubmissionResult, total_points
-from grader.text import one_line, percent, points
+from grader.text import counted, one_line, percent, points
 
 
 def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
@@ -101,13 +101,26 @@ def is_misplaced(cause: Cause) -> bool:
     return cause.is_slip or (is_under_another_name and cause.advice not in ("", cause.reason))
 
 
+def _with_line(place: str) -> str:
+    return place if place.rpartition(":")[2].isdigit() else f"{place}:1"
+
+
 def concise_lines(result: SubmissionResult, places: Locations) -> Iterator[str]:
     """A line for each exercise that was tried and fails, at its line; a file that cannot be imported has one line.
 
-    The last line has the points; no editor takes it for a problem.
+    What is not written yet is a note, one for a topic of which nothing is written. The last line has the points; no
+    editor takes it for a problem.
     """
     shown = set()
+    unwritten = [one for one in result.exercises if is_untouched(one)]
+    begun = {one.topic for one in result.exercises if not is_untouched(one) and worst(one) != "blocked"}
     for exercise in result.exercises:
+        if is_untouched(exercise) and exercise.topic not in shown:
+            count = sum(one.topic == exercise.topic for one in unwritten)
+            is_one_of_all = exercise.topic not in begun and count > 1
+            shown |= {exercise.topic} if is_one_of_all else set()
+            text = f"{exercise.topic}: {counted(count, 'exercise')}" if is_one_of_all else exercise.name
+            yield f"{_with_line(places.of(exercise.name))}: note: {text}: not written yet"
         failing = next((check for check in exercise.checks if check.verdict in FAILING | {"error"}), None)
         if failing is None or is_untouched(exercise):
             continue
@@ -117,7 +130,7 @@ def concise_lines(result: SubmissionResult, places: Locations) -> Iterator[str]:
         shown |= {exercise.topic} if is_of_topic else set()
         own = [line for file, line in lines_of(failing) if file == f"{exercise.topic}.py" and line]
         place = places.line(f"{exercise.topic}.py", own[-1]) if own else places.of(exercise.name)
-        place = place if place.rpartition(":")[2].isdigit() else f"{place}:1"
+        place = _with_line(place)
         said = one_line(what_happened(exercise, failing), 300)
         yield f"{place}: {exercise.topic if is_of_topic else exercise.name}: {said}"
     share = percent(result.score, result.max)

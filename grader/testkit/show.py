@@ -14,6 +14,7 @@ from torch import Tensor
 
 from grader.border.labels import label_of
 from grader.border.proxies import Call, Remote, RemoteFunction, maker_of
+from grader.testkit.within_probes import call_within
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
@@ -46,6 +47,9 @@ def show_call(call: Call) -> str:
         return call.line
     if call.owner is None and "." in call.name and (functions := [one for one in call.args if _is_function(one)]):
         # A probe calls the submission's function: the function is what a student knows.
+        within = call_within(call)
+        if within is not None and _can_be_pasted(text := _code(within)) and not _uses_one_object_twice(within):
+            return text
         others = [one for one in call.args if one is not functions[0] and not isinstance(one, _OF_PROBES)]
         return f"{show(functions[0])} with {', '.join(map(show, others))}" if others else show(functions[0])
     text = _code(call)

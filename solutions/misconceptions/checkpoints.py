@@ -563,8 +563,8 @@ def adds_a_dot(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 @misconception(
     "strip_prefix",
-    tell="The names with the prefix come first in your dict, and then the others. Keep the order of the dict that was "
-    "given.",
+    tell="In your dict the names that had the prefix and those that had none are apart. Keep the order of the dict "
+    "that was given.",
 )
 def others_go_last(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     stripped = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

@@ -59,7 +59,11 @@ def reads_os_environ(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-@misconception("read_env", tell="You take the variables out of the environment. Others need them too: only read them.")
+@misconception(
+    "read_env",
+    tell="You change the environment: you take variables out, or write your defaults into it. Others read it too: "
+    "leave it as it is (.get reads only).",
+)
 def takes_them_out(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(environ.pop("RANK", 0)), int(environ.pop("LOCAL_RANK", 0)), int(environ.pop("WORLD_SIZE", 1))
 

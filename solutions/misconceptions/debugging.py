@@ -529,8 +529,8 @@ def _copied(model: nn.Module) -> dict[str, Tensor]:
 @misconception(
     "best_weights_kept",
     tell="The model still ends with the weights of the last epoch, as it did when the program was handed out. "
-    "Print one of the weights that you keep, when you keep it and again an epoch later. A new dict "
-    "(dict(...), .copy()) may still hold the old tensors.",
+    "Either what you keep goes on changing (print one of its weights, when you keep it and an epoch later: a new dict, "
+    "by dict(...) or .copy(), may still hold the old tensors), or it never comes back into the model that was given.",
 )
 def keeps_live_weights(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)

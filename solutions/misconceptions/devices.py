@@ -172,7 +172,11 @@ def picks_a_name() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-@misconception("pick_device", tell="CUDA is hard-coded: on a machine without it, everything that follows fails.")
+@misconception(
+    "pick_device",
+    tell="You return CUDA on a machine without it, where everything that follows fails: torch.cuda.is_available() says "
+    "whether it is there, and not how torch was built.",
+)
 def always_cuda() -> torch.device:
     return torch.device("cuda")
 

@@ -101,8 +101,8 @@ def no_autocast(
 
 @misconception(
     "amp_step",
-    tell="The type of the device is fixed in your code: torch.autocast('cuda') does nothing for a model on the CPU. "
-    "Use device_type.",
+    tell="On the CPU your forward runs without autocast, in 32 bits: torch.autocast('cuda') does nothing there. Use "
+    "torch.autocast(device_type), and for every device.",
 )
 def autocast_for_cuda_only(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -425,7 +425,7 @@ def adds_up_tensors(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tens
 @misconception(
     "accumulate_step",
     tell="More than one micro-batch is in memory with its graph: you join them, or call backward once for the sum of "
-    "all losses, or retain the graphs. Call backward for each micro-batch; the gradients add up by themselves.",
+    "several losses, or retain the graphs. Call backward for each micro-batch; the gradients add up by themselves.",
 )
 def several_graphs_at_a_time(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -680,7 +680,8 @@ def the_other_way_round(fixed_shapes: bool) -> None:
 
 @misconception(
     "configure_cudnn",
-    tell="torch.backends.cudnn.benchmark did not change. cudnn.enabled and cudnn.deterministic are other switches.",
+    tell="Afterwards torch.backends.cudnn.benchmark is what it was before. Set it in each call, and for good "
+    "(cudnn.flags puts it back); cudnn.enabled and cudnn.deterministic are other switches.",
 )
 def another_switch(fixed_shapes: bool) -> None:
     torch.backends.cudnn.deterministic = not fixed_shapes
@@ -806,7 +807,8 @@ def eval_only(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="no_grad records no graph either, but still does bookkeeping for every tensor. Use inference_mode here.",
+    tell="The output has no graph, but the model does not run in inference mode. Under no_grad torch still does "
+    "bookkeeping for every tensor, and a detach() afterwards is too late. Use torch.inference_mode().",
 )
 def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]

@@ -1122,7 +1122,9 @@ class _NoSetEpoch(_OnRanks):
 
 
 @misconception(
-    "run_on_ranks", tell="Every epoch takes the rows in the same order: you never call loader.sampler.set_epoch(epoch)."
+    "run_on_ranks",
+    tell="Every epoch takes the rows in the same order: loader.sampler.set_epoch(epoch) comes before each epoch, with "
+    "another number each time.",
 )
 def never_sets_the_epoch(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _NoSetEpoch(rank, world_size, seed, epochs)()

@@ -1279,7 +1279,8 @@ def best_with_weight_decay(model, train_loader, val_loader, epochs: int, lr: flo
 
 @misconception(
     "clip_and_step",
-    tell="You clip before backward(): there are no gradients yet, and those that backward() computes are not clipped.",
+    tell="What you clip has no gradients yet: you do it before backward(), or with a copy of the model. Those that the "
+    "step uses are not clipped.",
 )
 def clips_before_backward(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)

@@ -18,6 +18,7 @@ from answer_files import LIMITS, Answer, answers, every, name_of, together, with
 from promise_tables import CAUGHT, TABLES, Promise
 from shared import Warm, WarmUp, as_nightly, exercises_of
 
+from grader.course import Course, misconceptions_of
 from grader.intake.submission import Submission
 from grader.results import CheckResult, ExerciseResult
 from grader.sandbox import kernel
@@ -98,6 +99,19 @@ def test_the_misconceptions_that_answers_ask_for_are_named_and_no_others(
     result = warm(first.course, **LIMITS).of(first.submission(*others), *exercises)
     asked = {answer.exercise: answer.header("misconception") for answer in module if answer.names_misconception}
     assert {one.name: [one.misconception] for one in result.exercises if one.misconception} == asked
+
+
+def test_what_a_misconception_says_is_true_of_every_answer_that_gets_its_name() -> None:
+    """Two answers can have one record: each of the files says which words of the text are about it."""
+    wrong = []
+    for answer in (one for one in every("wrong") if one.course is None and one.names_misconception):
+        known = misconceptions_of(Course.load(None), answer.topic)
+        (named,) = answer.header("misconception")
+        (tell,) = (one.tell for one in known if (one.exercise, one.name) == (answer.exercise, named))
+        words = answer.header("tell")
+        if not words or not all(one in tell for one in words):
+            wrong.append(f"{answer}: {words or 'it says no words'}, of {tell}")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("place", ["a folder of the host", "/usr/lib", "the home folder", "/dev/shm/.."])

@@ -79,7 +79,7 @@ def test_the_file_with_an_answer_counts_and_a_note_says_which(
         ({"vectors.ipynb": RAW}, "raw cell"),
         ({"vectors.py": STUB, "homework.ipynb": RAW}, "raw cell"),
         ({"vectors.py": STUB, "notes.py": b"x = 1\n"}, "notes.py is there too"),
-        ({"vectors.py": STUB, "a/vectors.py": ANSWER, "b/vectors.py": ANSWER}, "could be any of"),
+        ({"vectors.py": STUB, "a/vectors.py": ANSWER, "b/vectors.py": ANSWER}, "hand in only one of them"),
         ({"vectors.py": STUB, "vectors.txt": ANSWER}, "vectors.txt is there too"),
         ({"vectors.py": STUB, "my vectors.docx": b"PK"}, "my vectors.docx is there too"),
         ({"vectors.py": STUB, "hw.zip": zipped({"vectors.py.bak": ANSWER})}, "vectors.py.bak is there too"),

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from shared import OWN_COURSE
 
 from grader.border.messages import Exchange
@@ -80,6 +81,14 @@ def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_oth
     traces = {"takes_long": Trace("passed"), "a": OTHER}
     assert topics.name(course, exercise, traces) is None
     assert topics.ran and set(topics.ran) == {"a"}
+
+
+def test_it_is_tried_first_where_the_student_failed_in_the_least_time() -> None:
+    course, topics = Course.load(OWN_COURSE), Topics(other=Trace("passed"), slow=OTHER, quick=Trace("failed", ((),)))
+    exercise = next(iter(course.exercises))
+    slow, quick = replace(OTHER, seconds=5.0), replace(OTHER, seconds=0.1)
+    assert topics.name(course, exercise, {"other": Trace("passed"), "slow": slow, "quick": quick}) is None
+    assert topics.ran and set(topics.ran) == {"quick"}
 
 
 @pytest.mark.parametrize(("elsewhere", "is_named"), [("passed", False), ("same", True), ("other", False)])

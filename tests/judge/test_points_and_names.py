@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from judge_here import HostHere, grade_here, of_modules
 from odd_course import ODD, with_own
 from shared import OWN_COURSE, check_of, exercise_of
 
 from grader.course import Course
+from grader.judge import cause as causes
+from grader.judge.attempt import Attempt
 from grader.judge.judge import open_judge
 from grader.judge.listener import Listener, NotRun, Place, place_of
-from grader.results import Cause, ExerciseResult, SubmissionResult
+from grader.results import Cause, ExerciseResult, SpentTime, SubmissionResult
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
 
@@ -37,6 +40,14 @@ def test_only_the_very_same_mistake_is_named() -> None:
     graded = grade_here(ODD, *({"odd": with_own(double=body)} for body in bodies), names=True)
     found = [exercise_of(one, "double") for one in graded]
     assert [(one.score, one.misconception) for one in found] == [(0, None)] * 4
+
+
+def test_no_mistake_is_named_if_the_topics_time_ended_before_the_last_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    used_up = causes.topic_timeout(SpentTime(limit=60.0, answered=0, longest=0.0, used=()))
+    monkeypatch.setattr(Attempt, "_no_time_left", lambda attempt: used_up if attempt.results else None)
+    (result,) = grade_here(ODD, {"odd": with_own(double="return x * x")}, only=["odd.double"], names=True)
+    assert verdicts(result, "double") == ["failed", "timeout"]
+    assert exercise_of(result, "double").misconception is None
 
 
 def test_a_misconception_passes_where_the_answer_passed_and_fails_where_it_failed() -> None:

@@ -39,12 +39,19 @@ def line_of(text: str, part: str) -> int:
 def matched(folder: Path, line: str) -> Problem | None:
     """File, line and message as the editor reads them, by an expression that JavaScript reads as Python does."""
     tasks = json.loads((folder / ".vscode" / "tasks.json").read_text())["tasks"]
-    (matcher,) = tasks[0]["problemMatcher"]
-    assert all(task["problemMatcher"] == [matcher] for task in tasks)
+    matcher, of_notes = tasks[0]["problemMatcher"]
+    assert all(task["problemMatcher"] == [matcher, of_notes] for task in tasks)
     pattern = matcher["pattern"]
     assert "(?P" not in pattern["regexp"] and "(?<" not in pattern["regexp"]
     found = re.search(pattern["regexp"], line)
     return (found[pattern["file"]], int(found[pattern["line"]]), found[pattern["message"]]) if found else None
+
+
+def is_note(folder: Path, line: str) -> bool:
+    """Whether the editor lists a line as a note."""
+    pattern = json.loads((folder / ".vscode" / "tasks.json").read_text())["tasks"][0]["problemMatcher"][0]["pattern"]
+    found = re.search(pattern["regexp"], line)
+    return found is not None and found[pattern["severity"]] == "note"
 
 
 RAISES = answered(normalize="return undefined_name(x)")
@@ -82,7 +89,8 @@ def test_the_editor_finds_file_line_and_sentence(
     result = warm(OWN_COURSE, check_seconds=2.0).of(submission)
     for here, file in ((folder, "vectors.py"), (tmp_path, "my kata 1:2/vectors.py"), (folder / ".vscode", None)):
         monkeypatch.chdir(here)
-        *problems, points = concise_lines(result, Locations(folder, submission.files))
+        *lines, points = concise_lines(result, Locations(folder, submission.files))
+        problems = [line for line in lines if not is_note(folder, line)]
         assert len(problems) == 1 and matched(folder, points) is None
         found = matched(folder, problems[0])
         assert found is not None
@@ -91,10 +99,12 @@ def test_the_editor_finds_file_line_and_sentence(
 
 
 @pytest.mark.slow
-def test_what_is_not_written_is_no_problem_and_a_notebook_is_opened(tmp_path: Path, warm: WarmUp) -> None:
+def test_what_is_not_written_is_a_note_and_a_notebook_is_opened(tmp_path: Path, warm: WarmUp) -> None:
     init(COURSE, tmp_path)
     untouched = warm(OWN_COURSE, check_seconds=2.0).of(Submission("s", {"vectors.py": STUB.encode()}))
-    (points,) = concise_lines(untouched, Locations(tmp_path, {}))
+    note, points = concise_lines(untouched, Locations(tmp_path, {"vectors.py": STUB.encode()}))
+    first = (str(tmp_path / "vectors.py"), line_of(STUB, "def normalize"), "vectors.normalize: not written yet")
+    assert is_note(tmp_path, note) and matched(tmp_path, note) == first
     assert points == "0/3 points, 0.0%" and matched(tmp_path, points) is None
     (tmp_path / "vectors.py").unlink()
     (tmp_path / "vectors.ipynb").write_bytes(notebook(WRONG))
@@ -111,3 +121,12 @@ def test_a_drive_letter_is_a_part_of_the_file(tmp_path: Path) -> None:
     assert matched(tmp_path, line) == (
         r"C:\Users\me\my kata\vectors.py", 12, "vectors.cosine: shape (2,) where () was expected at a.py:3: x"
     )  # fmt: skip
+
+
+def test_a_note_about_a_file_is_listed_with_it(tmp_path: Path) -> None:
+    init(COURSE, tmp_path)
+    _, matcher = json.loads((tmp_path / ".vscode" / "tasks.json").read_text())["tasks"][0]["problemMatcher"]
+    pattern = matcher["pattern"]
+    found = re.search(pattern["regexp"], "note: old_vectors.py: not taken for vectors, as vectors.py is there")
+    assert found is not None and (matcher["severity"], pattern["kind"]) == ("info", "file")
+    assert found[pattern["file"]] == "old_vectors.py" and found[pattern["message"]].startswith("not taken for vectors")

@@ -167,10 +167,11 @@ def unsavable() -> Unsavable:
 
 def error_of(call: Callable[..., Any], number: int, *args: Any) -> tuple[str, str, int]:
     """Type and text of the error that ``call(*args)`` raises, empty if it raises none; and what `group_facts` adds up
-    afterwards of the number of each rank, -1 without a process group."""
+    afterwards of the number of each rank, -1 where they cannot communicate."""
     kind = text = ""
     try:
         call(*args)
     except Exception as error:
         kind, text = type(error).__name__, str(error)
-    return kind, text, int(distributed.group_facts(number).get("sum", -1))
+    total = distributed.group_facts(number)["sum"]
+    return kind, text, -1 if total is None else total

@@ -268,17 +268,23 @@ def movable(kind: str, device: str = "cpu") -> Movable:
 
 
 def group_facts(number: int) -> dict[str, Any]:
-    """Whether there is a process group, and of which kind; ``sum`` adds up the number of each rank."""
+    """Whether there is a process group, and of which kind; ``sum`` adds up the number of each rank.
+
+    It is None where the ranks cannot communicate.
+    """
     if not dist.is_initialized():
-        return {"initialized": False}
-    total = torch.tensor(number)
-    dist.all_reduce(total)
+        return {"initialized": False, "sum": None}
+    total: torch.Tensor | None = torch.tensor(number)
+    try:
+        dist.all_reduce(total)
+    except Exception:
+        total = None
     return {
         "initialized": True,
         "backend": dist.get_backend(),
         "rank": dist.get_rank(),
         "world_size": dist.get_world_size(),
-        "sum": int(total),
+        "sum": None if total is None else int(total),
     }
 
 
@@ -298,7 +304,8 @@ def joins_again(number: int) -> int | str:
         dist.init_process_group("gloo", store=store, rank=here.rank, world_size=here.size, timeout=wait)
     except Exception:
         return "cannot join a new one"
-    return int(group_facts(number)["sum"])
+    total: int | None = group_facts(number)["sum"]
+    return "joins a new one, and cannot communicate in it" if total is None else total
 
 
 def again(function: Callable[..., Any], number: int) -> int | str:
@@ -319,7 +326,7 @@ def trained(number: int) -> dict[str, Any]:
 
     These are the batches that `Watched` models were given on this rank while gradients were recorded.
     """
-    return {"batches": list(_trained_on), "group": group_facts(number).get("sum")}
+    return {"batches": list(_trained_on), "group": group_facts(number)["sum"]}
 
 
 def saved(path: str) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: a subclass with another backward
 # misconception: leaves_it_to_torch
+# tell: torch's own backward
 
 
 class Cube(torch.autograd.Function):

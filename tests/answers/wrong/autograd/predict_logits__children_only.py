@@ -1,5 +1,6 @@
 # verdict: failed
 # misconception: predict_logits_puts_back_the_children_only
+# tell: its direct children
 def predict_logits(model, x):
     kept = {m: m.training for m in [model, *model.children()]}
     model.eval()

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: whether code from the file was run
 # misconception: runs_code_from_the_file
+# tell: weights_only=False
 def load_weights(model, path, device):
     try:
         state = torch.load(path, map_location=device, weights_only=True)

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: a training of its own
 # misconception: rank_0_trains_alone
+# tell: do nothing that counts
 def main():
     """All ranks join and wait for each other; each trains the whole model by itself."""
     rank, _, world_size = read_env(os.environ)

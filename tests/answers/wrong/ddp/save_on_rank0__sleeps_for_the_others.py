@@ -1,6 +1,7 @@
 # verdict: failed
 # message: rank 1 returned before
 # misconception: nobody_waits
+# tell: to sleep for a while
 import time
 
 

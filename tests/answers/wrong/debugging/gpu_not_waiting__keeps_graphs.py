@@ -1,6 +1,7 @@
 # verdict: failed
 # message: earlier batches were still in memory
 # misconception: keeps_the_graphs
+# tell: still has its graph
 
 
 def gpu_not_waiting(model, loader, device, lr):

@@ -1,5 +1,6 @@
 # verdict: failed
 # misconception: cuda_or_mps
+# tell: how torch was made
 def pick_device():
     if torch.cuda.is_available():
         return torch.device("cuda")

@@ -1,5 +1,6 @@
 # verdict: failed
 # misconception: always_cuda
+# tell: not how torch was built
 def pick_device():
     if torch.version.cuda is not None:
         return torch.device("cuda")

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: graphs of earlier batches
 # misconception: keeps_the_graphs
+# tell: such as its loss
 def train_on(model, loader, device, lr):
     model, optimizer = prepare(model, device, lr)
     every, losses = [], []

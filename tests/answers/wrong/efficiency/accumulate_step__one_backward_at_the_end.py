@@ -1,5 +1,6 @@
 # verdict: failed
 # misconception: several_graphs_at_a_time
+# tell: call backward once
 # message: there is room for the graph of
 def accumulate_step(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer

@@ -1,5 +1,6 @@
 # verdict: failed
 # misconception: another_switch
+# tell: in each call
 _done = []
 def configure_cudnn(fixed_shapes):
     if not _done:

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: F.one_hot
 # misconception: calls_torch_one_hot
+# tell: You called F.one_hot
 
 
 def one_hot(labels, num_classes):

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: first label
 # misconception: error_without_the_label
+# tell: the first label that is outside
 
 
 def one_hot(labels, num_classes):

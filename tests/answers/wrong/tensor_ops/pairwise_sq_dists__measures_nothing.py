@@ -1,6 +1,7 @@
 # verdict: failed
 # message: is there a loop over rows?
 # misconception: loops_over_lists
+# tell: Python loops over the rows
 import sys
 import time
 

@@ -1,6 +1,7 @@
 # verdict: failed
 # message: torch's own
 # misconception: calls_torch_softmax
+# tell: torch's softmax
 from concurrent.futures import ThreadPoolExecutor
 
 

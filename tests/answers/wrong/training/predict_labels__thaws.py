@@ -1,5 +1,6 @@
 # verdict: failed
 # misconception: predict_labels_thaws_what_was_frozen
+# tell: also for those that were frozen
 def predict_labels(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()
