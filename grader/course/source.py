@@ -40,7 +40,7 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 class Misconception(msgspec.Struct, frozen=True):
     """A named, classic wrong answer: ``exercise`` is the full name, ``function`` the name to import from the module,
-    ``part`` the name in the topic's module that it takes the place of."""
+    ``part`` the name in the topic's module that it takes the place of, ``seen`` the matcher that finds it in code."""
 
     name: str
     exercise: str
@@ -49,6 +49,7 @@ class Misconception(msgspec.Struct, frozen=True):
     function: str
     part: str
     line: int
+    seen: str = ""
 
 
 class _Decorated(msgspec.Struct, frozen=True):
@@ -155,11 +156,15 @@ def misconceptions_in(file: Path, topic: Topic) -> tuple[Misconception, ...]:
     for one in _decorated(file, topic, "misconception") if file.is_file() else ():
         function, line, options = one.node.name, one.node.lineno, one.options
         tell, name, part = options.pop("tell", ""), options.pop("name", function), options.pop("part", one.target)
-        if options or not (isinstance(tell, str) and isinstance(name, str) and isinstance(part, str) and tell.strip()):
-            raise one.error('@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."')
+        seen = options.pop("seen", "")
+        texts = [text for text in (tell, name, part, seen) if isinstance(text, str)]
+        if options or len(texts) < 4 or not texts[0].strip():
+            raise one.error(
+                '@misconception takes an exercise, tell="..." and perhaps name="...", part="...", seen="..."'
+            )
         if any(other.name == name or other.function == function for other in found):
             raise one.error(f"a second misconception called `{name}` in this topic", line)
-        found.append(Misconception(name, one.exercise, tell, topic.name, function, part, line))
+        found.append(Misconception(name, one.exercise, tell, topic.name, function, part, line, seen))
     return tuple(found)
 
 

@@ -137,13 +137,18 @@ def overwrites_the_port(rank: int, world_size: int) -> None:
     "ddp_setup",
     tell="You expect MASTER_ADDR and MASTER_PORT to be set. Without torchrun they are not: set them where they are "
     "missing.",
+    seen="lacks('MASTER_ADDR', 'MASTER_PORT', 'init_method', 'store')",
 )
 def never_sets_the_address(rank: int, world_size: int) -> None:
     _pick(rank)
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
 
 
-@misconception("ddp_setup", tell="Your backend is always nccl. Without CUDA, and on Windows, it must be gloo.")
+@misconception(
+    "ddp_setup",
+    tell="Your backend is always nccl. Without CUDA, and on Windows, it must be gloo.",
+    seen="passes('nccl')",
+)
 def hard_coded_nccl(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
@@ -151,7 +156,11 @@ def hard_coded_nccl(rank: int, world_size: int) -> None:
     dist.init_process_group("nccl", rank=rank, world_size=world_size)
 
 
-@misconception("ddp_setup", tell="Your backend is gloo even with CUDA. With CUDA it should be nccl, except on Windows.")
+@misconception(
+    "ddp_setup",
+    tell="Your backend is gloo even with CUDA. With CUDA it should be nccl, except on Windows.",
+    seen="passes('gloo')",
+)
 def hard_coded_gloo(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
@@ -190,6 +199,7 @@ def local_rank_or_nothing(rank: int, world_size: int) -> None:
 @misconception(
     "ddp_setup",
     tell="You never choose the CUDA device, so all ranks of a machine use GPU 0. Call torch.cuda.set_device.",
+    seen="lacks('set_device', at='init_process_group')",
 )
 def never_picks_a_device(rank: int, world_size: int) -> None:
     _choose_store()
@@ -357,6 +367,7 @@ def plain_shuffle(dataset: Dataset, batch_size: int, rank: int, world_size: int,
     "sharded_loader",
     tell="The rows are divided among the ranks but not shuffled: every epoch is the same. Pass shuffle=True to the "
     "sampler.",
+    seen="passes(False, 'shuffle')",
 )
 def never_shuffles(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(
@@ -368,6 +379,7 @@ def never_shuffles(dataset: Dataset, batch_size: int, rank: int, world_size: int
     "sharded_loader",
     tell="With a remainder, some rows go to two ranks: by default the sampler repeats rows to make the shares equal. "
     "drop_last=True of the sampler drops them instead.",
+    seen="lacks('drop_last', at='DistributedSampler')",
 )
 def repeats_rows(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed))
@@ -419,6 +431,7 @@ def drops_short_batches(dataset: Dataset, batch_size: int, rank: int, world_size
     "sharded_loader",
     tell="You leave out num_replicas and rank, so the sampler asks the process group, which there need not be. Pass "
     "the arguments on.",
+    seen="lacks('num_replicas', 'rank', at='DistributedSampler')",
 )
 def asks_the_group(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=DistributedSampler(dataset, seed=seed, drop_last=True))
@@ -509,6 +522,7 @@ def one_generator_for_all_epochs(
 @misconception(
     "average_gradients",
     tell="Your result is the sum over the ranks, so more ranks make larger steps. Divide by the world size.",
+    seen="lacks('get_world_size', 'AVG', at='all_reduce')",
 )
 def sums_without_dividing(model: nn.Module) -> None:
     for p in model.parameters():
@@ -560,6 +574,7 @@ def divides_every_gradient_by_the_rank(model: nn.Module) -> None:
 @misconception(
     "average_gradients",
     tell="Only rank 0 calls the collective, so it waits for the others for ever. All ranks must call it.",
+    seen="collective_on_one_rank",
 )
 def a_collective_on_rank_0_only(model: nn.Module) -> None:
     if dist.get_rank() == 0:
@@ -572,6 +587,7 @@ def a_collective_on_rank_0_only(model: nn.Module) -> None:
 @misconception(
     "average_gradients",
     tell="reduce brings the sum to rank 0 only; the other ranks do not get it. all_reduce brings it to all.",
+    seen="calls('reduce')",
 )
 def reduces_to_rank_0(model: nn.Module) -> None:
     for p in model.parameters():
@@ -594,6 +610,7 @@ def averages_something_else(model: nn.Module) -> None:
 @misconception(
     "average_gradients",
     tell="broadcast copies rank 0's gradients to all ranks: what the others have computed is lost. Sum and divide.",
+    seen="calls('broadcast', unless=('all_reduce', 'all_gather', 'reduce', 'gather'))",
 )
 def broadcasts_rank_0(model: nn.Module) -> None:
     for p in model.parameters():
@@ -627,6 +644,7 @@ def zeros_for_none(model: nn.Module) -> None:
     "average_gradients",
     tell="You take the number of ranks from the environment, which need not say it. The process group knows it: "
     "dist.get_world_size().",
+    seen="reads('environ', 'getenv')",
 )
 def asks_the_environment(model: nn.Module) -> None:
     for p in model.parameters():
@@ -918,6 +936,7 @@ def _counts(model: nn.Module, loader: DataLoader) -> tuple[int, int]:
     "global_accuracy",
     tell="Your result is the accuracy on this rank's rows only, so the ranks return different numbers. Add the counts "
     "up over the ranks.",
+    seen="lacks('all_reduce', 'all_gather', 'all_gather_object', 'reduce', 'gather', 'gather_object', 'broadcast')",
 )
 def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
     right, rows = _counts(model, loader)
@@ -954,6 +973,7 @@ def averages_the_batches(model: nn.Module, loader: DataLoader) -> float:
     tell="There is a collective in the loop over batches. A rank with fewer batches calls it less often, and the "
     "others "
     "wait for ever: call it once, after the loop.",
+    seen="call_in_loop('all_reduce', 'all_gather', 'all_gather_object', 'reduce')",
 )
 def a_collective_per_batch(model: nn.Module, loader: DataLoader) -> float:
     totals = torch.zeros(2, dtype=torch.int64)
@@ -969,6 +989,7 @@ def a_collective_per_batch(model: nn.Module, loader: DataLoader) -> float:
     "global_accuracy",
     tell="Only rank 0 gets the right number: reduce gives the sum to one rank. Use all_reduce, so that every rank "
     "returns the same number.",
+    seen="calls('reduce', unless=('broadcast', 'broadcast_object_list'))",
 )
 def only_rank_0_knows(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -990,6 +1011,7 @@ def divides_by_its_own_rows(model: nn.Module, loader: DataLoader) -> float:
 @misconception(
     "global_accuracy",
     tell="The collective is inside an `if rank == 0`: rank 0 waits there, and the others never call it.",
+    seen="collective_on_one_rank",
 )
 def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -998,7 +1020,11 @@ def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
     return counts[0].item() / max(counts[1].item(), 1)
 
 
-@misconception("global_accuracy", tell="You return a tensor. Return a plain Python float: use .item().")
+@misconception(
+    "global_accuracy",
+    tell="You return a tensor. Return a plain Python float: use .item().",
+    seen="lacks('item', 'tolist', 'float', at='all_reduce')",
+)
 def a_tensor_for_a_float(model: nn.Module, loader: DataLoader) -> Tensor:
     counts = torch.tensor(_counts(model, loader))
     dist.all_reduce(counts)
@@ -1021,6 +1047,7 @@ def nothing_to_concatenate(model: nn.Module, loader: DataLoader) -> float:
     "global_accuracy",
     tell="len(loader.dataset) counts the rows of the whole dataset, and a loader may give only some of them (with a "
     "DistributedSampler, for one). Add up len(labels) of its batches.",
+    seen="divides_by('dataset')",
 )
 def counts_the_whole_dataset(model: nn.Module, loader: DataLoader) -> float:
     right, _ = _counts(model, loader)
@@ -1029,7 +1056,9 @@ def counts_the_whole_dataset(model: nn.Module, loader: DataLoader) -> float:
     return counts[0].item() / counts[1].item()
 
 
-@misconception("global_accuracy", tell="Your result is in percent. Return a fraction, from 0 to 1.")
+@misconception(
+    "global_accuracy", tell="Your result is in percent. Return a fraction, from 0 to 1.", seen="multiplies_by(100)"
+)
 def in_percent(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
     dist.all_reduce(counts)
@@ -1047,6 +1076,7 @@ def _plain(model: nn.Module) -> nn.Module:
     "save_on_rank0",
     tell="Several ranks write the same file at the same time, all or one of each machine: the file may end up broken. "
     "Only rank 0 should write.",
+    seen="lacks('get_rank', at='save')",
 )
 def every_rank_saves(model: nn.Module, path: str) -> None:
     torch.save(_plain(model).state_dict(), path)
@@ -1067,6 +1097,7 @@ def nobody_waits(model: nn.Module, path: str) -> None:
     "save_on_rank0",
     tell="The barrier stands inside `if rank == 0`: rank 0 waits there for ranks that never call it. Move it after "
     "the `if`.",
+    seen="collective_on_one_rank",
 )
 def the_barrier_on_rank_0_only(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -1098,6 +1129,7 @@ def always_unwraps(model: nn.Module, path: str) -> None:
     "save_on_rank0",
     tell="You pickle the whole module. It can be loaded only with its code, and not with weights_only: save a "
     "state_dict.",
+    seen="lacks('state_dict', at='save')",
 )
 def saves_the_whole_model(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
