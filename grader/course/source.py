@@ -155,10 +155,9 @@ def misconceptions_in(file: Path, topic: Topic) -> tuple[Misconception, ...]:
     found: list[Misconception] = []
     for one in _decorated(file, topic, "misconception") if file.is_file() else ():
         function, line, options = one.node.name, one.node.lineno, one.options
-        tell, name, part = options.pop("tell", ""), options.pop("name", function), options.pop("part", one.target)
-        seen = options.pop("seen", "")
-        texts = [text for text in (tell, name, part, seen) if isinstance(text, str)]
-        if options or len(texts) < 4 or not texts[0].strip():
+        texts = {"tell": "", "name": function, "part": one.target, "seen": ""} | options
+        tell, name, part, seen = (text if isinstance(text, str) else "" for text in texts.values())
+        if len(texts) > 4 or not (tell.strip() and name and part and isinstance(texts["seen"], str)):
             raise one.error(
                 '@misconception takes an exercise, tell="..." and perhaps name="...", part="...", seen="..."'
             )

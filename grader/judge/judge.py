@@ -6,8 +6,6 @@ The trusted side: it never imports submitted code. The replies of a student proc
 from __future__ import annotations
 
 import contextlib
-import functools
-import importlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +16,7 @@ from grader import kit
 from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic, misconceptions_of
 from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
-from grader.course.slips import Matcher
+from grader.course.slips import matchers_of
 from grader.errors import CourseError, UserError
 from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
@@ -147,13 +145,6 @@ class Judge:
             notes=tuple(map(without_addresses, grading.notes)),
             unread=tuple(one for one in submission.unread if one.topic in names),
         )
-
-    @functools.cached_property
-    def own_matchers(self) -> Mapping[str, Matcher]:
-        """The functions in the course's ``checks/slips.py``, if it has one, by name."""
-        if not (self.course.checks_dir / "slips.py").is_file():
-            return {}
-        return vars(importlib.import_module("checks.slips"))
 
     def is_program(self, exercise: str) -> bool:
         """Whether the stub of an exercise (full name) is a program with a bug to find: it does not raise."""
@@ -290,7 +281,7 @@ class _Grading:
             names = [one.name for one in judge.course.topic(topic.name).exercises]
             modules = [one.name for one in judge.course.modules]
             known = misconceptions_of(judge.course, topic.name) if judge.names_misconceptions else ()
-            own = judge.own_matchers if known else {}
+            own = matchers_of(judge.course) if known else {}
             hints = Hints(source, self._cells.line_in(file), names, modules, left_out, known, own)
             if desk.import_failure and left_out is None:
                 failure = hints.explain_import(self._cells.cause(desk.import_failure))

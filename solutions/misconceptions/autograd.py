@@ -616,7 +616,7 @@ def freezes_the_parameters(params: Sequence[Tensor]) -> None:
 @misconception(
     "predict_logits",
     tell="no_grad does not switch Dropout and BatchNorm to their eval behaviour: the model still ran in training mode.",
-    seen="lacks('eval', 'train', 'training')",
+    seen="no_eval",
 )
 def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
@@ -626,7 +626,7 @@ def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "predict_logits",
     tell="eval() does not stop the recording: your result still has a graph. Use no_grad as well.",
-    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach_', 'requires_grad_', 'requires_grad', 'detach')",
+    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach', 'detach_', 'requires_grad_')",
 )
 def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -970,7 +970,7 @@ def mean_of_batch_means(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Te
 @misconception(
     "accumulate_gradients",
     tell="Gradients from before the call are still in the sum. Clear them first: backward() adds.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    seen="no_zero_grad",
 )
 def keeps_stale_gradients(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     total = sum(len(features) for features, _ in batches)

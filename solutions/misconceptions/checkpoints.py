@@ -612,7 +612,7 @@ def keeps_what_follows(state: dict[str, Tensor], prefix: str) -> dict[str, Tenso
     "snapshot",
     tell="What you keep are the model's own tensors, and training changes them in place; a new dict with the same "
     "tensors does not help, nor does detach. Clone each tensor.",
-    seen="lacks('clone', 'deepcopy', 'copy', 'copy_', 'save', 'tensor', 'numpy', 'snapshot', at='state_dict')",
+    seen="no_copy",
 )
 def live_references(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.state_dict())

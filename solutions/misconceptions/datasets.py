@@ -227,7 +227,7 @@ def never_shuffles(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: i
     tell="torch.manual_seed seeds all of torch's random numbers, not only the loader's: any code that draws some "
     "before the epoch changes the order, and dropout or initial weights get other numbers. Give the loader its "
     "own generator.",
-    seen="calls('torch.manual_seed', unless=('fork_rng', 'get_rng_state', 'set_rng_state'))",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_rng(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     torch.manual_seed(seed)

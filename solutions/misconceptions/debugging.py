@@ -92,7 +92,7 @@ def clears_once_an_epoch(model: nn.Module, loader: Any, lr: float, epochs: int) 
     "loss_goes_down",
     tell="Gradients that are clipped still add up: the steps are only shorter, and the direction is that of all "
     "batches so far. Find out why they grow.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    seen="no_zero_grad",
 )
 def clips_what_piles_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     model.train()
@@ -293,7 +293,7 @@ def all_into_training_mode(model: nn.Module, loader: Any) -> float:
 @misconception(
     "evaluation_repeats",
     tell="eval() does not switch off gradients: without no_grad() a graph is recorded for every batch. It takes both.",
-    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach_', 'requires_grad_', 'requires_grad')",
+    seen="no_no_grad",
 )
 def eval_without_no_grad(model: nn.Module, loader: Any) -> float:
     flags = {module: module.training for module in model.modules()}
@@ -353,7 +353,7 @@ def drops_what_is_in_both(dataset: Any, val_fraction: float, seed: int) -> Any:
     "honest_split",
     tell="The parts are right now, but you seed torch's global random numbers: whatever the caller draws next "
     "depends on your split. Keep to a generator of your own.",
-    seen="calls('torch.manual_seed', unless=('fork_rng', 'get_rng_state', 'set_rng_state'))",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_stream(dataset: Any, val_fraction: float, seed: int) -> Any:
     held_out = round(len(dataset) * val_fraction)
@@ -403,7 +403,7 @@ def no_seed_at_all(dataset: Any, batch_size: int, seed: int, epochs: int) -> lis
     "each_epoch_new",
     tell="You seed torch's global random numbers. The orders are right, and whatever the caller draws next depends "
     "on them. Give the loader a generator of its own.",
-    seen="calls('torch.manual_seed', unless=('fork_rng', 'get_rng_state', 'set_rng_state'))",
+    seen="seeds_the_global_stream",
 )
 def seeds_everything(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
     torch.manual_seed(seed)

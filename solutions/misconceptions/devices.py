@@ -910,11 +910,7 @@ def trains_a_copy(model: nn.Module, loader: Iterable[Any], device: torch.device,
     return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
 
 
-@misconception(
-    "train_on",
-    tell="Old gradients add up: clear them in every step, before backward.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
-)
+@misconception("train_on", tell="Old gradients add up: clear them in every step, before backward.", seen="no_zero_grad")
 def never_clears(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
     optimizer, losses = _sgd(model, lr), []

@@ -211,9 +211,7 @@ def returns_a_tensor(
 
 
 @misconception(
-    "amp_step",
-    tell="Gradients from before the call are added in. Clear them before backward.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    "amp_step", tell="Gradients from before the call are added in. Clear them before backward.", seen="no_zero_grad"
 )
 def keeps_stale_gradients(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -390,7 +388,7 @@ def clears_every_micro_batch(
 @misconception(
     "accumulate_step",
     tell="Gradients from before the call are added in. Clear them once, before the first micro-batch.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    seen="no_zero_grad",
 )
 def stale_gradients_in(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     count, total = sum(len(y) for _, y in micro_batches), 0.0
@@ -825,7 +823,7 @@ def skips_frozen_parameters(optimizer: Optimizer) -> None:
     "inference",
     tell="The model computes in training mode: Dropout sets numbers to 0 and BatchNorm uses this batch's statistics. "
     "Call model.eval().",
-    seen="lacks('eval', 'train', 'training')",
+    seen="no_eval",
 )
 def never_evals(model: nn.Module, x: Tensor) -> Tensor:
     with torch.inference_mode():
@@ -835,7 +833,7 @@ def never_evals(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "inference",
     tell="eval() switches modules, not recording: your output has a graph. Add torch.inference_mode().",
-    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach_', 'requires_grad_', 'requires_grad')",
+    seen="no_no_grad",
 )
 def eval_only(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]

@@ -62,7 +62,7 @@ def uniform_noise(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Te
     "make_spirals",
     tell="You seed torch's global generator: everything that draws random numbers afterwards is changed. Make a "
     "torch.Generator of your own and hand it to torch.randn.",
-    seen="calls('torch.manual_seed', unless=('fork_rng', 'get_rng_state', 'set_rng_state'))",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_generator(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
     torch.manual_seed(seed)
@@ -959,7 +959,7 @@ def without_the_end(model: nn.Module, low: float, high: float, steps: int) -> Te
     "decision_grid",
     tell="The model runs in training mode: dropout makes holes in the map. Switch it to eval mode, and back "
     "afterwards.",
-    seen="lacks('eval', 'train', 'training')",
+    seen="no_eval",
 )
 def in_training_mode(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     with torch.no_grad():

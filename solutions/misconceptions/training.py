@@ -76,7 +76,7 @@ def _predict(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "train_step",
     tell="backward() adds to what is in .grad. Without zero_grad() you step on the sum of all gradients so far.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    seen="no_zero_grad",
 )
 def no_zero_grad(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     loss = F.cross_entropy(model(features), labels)
@@ -319,7 +319,7 @@ def loss_of_the_last_batch(model: nn.Module, loader: DataLoader, optimizer: Opti
     "train_epoch",
     tell="You never call model.train(). A model that comes from an evaluation is in eval mode, and then learns without "
     "dropout and without BatchNorm's batch statistics.",
-    seen="lacks('train', 'training')",
+    seen="no_train",
 )
 def never_back_to_train(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     total = count = 0
@@ -359,7 +359,7 @@ def ends_in_eval_mode(model: nn.Module, loader: DataLoader, optimizer: Optimizer
 @misconception(
     "train_epoch",
     tell="You never clear the gradients: each step is taken on the sum of all gradients so far.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    seen="no_zero_grad",
 )
 def never_zero_grad(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -472,7 +472,7 @@ def only_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: f
 @misconception(
     "fit",
     tell="You never clear the gradients, so each step is taken on the sum of all that came before.",
-    seen="lacks('zero_grad', 'grad', 'grads', 'set_to_none', at='backward')",
+    seen="no_zero_grad",
 )
 def fit_without_zero_grad(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(no_zero_grad, model, loader, epochs, SGD(model.parameters(), lr=lr))
@@ -610,7 +610,7 @@ def losses_of_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, 
     "evaluate",
     tell="The model is measured in training mode: dropout is on, and BatchNorm uses the batch's own statistics "
     "(and learns from your test data).",
-    seen="lacks('eval', 'train', 'training')",
+    seen="no_eval",
 )
 def evaluates_in_training_mode(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with torch.no_grad():
@@ -620,7 +620,7 @@ def evaluates_in_training_mode(model: nn.Module, loader: DataLoader) -> tuple[fl
 @misconception(
     "evaluate",
     tell="eval() does not stop the recording: every batch builds a graph that is not needed. Use no_grad as well.",
-    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach_', 'requires_grad_', 'requires_grad')",
+    seen="no_no_grad",
 )
 def evaluates_without_no_grad(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model):
@@ -880,7 +880,7 @@ def returns_log_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     "predict_proba",
     tell="The model predicts in training mode: dropout is on, and BatchNorm uses (and learns) the batch's statistics. "
     "no_grad does not change that.",
-    seen="lacks('eval', 'train', 'training')",
+    seen="no_eval",
 )
 def probabilities_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
@@ -891,7 +891,7 @@ def probabilities_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     "predict_proba",
     tell="Gradients are recorded while the model runs, without need. eval() does not stop that, no_grad does; a "
     "detach() afterwards is too late.",
-    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach_', 'requires_grad_', 'requires_grad')",
+    seen="no_no_grad",
 )
 def probabilities_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model):
@@ -1029,7 +1029,7 @@ def labels_in_a_list(model: nn.Module, x: Tensor) -> list[int]:
 @misconception(
     "predict_labels",
     tell="The model predicts in training mode: dropout is on, and BatchNorm uses (and learns) the batch's statistics.",
-    seen="lacks('eval', 'train', 'training')",
+    seen="no_eval",
 )
 def labels_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
@@ -1040,7 +1040,7 @@ def labels_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     "predict_labels",
     tell="Gradients are recorded while the model runs, without need: argmax drops the graph only afterwards. eval() "
     "does not stop the recording, no_grad does.",
-    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach_', 'requires_grad_', 'requires_grad')",
+    seen="no_no_grad",
 )
 def labels_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model):
@@ -1134,7 +1134,7 @@ def _fit_best(
     "fit_best",
     tell="The loss is right, but the model is the one of the last epoch. state_dict() returns the tensors themselves, "
     "which later steps change: keep a copy (and load it at the end).",
-    seen="lacks('clone', 'deepcopy', 'copy', 'copy_', 'save', 'tensor', 'numpy', 'snapshot', at='state_dict')",
+    seen="no_copy",
 )
 def live_reference(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -1563,7 +1563,7 @@ def bound_for_a_leaky_relu(model: nn.Module, generator: torch.Generator) -> None
     "init_weights",
     tell="You draw the weights from torch's global generator. Hand on the one that you are given: a net is then made "
     "again, weight by weight, whatever else draws numbers.",
-    seen="lacks('generator', at=('kaiming_uniform_', 'uniform_', 'rand'))",
+    seen="lacks('generator', at='kaiming_uniform_')",
 )
 def draws_from_the_global_generator(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
