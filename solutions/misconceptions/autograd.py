@@ -63,6 +63,7 @@ def only_class_one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="For a large logit the sigmoid is exactly 0 or 1, and your loss takes the logarithm of 0: it becomes inf or "
     "NaN. Compute the loss from the logits, as binary_cross_entropy_with_logits does.",
+    seen="lacks('softplus', 'logsigmoid', 'logaddexp', 'binary_cross_entropy_with_logits', 'BCEWithLogitsLoss', 'log1p', 'clamp', 'logsumexp', 'relu', at='log')",
 )
 def the_formula_as_it_stands(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     p = torch.sigmoid(x * w + b)
@@ -82,6 +83,7 @@ def cut_off_at_100(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="Clamping the probability keeps the loss finite, but wrong: for a large logit of the wrong class it stops "
     "growing, and its gradient is 0. Compute the loss from the logits.",
+    seen="calls('clamp', 'clip', unless=('softplus', 'logsigmoid', 'relu', 'log1p'))",
 )
 def clamps_the_probability(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     p = torch.sigmoid(x * w + b).clamp(1e-7, 1 - 1e-7)
@@ -224,6 +226,7 @@ def none_for_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor | Non
     "gradients",
     tell="torch.autograd.grad raises an error for parameters that the loss does not depend on, unless you allow "
     "unused ones.",
+    seen="lacks('allow_unused', 'materialize_grads', at='grad')",
 )
 def refuses_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(loss, params, retain_graph=True))

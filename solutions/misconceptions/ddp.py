@@ -689,7 +689,9 @@ def device_ids_on_the_cpu(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device), device_ids=[device.index or 0])
 
 
-@misconception("wrap", tell="On CUDA, pass device_ids=[device] to DDP: the device of this process.")
+@misconception(
+    "wrap", tell="On CUDA, pass device_ids=[device] to DDP: the device of this process.", seen="lacks('device_ids')"
+)
 def no_device_ids(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device))
 
@@ -700,7 +702,9 @@ def never_moves(model: nn.Module, device: torch.device) -> nn.Module:
 
 
 @misconception(
-    "wrap", tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel."
+    "wrap",
+    tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel.",
+    seen="calls('DataParallel')",
 )
 def data_parallel(model: nn.Module, device: torch.device) -> nn.Module:
     return nn.DataParallel(model.to(device))
@@ -753,19 +757,35 @@ def no_distributed_sampler(rank, world_size, model, dataset, epochs, lr, batch_s
     "train",
     tell="set_epoch is never called, so every epoch takes the same batches in the same order. Call it before each "
     "epoch.",
+    seen="lacks('set_epoch', at='backward')",
 )
 def no_set_epoch(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
-    return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr, set_epoch=False))
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for _ in range(epochs):
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception(
     "train",
     tell="You call net.module(x), the model inside DDP: its gradients are never averaged over the ranks, and the "
     "copies become different. Call the DDP module itself.",
+    seen="calls('net.module', 'model.module', 'ddp_model.module')",
 )
 def calls_the_inner_module(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
-    loader = _dealt(dataset, batch_size, rank, world_size, seed)
-    return _state(_loop(DDP(model), loader, epochs, lr, call=model))
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net.module(features), labels).backward()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception("train", tell="There is no DDP: each rank trains a model of its own, on its own rows. Wrap the model.")
@@ -817,6 +837,7 @@ def other_weights_on_each_rank(rank, world_size, model, dataset, epochs, lr, bat
 @misconception(
     "train",
     tell="After training only rank 0 calls a barrier, and waits there for ever: every rank must call a collective.",
+    seen="collective_on_one_rank",
 )
 def a_barrier_on_rank_0_only(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
@@ -834,6 +855,7 @@ def only_rank_0_returns(rank, world_size, model, dataset, epochs, lr, batch_size
 @misconception(
     "train",
     tell="You leave the process group at the end. The caller has set it up and may still need it: do not destroy it.",
+    seen="calls('destroy_process_group', 'ddp_cleanup')",
 )
 def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
@@ -845,6 +867,7 @@ def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, bat
 @misconception(
     "train",
     tell="Gradients are never cleared, so each step adds all earlier ones. Call optimizer.zero_grad() in the loop.",
+    seen="no_zero_grad",
 )
 def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
@@ -861,14 +884,24 @@ def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_s
     "train",
     tell="You call zero_grad between backward and step: the gradients are gone before the step, and nothing is "
     "learned.",
+    seen="zero_grad_before_step",
 )
 def clears_before_the_step(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
-    loader = _dealt(dataset, batch_size, rank, world_size, seed)
-    return _state(_loop(DDP(model), loader, epochs, lr, after=lambda inner: inner.zero_grad()))
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.zero_grad()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception(
-    "train", tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing."
+    "train",
+    tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing.",
+    seen="keyword('momentum')",
 )
 def has_momentum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
@@ -904,15 +937,27 @@ def always_shuffles_with_0(rank, world_size, model, dataset, epochs, lr, batch_s
     return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, 0), epochs, lr))
 
 
-@misconception("train", tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.")
+@misconception(
+    "train",
+    tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.",
+    seen="softmax_before_loss",
+)
 def probabilities_for_logits(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
-    return _state(_loop(net, loader, epochs, lr, call=lambda features: net(features).softmax(dim=1)) and model)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(features).softmax(dim=1), labels).backward()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception(
     "train",
     tell="You set up the process group in train. It is set up already: the caller does that, and leaves it later.",
+    seen="calls('init_process_group', 'ddp_setup')",
 )
 def joins_in_train(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     _pick(rank)
