@@ -5,6 +5,7 @@ so wherever it cannot know. A course may have more of them, as functions in its 
 """
 
 import ast
+import contextlib
 import functools
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -291,8 +292,8 @@ def collective_on_one_rank(answer: AnswerCode) -> int:
 
 def _is_of_one_rank(node: ast.AST) -> bool:
     """Whether a node is a condition on the rank, of whose two branches only one has a collective."""
-    if not isinstance(node, ast.If) or not _asks_for_rank(node):
-        return False
+    if not isinstance(node, ast.If) or not _asks_for_rank(node) or isinstance(node.body[-1], ast.Return):
+        return False  # after a return, the other branch is what follows
     return not (_has_collective(node.body) and _has_collective(node.orelse))
 
 
@@ -387,7 +388,10 @@ def found_in(
     code_of = functools.cache(lambda name: AnswerCode(tree, name))
     spoken: set[str] = set()
     for one in misconceptions:
-        if one.seen and one.seen not in spoken and (line := line_in(code_of(one.part), one.seen, own)):
+        line = 0
+        with contextlib.suppress(Exception):  # a matcher decides nothing, and must cost nobody their result
+            line = line_in(code_of(one.part), one.seen, own) if one.seen and one.seen not in spoken else 0
+        if line:
             spoken.add(one.seen)
             yield line, one
 

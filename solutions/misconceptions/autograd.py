@@ -63,7 +63,7 @@ def only_class_one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="For a large logit the sigmoid is exactly 0 or 1, and your loss takes the logarithm of 0: it becomes inf or "
     "NaN. Compute the loss from the logits, as binary_cross_entropy_with_logits does.",
-    seen="lacks('softplus', 'logsigmoid', 'logaddexp', 'binary_cross_entropy_with_logits', 'BCEWithLogitsLoss', 'log1p', 'clamp', 'logsumexp', 'relu', at='log')",
+    seen="lacks('softplus', 'logsigmoid', 'logaddexp', 'log1p', 'clamp', 'logsumexp', at='log')",
 )
 def the_formula_as_it_stands(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     p = torch.sigmoid(x * w + b)
