@@ -17,7 +17,7 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedNode:
     """A node of an answer, and the nodes that it is inside of, outermost first, those of a helper's call included."""
 
     node: ast.AST
@@ -48,7 +48,7 @@ class AnswerCode:
     """
 
     def __init__(self, tree: ast.Module, name: str) -> None:
-        self.places: list[Place] = []
+        self.places: list[PlacedNode] = []
         self.is_closed = True
         self._defined: dict[str, ast.AST] = {}
         self._elsewhere: set[str] = set()
@@ -85,14 +85,14 @@ class AnswerCode:
                 self._walk(part, (*inside, node))
         if isinstance(node, ast.Import | ast.ImportFrom):
             self._define(node)
-        self.places.append(Place(node, inside))
+        self.places.append(PlacedNode(node, inside))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self.is_closed &= node.id not in self._elsewhere
             used = self._defined.get(node.id)
             if used is not None and used not in inside:
                 self._walk(used, (*inside, node))
 
-    def calls(self, *names: str) -> list[Place]:
+    def calls(self, *names: str) -> list[PlacedNode]:
         """The calls of functions or methods with these names, such as ``backward`` or ``torch.manual_seed``."""
         return [one for one in self.places if isinstance(one.node, ast.Call) and is_named(one.node.func, names)]
 

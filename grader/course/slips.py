@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from grader.course.answer_code import AnswerCode, Place, dotted, is_named, names_of
+from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named, names_of
 from grader.course.model import Course
 from grader.course.source import Misconception, names_in
 from grader.errors import did_you_mean
@@ -306,12 +306,12 @@ def _has_collective(body: list[ast.stmt]) -> bool:
     return any(isinstance(node, ast.Call) and is_named(node.func, _COLLECTIVES) for node in nodes)
 
 
-def _first(places: Iterable[Place]) -> int:
+def _first(places: Iterable[PlacedNode]) -> int:
     """The line of the first of some places; 0 if there is none."""
     return next((one.line for one in places), 0)
 
 
-def _called(place: Place) -> str:
+def _called(place: PlacedNode) -> str:
     """The last name of the function that is called."""
     return dotted(getattr(place.node, "func", place.node)).rpartition(".")[2]
 

@@ -726,10 +726,9 @@ def _loop(net: nn.Module, loader: DataLoader, epochs: int, lr: float, **how: obj
     inner = net.module if isinstance(net, DDP) else net
     optimizer = torch.optim.SGD(net.parameters(), lr=lr)
     for epoch in range(epochs):
-        if how.get("set_epoch", True):
-            loader.sampler.set_epoch(epoch)
+        loader.sampler.set_epoch(epoch)
         for features, labels in loader:
-            loss = F.cross_entropy(how.get("call", net)(features), labels)
+            loss = F.cross_entropy(net(features), labels)
             optimizer.zero_grad()
             (loss * how.get("factor", 1.0)).backward()
             how.get("after", lambda model: None)(inner)
