@@ -217,7 +217,9 @@ def test_the_first_sentence_names_one_of_two_mistakes(warm: WarmUp, one: Misconc
     (exercise,) = [each for each in result.exercises if each.name == one.exercise]
     failing = [check for check in exercise.checks if check.verdict != "passed"]
     assert failing, source
-    if exercise.misconception:  # the two together are a mistake that is known
+    cause = failing[0].cause
+    assert cause is not None
+    if exercise.misconception or (cause.kind == "exception" and cause.frames):  # something certain is known
         return
     said = what_happened(exercise, failing[0])
     found = re.match(r"line (\d+): ", said)
