@@ -40,7 +40,7 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 class Misconception(msgspec.Struct, frozen=True):
     """A named, classic wrong answer: ``exercise`` is the full name, ``function`` the name to import from the module,
-    ``part`` the name in the topic's module that it takes the place of."""
+    ``part`` the name in the topic's module that it takes the place of, ``seen`` the matcher that finds it in code."""
 
     name: str
     exercise: str
@@ -49,6 +49,7 @@ class Misconception(msgspec.Struct, frozen=True):
     function: str
     part: str
     line: int
+    seen: str = ""
 
 
 class _Decorated(msgspec.Struct, frozen=True):
@@ -154,12 +155,15 @@ def misconceptions_in(file: Path, topic: Topic) -> tuple[Misconception, ...]:
     found: list[Misconception] = []
     for one in _decorated(file, topic, "misconception") if file.is_file() else ():
         function, line, options = one.node.name, one.node.lineno, one.options
-        tell, name, part = options.pop("tell", ""), options.pop("name", function), options.pop("part", one.target)
-        if options or not (isinstance(tell, str) and isinstance(name, str) and isinstance(part, str) and tell.strip()):
-            raise one.error('@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."')
+        texts = {"tell": "", "name": function, "part": one.target, "seen": ""} | options
+        tell, name, part, seen = (text if isinstance(text, str) else "" for text in texts.values())
+        if len(texts) > 4 or not (tell.strip() and name and part and isinstance(texts["seen"], str)):
+            raise one.error(
+                '@misconception takes an exercise, tell="..." and perhaps name="...", part="...", seen="..."'
+            )
         if any(other.name == name or other.function == function for other in found):
             raise one.error(f"a second misconception called `{name}` in this topic", line)
-        found.append(Misconception(name, one.exercise, tell, topic.name, function, part, line))
+        found.append(Misconception(name, one.exercise, tell, topic.name, function, part, line, seen))
     return tuple(found)
 
 

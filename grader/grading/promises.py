@@ -10,9 +10,11 @@ from typing import Final
 
 import msgspec
 
-from grader.course import Exercise, checks_of
+from grader.course import Exercise, checks_of, misconceptions_of
+from grader.course.answer_code import AnswerCode
 from grader.course.answers import files_that_students_read, given_away
-from grader.course.source import swapped_comparisons
+from grader.course.slips import line_in, matchers_of
+from grader.course.source import parse, swapped_comparisons
 from grader.course.stubs import stub_of
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import TopicEvidence
@@ -226,6 +228,25 @@ def misconceptions_are_caught_and_named(evidence: TopicEvidence) -> Iterator[Def
         yield Defect(file, misconception.line, f"{about} {text}")
 
 
+def slips_are_seen(evidence: TopicEvidence) -> Iterator[Defect]:
+    """What says how a misconception is seen in code finds it in its own code, and nothing in the solution."""
+    course, topic = evidence.course, evidence.topic.name
+    file, own = course.misconceptions_file(topic), matchers_of(course)
+    for one in misconceptions_of(course, topic):
+        if not one.seen:
+            continue
+        try:
+            is_seen = line_in(AnswerCode(parse(file), one.function), one.seen, own)
+            is_false = line_in(AnswerCode(parse(course.solution_file(topic)), one.part), one.seen, own)
+        except (ValueError, TypeError) as error:
+            text = str(error)
+        else:
+            if is_seen and not is_false:
+                continue
+            text = f"`{one.seen}` sees it in the solution, too" if is_false else f"`{one.seen}` does not see it"
+        yield Defect(file, one.line, f"misconception `{one.name}` of `{one.exercise}`: {text}")
+
+
 Promise = Callable[[TopicEvidence], Iterator[Defect]]
 
 PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
@@ -246,6 +267,7 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         pictures_can_be_drawn,
         programs_fail_by_their_answers,
         misconceptions_are_caught_and_named,
+        slips_are_seen,
     ),
 }
 """All that a course promises, by the line of progress that is printed while it is verified."""

@@ -6,13 +6,15 @@ Runs nothing, and decides nothing but the first sentence.
 import ast
 import functools
 import re
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec.structs import replace
 
 from grader.border.failures import BUILT_IN_EXCEPTIONS
+from grader.course import Misconception
+from grader.course.slips import Matcher, found_in
 from grader.judge import explain
 from grader.judge.known_errors import close_names, did_you_mean, unknown_name
 from grader.judge.loading import LeftOut
@@ -46,6 +48,8 @@ _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"
 """Arguments that no answer can do without."""
 _ASIDE: Final = ("Tensor", "torch", "self")
 """Ends of names whose attributes may be anything."""
+_MOST_SLIPS: Final = 2
+"""Mistakes in the code of one answer that its first sentence names."""
 _MOST_TEXT: Final = 60
 """Bytes of an expression that a message shows."""
 
@@ -60,6 +64,8 @@ class Hints:
         exercises: names of the topic's exercises: no other exercise is offered for one that is missing.
         modules: the course's modules, of which one is offered for a module that does not exist.
         left_out: the statements of the file that were left out, if any.
+        misconceptions: those of the topic, some of which are seen in code.
+        matchers: the course's own.
     """
 
     source: bytes
@@ -67,6 +73,9 @@ class Hints:
     exercises: Collection[str] = ()
     modules: Collection[str] = ()
     left_out: LeftOut | None = None
+    misconceptions: Sequence[Misconception] = ()
+    matchers: Mapping[str, Matcher] = field(default_factory=dict)
+    _found: dict[str, list[tuple[int, Misconception]]] = field(default_factory=dict, init=False)
 
     def explain(self, result: ExerciseResult) -> ExerciseResult:
         """The same result, whose failures begin with the sentence that explains them, if there is one."""
@@ -83,8 +92,25 @@ class Hints:
         slip = next(self._slips(cause, name), "") if cause.kind != "missing" else ""
         if not slip and cause.kind == "assertion" and result.misconception is None:
             slip = next(self._unused(name), "")
+        if not slip and result.misconception is None and not result.as_handed_out:
+            slip = self._seen(cause, result.name)
         advice = slip or self._on_name(cause)
         return explain.with_cause(check, replace(cause, advice=advice, is_slip=bool(slip))) if advice else check
+
+    def _seen(self, cause: Cause, exercise: str) -> str:
+        """What misconceptions say that are seen in the code of an answer, each with its line: two at most.
+
+        Only about results: of an exception in the student's own lines, these lines say more.
+        """
+        if cause.kind != "assertion" and (cause.kind != "exception" or cause.frames):
+            return ""
+        if exercise not in self._found:
+            known = [one for one in self.misconceptions if one.exercise == exercise and one.seen]
+            self._found[exercise] = list(found_in(ast.Module(self._top, []), known, self.matchers))
+        said = (
+            f"{self.place(line)}: {' '.join(one.tell.split())}" for line, one in self._found[exercise][:_MOST_SLIPS]
+        )
+        return " And ".join(said)
 
     def explain_import(self, cause: Cause) -> Cause:
         """The same cause of a failing import, which names the text that is no Python, if it is of a known kind."""

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from grader import kit
 from grader.border.failures import one_line
-from grader.course import Course, Exercise, Topic
+from grader.course import Course, Exercise, Topic, misconceptions_of
 from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
+from grader.course.slips import matchers_of
 from grader.errors import CourseError, UserError
 from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
@@ -279,7 +280,9 @@ class _Grading:
             left_out = desk.left_out
             names = [one.name for one in judge.course.topic(topic.name).exercises]
             modules = [one.name for one in judge.course.modules]
-            hints = Hints(source, self._cells.line_in(file), names, modules, left_out)
+            known = misconceptions_of(judge.course, topic.name) if judge.names_misconceptions else ()
+            own = matchers_of(judge.course) if known else {}
+            hints = Hints(source, self._cells.line_in(file), names, modules, left_out, known, own)
             if desk.import_failure and left_out is None:
                 failure = hints.explain_import(self._cells.cause(desk.import_failure))
                 for exercise in topic.exercises:

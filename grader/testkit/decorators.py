@@ -100,7 +100,9 @@ def needs(*what: str) -> MarkDecorator:
     return getattr(pytest.mark, NEEDS_MARK)(*what)  # type: ignore[no-any-return]
 
 
-def misconception(of: str, *, tell: str, name: str | None = None, part: str | None = None) -> Callable[[T], T]:
+def misconception(
+    of: str, *, tell: str, name: str | None = None, part: str | None = None, seen: str = ""
+) -> Callable[[T], T]:
     """Names a classic wrong answer. The arguments must be literals: the course reads them without running the file.
 
     Args:
@@ -109,6 +111,8 @@ def misconception(of: str, *, tell: str, name: str | None = None, part: str | No
         name: the misconception's name; the function's own when left out.
         part: the function that it takes the place of, if the exercise has several; the one that the exercise is
             named for when left out.
+        seen: how the mistake is seen in the text of an answer: the name of a matcher, or a call of one with literals,
+            such as ``"calls('forward')"``.
     """
 
     def decorate(answer: T) -> T:

@@ -20,6 +20,7 @@ from grader.testkit import misconception
     "logistic_loss",
     tell="The number is right, but the loss has no graph: .item(), .detach(), .data or torch.tensor(...) cuts it off "
     "from w and b. The loss must be a tensor that torch operations computed from w and b.",
+    seen="cuts_the_graph",
 )
 def cuts_the_graph(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return torch.tensor(F.binary_cross_entropy_with_logits(x * w + b, y).item())
@@ -29,6 +30,7 @@ def cuts_the_graph(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="You added up the losses of the examples. The mean does not grow with the number of examples, so that one "
     "learning rate fits batches of any size.",
+    seen="passes('sum', 'reduction')",
 )
 def sum_for_mean(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(x * w + b, y, reduction="sum")
@@ -61,6 +63,7 @@ def only_class_one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="For a large logit the sigmoid is exactly 0 or 1, and your loss takes the logarithm of 0: it becomes inf or "
     "NaN. Compute the loss from the logits, as binary_cross_entropy_with_logits does.",
+    seen="lacks('softplus', 'logsigmoid', 'logaddexp', 'log1p', 'clamp', 'logsumexp', at='log')",
 )
 def the_formula_as_it_stands(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     p = torch.sigmoid(x * w + b)
@@ -80,6 +83,7 @@ def cut_off_at_100(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="Clamping the probability keeps the loss finite, but wrong: for a large logit of the wrong class it stops "
     "growing, and its gradient is 0. Compute the loss from the logits.",
+    seen="calls('clamp', 'clip', unless=('softplus', 'logsigmoid', 'relu', 'log1p'))",
 )
 def clamps_the_probability(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     p = torch.sigmoid(x * w + b).clamp(1e-7, 1 - 1e-7)
@@ -122,6 +126,7 @@ def adds_1e_12_in_the_logarithm(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> T
     "logistic_loss",
     tell="That is the squared error. Cross-entropy takes logarithms of probabilities, and punishes a confident "
     "mistake far harder.",
+    seen="calls('mse_loss', 'MSELoss')",
 )
 def squared_error(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return F.mse_loss(torch.sigmoid(x * w + b), y)
@@ -131,6 +136,7 @@ def squared_error(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     "logistic_loss",
     tell="You call backward() yourself, which puts gradients into w.grad and b.grad; the caller's backward() adds the "
     "same once more. Only compute the loss.",
+    seen="calls('backward')",
 )
 def calls_backward_itself(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     loss = F.binary_cross_entropy_with_logits(x * w + b, y)
@@ -220,6 +226,7 @@ def none_for_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor | Non
     "gradients",
     tell="torch.autograd.grad raises an error for parameters that the loss does not depend on, unless you allow "
     "unused ones.",
+    seen="lacks('allow_unused', 'materialize_grads', at='grad')",
 )
 def refuses_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(loss, params, retain_graph=True))
@@ -516,6 +523,7 @@ def scales_the_gradients(params: Sequence[Tensor], lr: float) -> None:
     "sgd_step",
     tell="torch.set_grad_enabled(False) stays in force after your step: no graph is recorded from then on. Use `with "
     "torch.no_grad():`, which ends.",
+    seen="recording_stays_off",
 )
 def recording_stays_off_after_a_step(params: Sequence[Tensor], lr: float) -> None:
     torch.set_grad_enabled(False)
@@ -544,6 +552,7 @@ def ends_at_the_first_without(params: Sequence[Tensor], lr: float) -> None:
     "clear_gradients",
     tell="You filled the gradients with zeros. Zeros take memory, and an optimizer with momentum or weight decay still "
     "steps on them; None says that there is no gradient.",
+    seen="calls('zero_', 'zeros_like')",
 )
 def fills_with_zeros(params: Sequence[Tensor]) -> None:
     for p in params:
@@ -610,6 +619,7 @@ def freezes_the_parameters(params: Sequence[Tensor]) -> None:
 @misconception(
     "predict_logits",
     tell="no_grad does not switch Dropout and BatchNorm to their eval behaviour: the model still ran in training mode.",
+    seen="no_eval",
 )
 def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
@@ -617,7 +627,9 @@ def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "predict_logits", tell="eval() does not stop the recording: your result still has a graph. Use no_grad as well."
+    "predict_logits",
+    tell="eval() does not stop the recording: your result still has a graph. Use no_grad as well.",
+    seen="lacks('no_grad', 'inference_mode', 'set_grad_enabled', 'detach', 'detach_', 'requires_grad_')",
 )
 def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -632,6 +644,7 @@ def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     "predict_logits",
     tell="The model is left in eval mode, so the training that goes on after your prediction runs without Dropout. "
     "Restore every flag.",
+    seen="stays_in_eval",
 )
 def leaves_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -643,6 +656,7 @@ def leaves_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     "predict_logits",
     tell="You end with model.train(), whatever the mode was before. A model, or a part of it, that was in eval mode "
     "must still be.",
+    seen="always_back_to_train",
 )
 def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -670,6 +684,7 @@ def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
     "predict_logits",
     tell="`model.training = False` sets the flag of the outermost module alone. Dropout and BatchNorm look at "
     "their own; model.eval() sets all of them.",
+    seen="outermost_flag_only",
 )
 def only_the_outermost_flag(model: nn.Module, x: Tensor) -> Tensor:
     was_training, model.training = model.training, False
@@ -679,7 +694,11 @@ def only_the_outermost_flag(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception("predict_logits", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "predict_logits",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+    seen="reads('forward')",
+)
 def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -691,7 +710,9 @@ def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "predict_logits", tell="You return probabilities. Logits are the model's output as it is, before any softmax."
+    "predict_logits",
+    tell="You return probabilities. Logits are the model's output as it is, before any softmax.",
+    seen="calls('softmax', 'sigmoid', 'Softmax')",
 )
 def gives_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -707,6 +728,7 @@ def gives_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     "predict_logits",
     tell="torch.set_grad_enabled(False) stays in force after your prediction: the training that goes on records no "
     "graph. Use `with torch.no_grad():`, which ends.",
+    seen="recording_stays_off",
 )
 def switches_recording_off_for_good(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -753,6 +775,7 @@ def unfreezes_the_model(model: nn.Module, x: Tensor) -> Tensor:
     "predict_logits",
     tell="You cleared the gradients of the model. Predicting has nothing to do with them; somebody may be collecting "
     "them.",
+    seen="calls('zero_grad')",
 )
 def clears_the_gradients(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -939,6 +962,7 @@ class BackwardReturnsNothing(torch.autograd.Function):
     "accumulate_gradients",
     tell="You average the batches' means: an example in a short batch counts more than one in a full batch. Weight "
     "each batch by its number of examples.",
+    seen="mean_of_batch_means",
 )
 def mean_of_batch_means(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     model.zero_grad()
@@ -949,6 +973,7 @@ def mean_of_batch_means(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Te
 @misconception(
     "accumulate_gradients",
     tell="Gradients from before the call are still in the sum. Clear them first: backward() adds.",
+    seen="no_zero_grad",
 )
 def keeps_stale_gradients(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     total = sum(len(features) for features, _ in batches)
@@ -980,6 +1005,7 @@ def sum_over_examples(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tens
 @misconception(
     "accumulate_gradients",
     tell="You clear the gradients before every batch, so only the last batch's are left. Clear once, then add.",
+    seen="zero_grad_in_loop",
 )
 def clears_before_every_batch(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     total = sum(len(features) for features, _ in batches)
@@ -1005,6 +1031,7 @@ def all_batches_like_the_first(
     "accumulate_gradients",
     tell="You call model.train(), so parts that were in eval mode are not any more. Leave the training flags as they "
     "are.",
+    seen="calls('train')",
 )
 def switches_to_train(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     model.train()

@@ -24,6 +24,7 @@ from grader.testkit import misconception
     "save_weights",
     tell="You saved the model object. Its pickle names your classes and files, breaks when they change, and runs code "
     "when it is loaded. Save its state_dict.",
+    seen="lacks('state_dict', at='save')",
 )
 def pickles_the_model(model: nn.Module, path: str) -> None:
     torch.save(model, f"{path}.tmp")
@@ -34,6 +35,7 @@ def pickles_the_model(model: nn.Module, path: str) -> None:
     "save_weights",
     tell="You write straight to the path: a crash in the middle leaves half a file there, and the old one is gone. "
     "Write to another name, then os.replace.",
+    seen="lacks('replace', 'rename', 'move', at='save')",
 )
 def writes_in_place(model: nn.Module, path: str) -> None:
     torch.save(model.state_dict(), path)
@@ -70,6 +72,7 @@ def never_takes_its_place(model: nn.Module, path: str) -> None:
     "save_weights",
     tell="You saved the parameters only. Buffers, like the running statistics of BatchNorm, belong to the weights "
     "too: state_dict has both.",
+    seen="calls('named_parameters', 'parameters', unless=('state_dict', 'named_buffers', 'buffers'))",
 )
 def parameters_without_buffers(model: nn.Module, path: str) -> None:
     torch.save({name: param.detach() for name, param in model.named_parameters()}, f"{path}.tmp")
@@ -134,6 +137,7 @@ def writes_in_another_folder(model: nn.Module, path: str) -> None:
     "save_weights",
     tell="model.cpu() moves the model itself: after the save it is no longer on its GPU. torch.save can write tensors "
     "that are on a GPU, and load_weights chooses where they go.",
+    seen="calls('model.cpu')",
 )
 def moves_the_model_to_the_cpu(model: nn.Module, path: str) -> None:
     torch.save(model.cpu().state_dict(), f"{path}.tmp")
@@ -144,6 +148,7 @@ def moves_the_model_to_the_cpu(model: nn.Module, path: str) -> None:
     "save_weights",
     tell="You switch the model to eval mode, and leave it there: training would go on without dropout. Saving needs no "
     "mode.",
+    seen="calls('eval')",
 )
 def leaves_it_in_eval_mode(model: nn.Module, path: str) -> None:
     model.eval()
@@ -152,7 +157,9 @@ def leaves_it_in_eval_mode(model: nn.Module, path: str) -> None:
 
 
 @misconception(
-    "save_weights", tell="You halve the precision of the weights. What is loaded later should be what was saved."
+    "save_weights",
+    tell="You halve the precision of the weights. What is loaded later should be what was saved.",
+    seen="calls('half')",
 )
 def saves_half_precision(model: nn.Module, path: str) -> None:
     state = {name: value.half() if value.is_floating_point() else value for name, value in model.state_dict().items()}
@@ -178,6 +185,7 @@ def replaces_the_ending(model: nn.Module, path: str) -> None:
     "load_weights",
     tell="Tensors that were saved from a GPU go back to that GPU, and there may be none. Pass map_location to "
     "torch.load.",
+    seen="lacks('map_location', at='load')",
 )
 def no_map_location(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path))
@@ -188,6 +196,7 @@ def no_map_location(model: nn.Module, path: str, device: torch.device) -> nn.Mod
     "load_weights",
     tell="strict=False hides a mismatch: entries that the file lacks keep their old numbers, and there is no error. "
     "Let load_state_dict be strict, as it is by default.",
+    seen="passes(False, 'strict', unless=('missing_keys', 'missing', 'unexpected_keys'))",
 )
 def not_strict(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path, map_location=device), strict=False)
@@ -210,6 +219,7 @@ def keeps_what_fits(model: nn.Module, path: str, device: torch.device) -> nn.Mod
 @misconception(
     "load_weights",
     tell="With weights_only=False a file may run any code while it is loaded. Weights need no code: leave it True.",
+    seen="passes(False, 'weights_only')",
 )
 def runs_code_from_the_file(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path, map_location=device, weights_only=False))
@@ -231,7 +241,11 @@ def returns_the_report(model: nn.Module, path: str, device: torch.device) -> obj
     return model.load_state_dict(torch.load(path, map_location=device))
 
 
-@misconception("load_weights", tell="You loaded the weights into a copy. The model that was given does not change.")
+@misconception(
+    "load_weights",
+    tell="You loaded the weights into a copy. The model that was given does not change.",
+    seen="calls('deepcopy')",
+)
 def loads_into_a_copy(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model = copy.deepcopy(model)
     model.load_state_dict(torch.load(path, map_location=device))
@@ -242,6 +256,7 @@ def loads_into_a_copy(model: nn.Module, path: str, device: torch.device) -> nn.M
     "load_weights",
     tell="The loaded tensors are on the device, but load_state_dict copies them to where the model is, and the model "
     "has not moved. Move it with .to(device).",
+    seen="lacks('to', at='load_state_dict')",
 )
 def the_model_stays(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path, map_location=device))
@@ -268,6 +283,7 @@ def copies_entry_by_entry(model: nn.Module, path: str, device: torch.device) -> 
     "load_weights",
     tell="You switch the model to eval mode. Loading is only about the weights and where they are: whoever goes on "
     "training with this model would train without dropout.",
+    seen="calls('eval')",
 )
 def switches_to_eval_mode(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path, map_location=device, weights_only=True))
@@ -277,6 +293,7 @@ def switches_to_eval_mode(model: nn.Module, path: str, device: torch.device) -> 
 @misconception(
     "load_weights",
     tell="A model that requires no gradients cannot be trained further. Loading leaves requires_grad as it is.",
+    seen="calls('requires_grad_')",
 )
 def freezes_the_model(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path, map_location=device, weights_only=True))
@@ -304,6 +321,7 @@ def _all(model: nn.Module, optimizer: Optimizer, epoch: int) -> dict[str, object
     "save_checkpoint",
     tell="You write straight to the path: a crash in the middle leaves half a checkpoint there, and the old one is "
     "gone. Write to another name, then os.replace.",
+    seen="lacks('replace', 'rename', 'move', at='save')",
 )
 def checkpoint_in_place(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
     torch.save(_all(model, optimizer, epoch), path)
@@ -363,7 +381,9 @@ def checkpoint_moves_the_model(model: nn.Module, optimizer: Optimizer, epoch: in
 
 
 @misconception(
-    "save_checkpoint", tell="You switch the model to eval mode, and leave it there. A save should change nothing."
+    "save_checkpoint",
+    tell="You switch the model to eval mode, and leave it there. A save should change nothing.",
+    seen="calls('eval')",
 )
 def checkpoint_leaves_eval_mode(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
     _replace(_all(model.eval(), optimizer, epoch), path)
@@ -438,6 +458,7 @@ def random_numbers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> in
     part="resume",
     tell="A seed starts a stream of random numbers from its beginning. Training was in the middle of one: save and "
     "restore the generator's state, not a seed.",
+    seen="calls('torch.manual_seed')",
 )
 def seeds_again(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
@@ -493,7 +514,9 @@ def random_numbers_on_the_gpu(model: nn.Module, optimizer: Optimizer, path: str)
 
 
 @misconception(
-    "strip_prefix", tell="You replace the prefix anywhere in a name. Remove it only where the name begins with it."
+    "strip_prefix",
+    tell="You replace the prefix anywhere in a name. Remove it only where the name begins with it.",
+    seen="calls('replace')",
 )
 def replaces_anywhere(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.replace(prefix, ""): value for name, value in state.items()}
@@ -503,6 +526,7 @@ def replaces_anywhere(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor
     "strip_prefix",
     tell="lstrip takes a set of characters and strips any of them: 'module.embed' loses the e and m of embed too. "
     "removeprefix removes exactly a prefix.",
+    seen="calls('lstrip')",
 )
 def strips_characters(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.lstrip(prefix): value for name, value in state.items()}
@@ -523,7 +547,9 @@ def strips_again_and_again(state: dict[str, Tensor], prefix: str) -> dict[str, T
 
 
 @misconception(
-    "strip_prefix", tell="You changed the dict that was given. Its owner still needs the old names: build a new dict."
+    "strip_prefix",
+    tell="You changed the dict that was given. Its owner still needs the old names: build a new dict.",
+    seen="calls('pop')",
 )
 def changes_the_dict(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     for name in list(state):
@@ -549,6 +575,7 @@ def cuts_blindly(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     "strip_prefix",
     tell="In a regular expression the dot means any character, so 'module.' fits 'modules' too. The prefix is plain "
     "text.",
+    seen="calls('sub', unless=('escape',))",
 )
 def takes_it_for_a_pattern(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {re.sub(f"^{prefix}", "", name): value for name, value in state.items()}
@@ -585,6 +612,7 @@ def keeps_what_follows(state: dict[str, Tensor], prefix: str) -> dict[str, Tenso
     "snapshot",
     tell="What you keep are the model's own tensors, and training changes them in place; a new dict with the same "
     "tensors does not help, nor does detach. Clone each tensor.",
+    seen="no_copy",
 )
 def live_references(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.state_dict())
@@ -594,6 +622,7 @@ def live_references(model: nn.Module) -> dict[str, Tensor]:
     "snapshot",
     tell="You cloned the parameters only. Buffers, like the running statistics of BatchNorm, change in training too: "
     "state_dict has both.",
+    seen="calls('named_parameters', 'parameters', unless=('state_dict', 'named_buffers', 'buffers'))",
 )
 def parameters_only(model: nn.Module) -> dict[str, Tensor]:
     return {name: param.detach().clone() for name, param in model.named_parameters()}
@@ -623,7 +652,9 @@ def snapshot_moves_the_model(model: nn.Module) -> dict[str, Tensor]:
 
 
 @misconception(
-    "snapshot", tell="You switch the model to eval mode, and leave it there. A snapshot should not change the model."
+    "snapshot",
+    tell="You switch the model to eval mode, and leave it there. A snapshot should not change the model.",
+    seen="calls('eval')",
 )
 def snapshot_leaves_eval_mode(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.eval().state_dict().items()}

@@ -114,6 +114,7 @@ class NoLengthCheck(_Toy):
     tell="You check the lengths with assert. Asserts are for checking your own code (python -O removes them); for a "
     "caller's mistake raise a ValueError.",
     name="asserts_the_lengths",
+    seen="asserts",
 )
 class AssertsTheLengths(_Toy):
     def __init__(self, features: Tensor, labels: Tensor) -> None:
@@ -126,6 +127,7 @@ class AssertsTheLengths(_Toy):
     "ToyDataset",
     tell="You convert the features, or the labels, to another dtype. A dataset returns what it was given.",
     name="converts_the_dtype",
+    seen="calls('float', 'double', 'half', 'long', 'int')",
 )
 class ConvertsTheDtype(_Toy):
     def __init__(self, features: Tensor, labels: Tensor) -> None:
@@ -194,6 +196,7 @@ def drops_test_rows(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: 
     "make_loaders",
     tell="The last short batch of the training set is still there. A batch of one row makes a noisy step, and "
     "BatchNorm cannot even take it: drop_last.",
+    seen="lacks('drop_last', 'batch_sampler', at='DataLoader')",
 )
 def keeps_the_short_batch(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     return DataLoader(train_ds, batch_size, shuffle=True, generator=_own(seed)), DataLoader(test_ds, batch_size)
@@ -213,6 +216,7 @@ def same_order_every_epoch(train_ds: Dataset, test_ds: Dataset, batch_size: int,
 @misconception(
     "make_loaders",
     tell="You do not shuffle the training set: the model sees the rows in the order of the file, epoch after epoch.",
+    seen="lacks('shuffle', 'randperm', 'sampler', 'batch_sampler', at='DataLoader')",
 )
 def never_shuffles(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     return DataLoader(train_ds, batch_size, drop_last=True), DataLoader(test_ds, batch_size)
@@ -223,6 +227,7 @@ def never_shuffles(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: i
     tell="torch.manual_seed seeds all of torch's random numbers, not only the loader's: any code that draws some "
     "before the epoch changes the order, and dropout or initial weights get other numbers. Give the loader its "
     "own generator.",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_rng(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     torch.manual_seed(seed)
@@ -233,6 +238,7 @@ def seeds_the_global_rng(train_ds: Dataset, test_ds: Dataset, batch_size: int, s
     "make_loaders",
     tell="Your training order does not follow from the seed: the loader shuffles with torch's global random numbers. "
     "Give it its own generator, seeded with `seed`.",
+    seen="lacks('generator', 'worker_init_fn', 'sampler', 'batch_sampler', at='DataLoader')",
 )
 def ignores_the_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     return DataLoader(train_ds, batch_size, shuffle=True, drop_last=True), DataLoader(test_ds, batch_size)
@@ -332,7 +338,9 @@ def always_floor(n: int, batch_size: int, drop_last: bool) -> int:
     return n // batch_size
 
 
-@misconception("num_batches", tell="You always round up: with drop_last the short last batch does not count.")
+@misconception(
+    "num_batches", tell="You always round up: with drop_last the short last batch does not count.", seen="calls('ceil')"
+)
 def always_ceil(n: int, batch_size: int, drop_last: bool) -> int:
     _refuse(n, batch_size)
     return math.ceil(n / batch_size)
@@ -420,6 +428,7 @@ def not_reproducible(dataset: Dataset, val_fraction: float, seed: int):
 @misconception(
     "split",
     tell="int() cuts the fraction off: of 7 rows, 0.5 should be 4 for validation (3.5, rounded), not 3. Use round().",
+    seen="calls('int', unless=('round',))",
 )
 def cuts_instead_of_rounding(dataset: Dataset, val_fraction: float, seed: int):
     _check(val_fraction)
@@ -456,6 +465,7 @@ def loses_a_row(dataset: Dataset, val_fraction: float, seed: int):
     "split",
     tell="You cut without shuffling. Files are often sorted, by class or by date: the last rows are not a fair "
     "sample. The seed decides which rows go.",
+    seen="lacks('randperm', 'shuffle', 'sample', 'random_split', 'permutation', 'rand', 'choice', 'argsort')",
 )
 def cuts_without_shuffling(dataset: Dataset, val_fraction: float, seed: int):
     _check(val_fraction)
@@ -568,7 +578,11 @@ def returns_a_bool(labels: Tensor, num_classes: int) -> bool:
     return not labels.is_floating_point() and all(0 <= label < num_classes for label in labels.tolist())
 
 
-@misconception("check_labels", tell="You raise with assert, which is an AssertionError; wrong data is a ValueError.")
+@misconception(
+    "check_labels",
+    tell="You raise with assert, which is an AssertionError; wrong data is a ValueError.",
+    seen="asserts",
+)
 def asserts(labels: Tensor, num_classes: int) -> None:
     assert not labels.is_floating_point(), "floats"
     for label in labels.tolist():
@@ -745,13 +759,19 @@ def labels_stay_a_list(batch: Batch):
 
 
 @misconception(
-    "pad_collate", tell="You sort the batch by length. The rows of the padded tensor are in the order of the batch."
+    "pad_collate",
+    tell="You sort the batch by length. The rows of the padded tensor are in the order of the batch.",
+    seen="calls('sorted', 'sort')",
 )
 def sorts_by_length(batch: Batch):
     return _padded(sorted(batch, key=lambda pair: -len(pair[0])))
 
 
-@misconception("pad_collate", tell="The padded tensor is always int64. Keep the sequences' dtype: they may be floats.")
+@misconception(
+    "pad_collate",
+    tell="The padded tensor is always int64. Keep the sequences' dtype: they may be floats.",
+    seen="calls('long')",
+)
 def always_int64(batch: Batch):
     padded, mask, labels = _padded(batch)
     return padded.long(), mask, labels
@@ -899,6 +919,7 @@ class TokensInTheClass(_Windows):
     "WindowDataset",
     tell="You convert the tokens to another dtype. A window has the dtype of the tokens.",
     name="converts_the_tokens",
+    seen="calls('float', 'double', 'half', 'long', 'int')",
 )
 class ConvertsTheTokens(_Windows):
     def cut(self, start: int) -> tuple[Tensor, Tensor]:
@@ -965,7 +986,9 @@ def at_least_one(cpu_count: int, gpu_count: int) -> int:
 
 
 @misconception(
-    "suggest_num_workers", tell="You round up: the GPUs together get more workers than there are cores. Use //."
+    "suggest_num_workers",
+    tell="You round up: the GPUs together get more workers than there are cores. Use //.",
+    seen="calls('ceil')",
 )
 def rounds_up(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:

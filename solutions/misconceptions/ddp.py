@@ -141,13 +141,18 @@ def overwrites_the_port(rank: int, world_size: int) -> None:
     "ddp_setup",
     tell="You expect MASTER_ADDR and MASTER_PORT to be set. Without torchrun they are not: set them where they are "
     "missing.",
+    seen="lacks('MASTER_ADDR', 'MASTER_PORT', 'init_method', 'store')",
 )
 def never_sets_the_address(rank: int, world_size: int) -> None:
     _pick(rank)
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
 
 
-@misconception("ddp_setup", tell="Your backend is always nccl. Without CUDA, and on Windows, it must be gloo.")
+@misconception(
+    "ddp_setup",
+    tell="Your backend is always nccl. Without CUDA, and on Windows, it must be gloo.",
+    seen="passes('nccl')",
+)
 def hard_coded_nccl(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
@@ -155,7 +160,11 @@ def hard_coded_nccl(rank: int, world_size: int) -> None:
     dist.init_process_group("nccl", rank=rank, world_size=world_size)
 
 
-@misconception("ddp_setup", tell="Your backend is gloo even with CUDA. With CUDA it should be nccl, except on Windows.")
+@misconception(
+    "ddp_setup",
+    tell="Your backend is gloo even with CUDA. With CUDA it should be nccl, except on Windows.",
+    seen="passes('gloo')",
+)
 def hard_coded_gloo(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
@@ -194,6 +203,7 @@ def local_rank_or_nothing(rank: int, world_size: int) -> None:
 @misconception(
     "ddp_setup",
     tell="You never choose the CUDA device, so all ranks of a machine use GPU 0. Call torch.cuda.set_device.",
+    seen="lacks('set_device', at='init_process_group')",
 )
 def never_picks_a_device(rank: int, world_size: int) -> None:
     _choose_store()
@@ -361,6 +371,7 @@ def plain_shuffle(dataset: Dataset, batch_size: int, rank: int, world_size: int,
     "sharded_loader",
     tell="The rows are divided among the ranks but not shuffled: every epoch is the same. Pass shuffle=True to the "
     "sampler.",
+    seen="passes(False, 'shuffle')",
 )
 def never_shuffles(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(
@@ -372,6 +383,7 @@ def never_shuffles(dataset: Dataset, batch_size: int, rank: int, world_size: int
     "sharded_loader",
     tell="With a remainder, some rows go to two ranks: by default the sampler repeats rows to make the shares equal. "
     "drop_last=True of the sampler drops them instead.",
+    seen="lacks('drop_last', at='DistributedSampler')",
 )
 def repeats_rows(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed))
@@ -423,6 +435,7 @@ def drops_short_batches(dataset: Dataset, batch_size: int, rank: int, world_size
     "sharded_loader",
     tell="You leave out num_replicas and rank, so the sampler asks the process group, which there need not be. Pass "
     "the arguments on.",
+    seen="lacks('num_replicas', 'rank', at='DistributedSampler')",
 )
 def asks_the_group(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=DistributedSampler(dataset, seed=seed, drop_last=True))
@@ -513,6 +526,7 @@ def one_generator_for_all_epochs(
 @misconception(
     "average_gradients",
     tell="Your result is the sum over the ranks, so more ranks make larger steps. Divide by the world size.",
+    seen="lacks('get_world_size', 'AVG', at='all_reduce')",
 )
 def sums_without_dividing(model: nn.Module) -> None:
     for p in model.parameters():
@@ -564,6 +578,7 @@ def divides_every_gradient_by_the_rank(model: nn.Module) -> None:
 @misconception(
     "average_gradients",
     tell="Only rank 0 calls the collective, so it waits for the others for ever. All ranks must call it.",
+    seen="collective_on_one_rank",
 )
 def a_collective_on_rank_0_only(model: nn.Module) -> None:
     if dist.get_rank() == 0:
@@ -576,6 +591,7 @@ def a_collective_on_rank_0_only(model: nn.Module) -> None:
 @misconception(
     "average_gradients",
     tell="reduce brings the sum to rank 0 only; the other ranks do not get it. all_reduce brings it to all.",
+    seen="calls('reduce')",
 )
 def reduces_to_rank_0(model: nn.Module) -> None:
     for p in model.parameters():
@@ -598,6 +614,7 @@ def averages_something_else(model: nn.Module) -> None:
 @misconception(
     "average_gradients",
     tell="broadcast copies rank 0's gradients to all ranks: what the others have computed is lost. Sum and divide.",
+    seen="calls('broadcast', unless=('all_reduce', 'all_gather', 'reduce', 'gather'))",
 )
 def broadcasts_rank_0(model: nn.Module) -> None:
     for p in model.parameters():
@@ -631,6 +648,7 @@ def zeros_for_none(model: nn.Module) -> None:
     "average_gradients",
     tell="You take the number of ranks from the environment, which need not say it. The process group knows it: "
     "dist.get_world_size().",
+    seen="reads('environ', 'getenv')",
 )
 def asks_the_environment(model: nn.Module) -> None:
     for p in model.parameters():
@@ -675,7 +693,9 @@ def device_ids_on_the_cpu(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device), device_ids=[device.index or 0])
 
 
-@misconception("wrap", tell="On CUDA, pass device_ids=[device] to DDP: the device of this process.")
+@misconception(
+    "wrap", tell="On CUDA, pass device_ids=[device] to DDP: the device of this process.", seen="lacks('device_ids')"
+)
 def no_device_ids(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device))
 
@@ -686,7 +706,9 @@ def never_moves(model: nn.Module, device: torch.device) -> nn.Module:
 
 
 @misconception(
-    "wrap", tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel."
+    "wrap",
+    tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel.",
+    seen="calls('DataParallel')",
 )
 def data_parallel(model: nn.Module, device: torch.device) -> nn.Module:
     return nn.DataParallel(model.to(device))
@@ -708,10 +730,9 @@ def _loop(net: nn.Module, loader: DataLoader, epochs: int, lr: float, **how: obj
     inner = net.module if isinstance(net, DDP) else net
     optimizer = torch.optim.SGD(net.parameters(), lr=lr)
     for epoch in range(epochs):
-        if how.get("set_epoch", True):
-            loader.sampler.set_epoch(epoch)
+        loader.sampler.set_epoch(epoch)
         for features, labels in loader:
-            loss = F.cross_entropy(how.get("call", net)(features), labels)
+            loss = F.cross_entropy(net(features), labels)
             optimizer.zero_grad()
             (loss * how.get("factor", 1.0)).backward()
             how.get("after", lambda model: None)(inner)
@@ -739,19 +760,35 @@ def no_distributed_sampler(rank, world_size, model, dataset, epochs, lr, batch_s
     "train",
     tell="set_epoch is never called, so every epoch takes the same batches in the same order. Call it before each "
     "epoch.",
+    seen="lacks('set_epoch', at='backward')",
 )
 def no_set_epoch(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
-    return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr, set_epoch=False))
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for _ in range(epochs):
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception(
     "train",
     tell="You call net.module(x), the model inside DDP: its gradients are never averaged over the ranks, and the "
     "copies become different. Call the DDP module itself.",
+    seen="calls('net.module', 'model.module', 'ddp_model.module')",
 )
 def calls_the_inner_module(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
-    loader = _dealt(dataset, batch_size, rank, world_size, seed)
-    return _state(_loop(DDP(model), loader, epochs, lr, call=model))
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net.module(features), labels).backward()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception("train", tell="There is no DDP: each rank trains a model of its own, on its own rows. Wrap the model.")
@@ -803,6 +840,7 @@ def other_weights_on_each_rank(rank, world_size, model, dataset, epochs, lr, bat
 @misconception(
     "train",
     tell="After training only rank 0 calls a barrier, and waits there for ever: every rank must call a collective.",
+    seen="collective_on_one_rank",
 )
 def a_barrier_on_rank_0_only(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
@@ -820,6 +858,7 @@ def only_rank_0_returns(rank, world_size, model, dataset, epochs, lr, batch_size
 @misconception(
     "train",
     tell="You leave the process group at the end. The caller has set it up and may still need it: do not destroy it.",
+    seen="calls('destroy_process_group', 'ddp_cleanup')",
 )
 def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
@@ -831,6 +870,7 @@ def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, bat
 @misconception(
     "train",
     tell="Gradients are never cleared, so each step adds all earlier ones. Call optimizer.zero_grad() in the loop.",
+    seen="no_zero_grad",
 )
 def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
@@ -847,14 +887,24 @@ def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_s
     "train",
     tell="You call zero_grad between backward and step: the gradients are gone before the step, and nothing is "
     "learned.",
+    seen="zero_grad_before_step",
 )
 def clears_before_the_step(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
-    loader = _dealt(dataset, batch_size, rank, world_size, seed)
-    return _state(_loop(DDP(model), loader, epochs, lr, after=lambda inner: inner.zero_grad()))
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.zero_grad()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception(
-    "train", tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing."
+    "train",
+    tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing.",
+    seen="keyword('momentum')",
 )
 def has_momentum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
@@ -890,15 +940,27 @@ def always_shuffles_with_0(rank, world_size, model, dataset, epochs, lr, batch_s
     return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, 0), epochs, lr))
 
 
-@misconception("train", tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.")
+@misconception(
+    "train",
+    tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.",
+    seen="softmax_before_loss",
+)
 def probabilities_for_logits(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
-    return _state(_loop(net, loader, epochs, lr, call=lambda features: net(features).softmax(dim=1)) and model)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(features).softmax(dim=1), labels).backward()
+            optimizer.step()
+    return _state(model)
 
 
 @misconception(
     "train",
     tell="You set up the process group in train. It is set up already: the caller does that, and leaves it later.",
+    seen="calls('init_process_group', 'ddp_setup')",
 )
 def joins_in_train(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     _pick(rank)
@@ -922,6 +984,7 @@ def _counts(model: nn.Module, loader: DataLoader) -> tuple[int, int]:
     "global_accuracy",
     tell="Your result is the accuracy on this rank's rows only, so the ranks return different numbers. Add the counts "
     "up over the ranks.",
+    seen="lacks('all_reduce', 'all_gather', 'all_gather_object', 'reduce', 'gather', 'gather_object', 'broadcast')",
 )
 def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
     right, rows = _counts(model, loader)
@@ -958,6 +1021,7 @@ def averages_the_batches(model: nn.Module, loader: DataLoader) -> float:
     tell="There is a collective in the loop over batches. A rank with fewer batches calls it less often, and the "
     "others "
     "wait for ever: call it once, after the loop.",
+    seen="call_in_loop('all_reduce', 'all_gather', 'all_gather_object', 'reduce')",
 )
 def a_collective_per_batch(model: nn.Module, loader: DataLoader) -> float:
     totals = torch.zeros(2, dtype=torch.int64)
@@ -973,6 +1037,7 @@ def a_collective_per_batch(model: nn.Module, loader: DataLoader) -> float:
     "global_accuracy",
     tell="Only rank 0 gets the right number: reduce gives the sum to one rank. Use all_reduce, so that every rank "
     "returns the same number.",
+    seen="calls('reduce', unless=('broadcast', 'broadcast_object_list'))",
 )
 def only_rank_0_knows(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -994,6 +1059,7 @@ def divides_by_its_own_rows(model: nn.Module, loader: DataLoader) -> float:
 @misconception(
     "global_accuracy",
     tell="The collective is inside an `if rank == 0`: rank 0 waits there, and the others never call it.",
+    seen="collective_on_one_rank",
 )
 def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -1002,7 +1068,11 @@ def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
     return counts[0].item() / max(counts[1].item(), 1)
 
 
-@misconception("global_accuracy", tell="You return a tensor. Return a plain Python float: use .item().")
+@misconception(
+    "global_accuracy",
+    tell="You return a tensor. Return a plain Python float: use .item().",
+    seen="lacks('item', 'tolist', 'float', at='all_reduce')",
+)
 def a_tensor_for_a_float(model: nn.Module, loader: DataLoader) -> Tensor:
     counts = torch.tensor(_counts(model, loader))
     dist.all_reduce(counts)
@@ -1025,6 +1095,7 @@ def nothing_to_concatenate(model: nn.Module, loader: DataLoader) -> float:
     "global_accuracy",
     tell="len(loader.dataset) counts the rows of the whole dataset, and a loader may give only some of them (with a "
     "DistributedSampler, for one). Add up len(labels) of its batches.",
+    seen="divides_by('dataset')",
 )
 def counts_the_whole_dataset(model: nn.Module, loader: DataLoader) -> float:
     right, _ = _counts(model, loader)
@@ -1033,7 +1104,9 @@ def counts_the_whole_dataset(model: nn.Module, loader: DataLoader) -> float:
     return counts[0].item() / counts[1].item()
 
 
-@misconception("global_accuracy", tell="Your result is in percent. Return a fraction, from 0 to 1.")
+@misconception(
+    "global_accuracy", tell="Your result is in percent. Return a fraction, from 0 to 1.", seen="multiplies_by(100)"
+)
 def in_percent(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
     dist.all_reduce(counts)
@@ -1051,6 +1124,7 @@ def _plain(model: nn.Module) -> nn.Module:
     "save_on_rank0",
     tell="Several ranks write the same file at the same time, all or one of each machine: the file may end up broken. "
     "Only rank 0 should write.",
+    seen="lacks('get_rank', at='save')",
 )
 def every_rank_saves(model: nn.Module, path: str) -> None:
     torch.save(_plain(model).state_dict(), path)
@@ -1071,6 +1145,7 @@ def nobody_waits(model: nn.Module, path: str) -> None:
     "save_on_rank0",
     tell="The barrier stands inside `if rank == 0`: rank 0 waits there for ranks that never call it. Move it after "
     "the `if`.",
+    seen="collective_on_one_rank",
 )
 def the_barrier_on_rank_0_only(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -1102,6 +1177,7 @@ def always_unwraps(model: nn.Module, path: str) -> None:
     "save_on_rank0",
     tell="You pickle the whole module. It can be loaded only with its code, and not with weights_only: save a "
     "state_dict.",
+    seen="lacks('state_dict', at='save')",
 )
 def saves_the_whole_model(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:

@@ -46,6 +46,7 @@ def gradients_pile_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> 
     "loss_goes_down",
     tell="Now the weights do not move at all: the gradients are cleared after backward() has made them and before "
     "step() reads them.",
+    seen="zero_grad_before_step",
 )
 def clears_before_the_step_reads(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     model.train()
@@ -68,6 +69,7 @@ def clears_before_the_step_reads(model: nn.Module, loader: Any, lr: float, epoch
     "loss_goes_down",
     tell="You clear the gradients once in an epoch. Within the epoch each step still has the gradients of all "
     "batches before it: compare two batches, not two epochs.",
+    seen="zero_grad_outside_loop",
 )
 def clears_once_an_epoch(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     model.train()
@@ -90,6 +92,7 @@ def clears_once_an_epoch(model: nn.Module, loader: Any, lr: float, epochs: int) 
     "loss_goes_down",
     tell="Gradients that are clipped still add up: the steps are only shorter, and the direction is that of all "
     "batches so far. Find out why they grow.",
+    seen="no_zero_grad",
 )
 def clips_what_piles_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     model.train()
@@ -210,6 +213,7 @@ def detaches_before_backward(model: nn.Module, loader: Any) -> float:
     "memory_stays_flat",
     tell="You add up the plain losses of the batches and divide by the number of batches: a short last batch "
     "counts as much as a full one.",
+    seen="mean_of_batch_means",
 )
 def mean_of_batches(model: nn.Module, loader: Any) -> float:
     model.train()
@@ -266,6 +270,7 @@ def evaluates_in_training_mode(model: nn.Module, loader: Any) -> float:
     "evaluation_repeats",
     tell="The numbers are right, but the model stays in eval mode: training that goes on afterwards has no "
     "Dropout, and BatchNorm's statistics no longer move.",
+    seen="stays_in_eval",
 )
 def stays_in_eval_mode(model: nn.Module, loader: Any) -> float:
     model.eval()
@@ -276,6 +281,7 @@ def stays_in_eval_mode(model: nn.Module, loader: Any) -> float:
     "evaluation_repeats",
     tell="You put the whole model into training mode at the end. Parts of it that were in eval mode before are not "
     "any more: remember the flag of each module.",
+    seen="always_back_to_train",
 )
 def all_into_training_mode(model: nn.Module, loader: Any) -> float:
     model.eval()
@@ -287,6 +293,7 @@ def all_into_training_mode(model: nn.Module, loader: Any) -> float:
 @misconception(
     "evaluation_repeats",
     tell="eval() does not switch off gradients: without no_grad() a graph is recorded for every batch. It takes both.",
+    seen="no_no_grad",
 )
 def eval_without_no_grad(model: nn.Module, loader: Any) -> float:
     flags = {module: module.training for module in model.modules()}
@@ -346,6 +353,7 @@ def drops_what_is_in_both(dataset: Any, val_fraction: float, seed: int) -> Any:
     "honest_split",
     tell="The parts are right now, but you seed torch's global random numbers: whatever the caller draws next "
     "depends on your split. Keep to a generator of your own.",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_stream(dataset: Any, val_fraction: float, seed: int) -> Any:
     held_out = round(len(dataset) * val_fraction)
@@ -395,6 +403,7 @@ def no_seed_at_all(dataset: Any, batch_size: int, seed: int, epochs: int) -> lis
     "each_epoch_new",
     tell="You seed torch's global random numbers. The orders are right, and whatever the caller draws next depends "
     "on them. Give the loader a generator of its own.",
+    seen="seeds_the_global_stream",
 )
 def seeds_everything(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
     torch.manual_seed(seed)
@@ -459,6 +468,7 @@ def clamps_logits(logits: Tensor, labels: Tensor) -> Tensor:
 @misconception(
     "no_nan",
     tell="nan_to_num hides the symptom: the infinite losses become huge or zero numbers, and the gradients stay NaN.",
+    seen="calls('nan_to_num')",
 )
 def hides_what_is_not_finite(logits: Tensor, labels: Tensor) -> Tensor:
     probabilities = torch.softmax(logits, dim=1)
@@ -547,6 +557,7 @@ def keeps_live_weights(model: nn.Module, loader: Any, val_loader: Any, lr: float
     "best_weights_kept",
     tell="You keep copies of the parameters only. BatchNorm's running statistics are buffers, and stay those of "
     "the last epoch: they do not fit the weights.",
+    seen="calls('named_parameters', 'parameters', unless=('state_dict', 'named_buffers'))",
 )
 def keeps_parameters_only(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
@@ -716,6 +727,7 @@ def waits_at_every_batch(model: nn.Module, loader: Any, device: torch.device, lr
     "gpu_not_waiting",
     tell="Each tensor moves once now, but Python still waits for the GPU at every batch: .item() needs the value "
     "at once.",
+    seen="call_in_loop('item')",
 )
 def still_reads_every_loss(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
     model = model.to(device)

@@ -211,6 +211,7 @@ def _rebuilt(batch: Any, items: list[Any]) -> Any:
 @misconception(
     "to_device",
     tell="x.to(device) does not move x, it returns the moved tensor, which you do not use. Only modules move in place.",
+    seen="dropped('to', 'cuda')",
 )
 def drops_the_moved_tensor(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
@@ -293,6 +294,7 @@ def expects_tensors_only(batch: Any, device: torch.device, non_blocking: bool = 
 @misconception(
     "to_device",
     tell="You copy tensors that are on the device already. x.to(device) returns x itself then; do not ask for a copy.",
+    seen="passes(True, 'copy')",
 )
 def always_copies(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
@@ -304,7 +306,11 @@ def always_copies(batch: Any, device: torch.device, non_blocking: bool = False) 
     return batch
 
 
-@misconception("to_device", tell="'cuda' is hard-coded: batches go to the first GPU, whatever device was asked for.")
+@misconception(
+    "to_device",
+    tell="'cuda' is hard-coded: batches go to the first GPU, whatever device was asked for.",
+    seen="hard_coded_cuda",
+)
 def always_to_cuda(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
         return batch.to("cuda", non_blocking=non_blocking)
@@ -382,6 +388,7 @@ def moves_whatever_has_to(batch: Any, device: torch.device, non_blocking: bool =
     "add_across",
     tell="The tensors are on different devices when they meet. y.to(...) leaves y where it is and returns the moved "
     "tensor: use that.",
+    seen="dropped('to', 'cuda')",
 )
 def they_never_meet(x: Tensor, y: Tensor) -> Tensor:
     y.to(x.device)
@@ -393,25 +400,33 @@ def meets_at_y(x: Tensor, y: Tensor) -> Tensor:
     return x.to(y.device) + y
 
 
-@misconception("add_across", tell="You add on the CPU and leave the sum there. It should be where x is.")
+@misconception(
+    "add_across", tell="You add on the CPU and leave the sum there. It should be where x is.", seen="calls('cpu')"
+)
 def meets_on_the_cpu(x: Tensor, y: Tensor) -> Tensor:
     return x.cpu() + y.cpu()
 
 
-@misconception("add_across", tell="'cuda' is hard-coded: x may be on the CPU or on another GPU.")
+@misconception(
+    "add_across", tell="'cuda' is hard-coded: x may be on the CPU or on another GPU.", seen="hard_coded_cuda"
+)
 def meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
     return x + y.cuda()
 
 
 @misconception(
-    "add_across", tell="'cuda' is hard-coded: both tensors go there, wherever they were. The sum belongs on x's device."
+    "add_across",
+    tell="'cuda' is hard-coded: both tensors go there, wherever they were. The sum belongs on x's device.",
+    seen="hard_coded_cuda",
 )
 def always_meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
     return x.cuda() + y.cuda()
 
 
 @misconception(
-    "add_across", tell='x.device.type has no index: for cuda:1 it gives "cuda", the current GPU. Use x.device.'
+    "add_across",
+    tell='x.device.type has no index: for cuda:1 it gives "cuda", the current GPU. Use x.device.',
+    seen="reads('type')",
 )
 def forgets_the_index(x: Tensor, y: Tensor) -> Tensor:
     return x + y.to(x.device.type)
@@ -458,6 +473,7 @@ def _above(size: int) -> Tensor:
     name="a_plain_attribute",
     tell="The mask is a plain attribute: .to(device) leaves it behind and state_dict does not know it. Register it "
     "as a buffer.",
+    seen="lacks('register_buffer', 'Buffer')",
 )
 class APlainAttribute(nn.Module):
     def __init__(self, size: int) -> None:
@@ -490,6 +506,7 @@ class MasksInPlace(nn.Module):
     "ScaledAttentionMask",
     name="a_parameter",
     tell="The mask is a Parameter, so an optimizer would train it. Make it a buffer.",
+    seen="calls('Parameter')",
 )
 class AParameter(nn.Module):
     def __init__(self, size: int) -> None:
@@ -519,6 +536,7 @@ class MakesItInForward(nn.Module):
     "ScaledAttentionMask",
     name="not_in_the_state_dict",
     tell="With persistent=False the buffer moves with the module, but state_dict does not have it.",
+    seen="passes(False, 'persistent')",
 )
 class NotInTheStateDict(nn.Module):
     def __init__(self, size: int) -> None:
@@ -685,7 +703,11 @@ def model_left_behind(model: nn.Module, device: torch.device, lr: float) -> tupl
     return model, torch.optim.SGD(model.parameters(), lr=lr)
 
 
-@misconception("prepare", tell="'cuda' is hard-coded: the model goes to the first GPU, whatever device was asked for.")
+@misconception(
+    "prepare",
+    tell="'cuda' is hard-coded: the model goes to the first GPU, whatever device was asked for.",
+    seen="hard_coded_cuda",
+)
 def model_to_cuda(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.cuda()
     return model, torch.optim.SGD(model.parameters(), lr=lr)
@@ -697,7 +719,9 @@ def a_learning_rate_of_its_own(model: nn.Module, device: torch.device, lr: float
     return model, torch.optim.SGD(model.parameters(), lr=0.01)
 
 
-@misconception("prepare", tell="You made another kind of optimizer. Use plain SGD.")
+@misconception(
+    "prepare", tell="You made another kind of optimizer. Use plain SGD.", seen="calls('Adam', 'AdamW', 'RMSprop')"
+)
 def adam_for_sgd(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device)
     return model, torch.optim.Adam(model.parameters(), lr=lr)
@@ -709,13 +733,21 @@ def optimizer_first(model: nn.Module, device: torch.device, lr: float) -> tuple[
     return torch.optim.SGD(model.parameters(), lr=lr), model
 
 
-@misconception("prepare", tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.")
+@misconception(
+    "prepare",
+    tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.",
+    seen="keyword('momentum')",
+)
 def sgd_with_momentum(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device)
     return model, torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
 
 
-@misconception("prepare", tell="Your SGD has weight decay. Plain SGD takes nothing but the parameters and lr.")
+@misconception(
+    "prepare",
+    tell="Your SGD has weight decay. Plain SGD takes nothing but the parameters and lr.",
+    seen="keyword('weight_decay')",
+)
 def sgd_with_weight_decay(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device)
     return model, torch.optim.SGD(model.parameters(), lr=lr, weight_decay=0.1)
@@ -731,13 +763,19 @@ def trainable_ones_only(model: nn.Module, device: torch.device, lr: float) -> tu
     return model, torch.optim.SGD([param for param in model.parameters() if param.requires_grad], lr=lr)
 
 
-@misconception("prepare", tell="You switch the model to training mode. Only its place should change.")
+@misconception(
+    "prepare", tell="You switch the model to training mode. Only its place should change.", seen="calls('train')"
+)
 def switches_to_train_mode(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device).train()
     return model, torch.optim.SGD(model.parameters(), lr=lr)
 
 
-@misconception("prepare", tell="You unfreeze all parameters. Only the place of the model should change.")
+@misconception(
+    "prepare",
+    tell="You unfreeze all parameters. Only the place of the model should change.",
+    seen="calls('requires_grad_')",
+)
 def unfreezes_all(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device).requires_grad_(True)
     return model, torch.optim.SGD(model.parameters(), lr=lr)
@@ -762,6 +800,7 @@ def _step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimiz
     "train_on",
     tell=".item() in the loop makes Python wait for the GPU at every step. Keep detached losses and read them at the "
     "end.",
+    seen="call_in_loop('item')",
 )
 def item_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -786,7 +825,9 @@ def reads_each_loss_after_the_loop(
 
 
 @misconception(
-    "train_on", tell="torch.cuda.synchronize makes Python wait for the GPU in every step. Only timing needs that."
+    "train_on",
+    tell="torch.cuda.synchronize makes Python wait for the GPU in every step. Only timing needs that.",
+    seen="call_in_loop('synchronize')",
 )
 def synchronizes_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -808,6 +849,7 @@ def labels_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.de
 @misconception(
     "train_on",
     tell="x.to(device) does not move x, it returns the moved tensor, which you do not use. Only modules move in place.",
+    seen="dropped('to', 'cuda')",
 )
 def batches_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -825,7 +867,11 @@ def the_model_stays(model: nn.Module, loader: Iterable[Any], device: torch.devic
     return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
 
 
-@misconception("train_on", tell="'cuda' is hard-coded: training runs on the first GPU, whatever device was asked for.")
+@misconception(
+    "train_on",
+    tell="'cuda' is hard-coded: training runs on the first GPU, whatever device was asked for.",
+    seen="hard_coded_cuda",
+)
 def always_on_cuda(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.cuda()
     optimizer = _sgd(model, lr)
@@ -868,7 +914,7 @@ def trains_a_copy(model: nn.Module, loader: Iterable[Any], device: torch.device,
     return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
 
 
-@misconception("train_on", tell="Old gradients add up: clear them in every step, before backward.")
+@misconception("train_on", tell="Old gradients add up: clear them in every step, before backward.", seen="no_zero_grad")
 def never_clears(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
     optimizer, losses = _sgd(model, lr), []
@@ -900,6 +946,7 @@ def returns_tensors(model: nn.Module, loader: Iterable[Any], device: torch.devic
 @misconception(
     "train_on",
     tell="What you keep of each batch, such as its loss, holds its graph, which fills the memory. Keep loss.detach().",
+    seen="lacks('detach', 'item', 'detach_', 'no_grad', 'data', at='backward')",
 )
 def keeps_the_graphs(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -926,7 +973,11 @@ def counts_the_batches_first(model: nn.Module, loader: Iterable[Any], device: to
     return losses.tolist()
 
 
-@misconception("train_on", tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.")
+@misconception(
+    "train_on",
+    tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.",
+    seen="keyword('momentum')",
+)
 def trains_with_momentum(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
@@ -1083,6 +1134,7 @@ class OneLossPerEpoch(_Trainer):
     "DeviceTrainer",
     name="always_trains_on_cuda",
     tell="'cuda' is hard-coded. Use the device that the trainer was made with.",
+    seen="hard_coded_cuda",
 )
 class AlwaysTrainsOnCuda(_Trainer):
     def __init__(self, device: torch.device) -> None:
@@ -1131,6 +1183,7 @@ class OneDeviceForAllTrainers(_Trainer):
     "DeviceTrainer",
     name="trainer_with_momentum",
     tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.",
+    seen="keyword('momentum')",
 )
 class TrainerWithMomentum(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
@@ -1190,17 +1243,29 @@ class OptimizerOfTheFirstModel(_Trainer):
 # ---------------------------------------------------------------- loader_for
 
 
-@misconception("loader_for", tell="You pin memory for every device. It helps only with moves to a CUDA device.")
+@misconception(
+    "loader_for",
+    tell="You pin memory for every device. It helps only with moves to a CUDA device.",
+    seen="passes(True, 'pin_memory')",
+)
 def pins_for_all(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, pin_memory=True)
 
 
-@misconception("loader_for", tell="You never pin memory. For a CUDA device it should be pinned.")
+@misconception(
+    "loader_for",
+    tell="You never pin memory. For a CUDA device it should be pinned.",
+    seen="lacks('pin_memory', at='DataLoader')",
+)
 def pins_for_none(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size)
 
 
-@misconception("loader_for", tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.")
+@misconception(
+    "loader_for",
+    tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.",
+    seen="calls('is_available')",
+)
 def pins_where_cuda_is(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, pin_memory=torch.cuda.is_available())
 
@@ -1228,7 +1293,9 @@ def batches_of_one(dataset: Dataset[Any], batch_size: int, device: torch.device)
 
 
 @misconception(
-    "loader_for", tell="drop_last leaves out the rows of a last batch that is not full. All rows should come."
+    "loader_for",
+    tell="drop_last leaves out the rows of a last batch that is not full. All rows should come.",
+    seen="keyword('drop_last')",
 )
 def drops_the_last_batch(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, drop_last=True, pin_memory=device.type == "cuda")
@@ -1259,6 +1326,7 @@ def _now(device: torch.device) -> float:
     "time_matmul",
     tell="You read the clock while the GPU is still working: you measure only how fast Python starts the work. Call "
     "torch.cuda.synchronize before each reading.",
+    seen="lacks('synchronize', 'Event')",
 )
 def never_synchronizes(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)

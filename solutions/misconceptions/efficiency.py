@@ -42,6 +42,7 @@ def backward_inside_autocast(
     "amp_step",
     tell="You call optimizer.step() instead of scaler.step(optimizer): it uses gradients that are still multiplied by "
     "the scale. scaler.step divides them first.",
+    seen="calls('optimizer.step', 'opt.step')",
 )
 def past_the_scaler(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -73,7 +74,11 @@ def steps_with_infinite_gradients(
     return loss.item()
 
 
-@misconception("amp_step", tell="scaler.update() is missing: the scale never adapts, and the next step is refused.")
+@misconception(
+    "amp_step",
+    tell="scaler.update() is missing: the scale never adapts, and the next step is refused.",
+    seen="lacks('update', at='backward')",
+)
 def never_updates(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
 ) -> float:
@@ -86,7 +91,9 @@ def never_updates(
 
 
 @misconception(
-    "amp_step", tell="The forward runs in full precision: nothing is under torch.autocast, so nothing gets faster."
+    "amp_step",
+    tell="The forward runs in full precision: nothing is under torch.autocast, so nothing gets faster.",
+    seen="lacks('autocast')",
 )
 def no_autocast(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -103,6 +110,7 @@ def no_autocast(
     "amp_step",
     tell="On the CPU your forward runs without autocast, in 32 bits: torch.autocast('cuda') does nothing there. Use "
     "torch.autocast(device_type), and for every device.",
+    seen="passes('cuda')",
 )
 def autocast_for_cuda_only(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -120,6 +128,7 @@ def autocast_for_cuda_only(
     "amp_step",
     tell="The type of the device is fixed in your code: torch.autocast('cpu') does nothing for a model on a GPU. "
     "Use device_type.",
+    seen="passes('cpu')",
 )
 def autocast_for_the_cpu_only(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -185,7 +194,9 @@ def scales_the_result(
 
 
 @misconception(
-    "amp_step", tell="The numbers are right, but you return a tensor. .item() gives a Python float, without the graph."
+    "amp_step",
+    tell="The numbers are right, but you return a tensor. .item() gives a Python float, without the graph.",
+    seen="lacks('item', 'float', 'tolist', at='backward')",
 )
 def returns_a_tensor(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -199,7 +210,9 @@ def returns_a_tensor(
     return loss.detach()
 
 
-@misconception("amp_step", tell="Gradients from before the call are added in. Clear them before backward.")
+@misconception(
+    "amp_step", tell="Gradients from before the call are added in. Clear them before backward.", seen="no_zero_grad"
+)
 def keeps_stale_gradients(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
 ) -> float:
@@ -215,6 +228,7 @@ def keeps_stale_gradients(
     "amp_step",
     tell="You call backward on the unscaled loss, but the scaler still divides the gradients by its scale: the step "
     "is far too small. Call backward on scaler.scale(loss).",
+    seen="calls('loss.backward')",
 )
 def never_scales(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -232,6 +246,7 @@ def never_scales(
 @misconception(
     "amp_step",
     tell="You clip the gradients. That is a good habit, but nobody asked for it here: it makes another step.",
+    seen="calls('clip_grad_norm_', 'clip_grad_value_')",
 )
 def clips_the_gradients(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -287,6 +302,7 @@ def never_divides(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor
     "accumulate_step",
     tell="You divide by the number of micro-batches. That is right only when they are equally large; an example in a "
     "small one counts too much.",
+    seen="mean_of_batch_means",
 )
 def mean_of_means(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -336,6 +352,7 @@ def divides_by_the_first_size(
 @misconception(
     "accumulate_step",
     tell="The optimizer steps after every micro-batch, so the next one uses other weights. Step once, at the end.",
+    seen="call_in_loop('step')",
 )
 def steps_every_micro_batch(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -353,6 +370,7 @@ def steps_every_micro_batch(
 @misconception(
     "accumulate_step",
     tell="You clear the gradients before each micro-batch, so only the last one is left. Clear once, at the beginning.",
+    seen="zero_grad_in_loop",
 )
 def clears_every_micro_batch(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -370,6 +388,7 @@ def clears_every_micro_batch(
 @misconception(
     "accumulate_step",
     tell="Gradients from before the call are added in. Clear them once, before the first micro-batch.",
+    seen="no_zero_grad",
 )
 def stale_gradients_in(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     count, total = sum(len(y) for _, y in micro_batches), 0.0
@@ -439,7 +458,9 @@ def several_graphs_at_a_time(
 
 
 @misconception(
-    "accumulate_step", tell="You put the model into eval mode. This is a step of training: leave the mode as it is."
+    "accumulate_step",
+    tell="You put the model into eval mode. This is a step of training: leave the mode as it is.",
+    seen="calls('eval')",
 )
 def accumulates_in_eval_mode(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -478,7 +499,11 @@ def zeroes_what_is_done(
 # ---------------------------------------------------------------- fast_loader
 
 
-@misconception("fast_loader", tell="You pin memory for every device. It helps only with moves to a CUDA device.")
+@misconception(
+    "fast_loader",
+    tell="You pin memory for every device. It helps only with moves to a CUDA device.",
+    seen="passes(True, 'pin_memory')",
+)
 def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0)
 
@@ -487,6 +512,7 @@ def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, nu
     "fast_loader",
     tell="You never pin memory. For a CUDA device it should be pinned: device.type is 'cuda' then, while the device "
     "itself equals no text.",
+    seen="lacks('pin_memory', at='DataLoader')",
 )
 def never_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, persistent_workers=num_workers > 0)
@@ -542,6 +568,7 @@ def compares_whole_devices(
     "fast_loader",
     tell="A loader without workers raises an error for persistent_workers=True. Switch it on only when num_workers is "
     "above 0.",
+    seen="passes(True, 'persistent_workers')",
 )
 def persistent_without_workers(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
@@ -552,13 +579,19 @@ def persistent_without_workers(
 
 
 @misconception(
-    "fast_loader", tell="Your workers are started again for every epoch. Make them persistent when there are any."
+    "fast_loader",
+    tell="Your workers are started again for every epoch. Make them persistent when there are any.",
+    seen="lacks('persistent_workers', at='DataLoader')",
 )
 def never_persistent(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda")
 
 
-@misconception("fast_loader", tell="The loader has no workers, whatever num_workers says: it is not passed on.")
+@misconception(
+    "fast_loader",
+    tell="The loader has no workers, whatever num_workers says: it is not passed on.",
+    seen="lacks('num_workers', at='DataLoader')",
+)
 def forgets_the_workers(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
 ) -> DataLoader[Any]:
@@ -568,6 +601,7 @@ def forgets_the_workers(
 @misconception(
     "fast_loader",
     tell="You leave out a short last batch: some rows never come. All of them should; drop_last is not asked for.",
+    seen="keyword('drop_last')",
 )
 def drops_the_short_batch(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
@@ -610,6 +644,7 @@ def rounds_to_the_nearest(n: int, multiple: int = 8) -> int:
     "align_up",
     tell="n / multiple is a float, which keeps 15 digits or so: large numbers lose their last digits. // is exact for "
     "ints.",
+    seen="calls('ceil')",
 )
 def divides_in_floats(n: int, multiple: int = 8) -> int:
     if n < 0 or multiple < 1:
@@ -644,7 +679,9 @@ def accepts_anything(n: int, multiple: int = 8) -> int:
 
 
 @misconception(
-    "align_up", tell="assert raises an AssertionError, and under python -O it does nothing. Raise a ValueError."
+    "align_up",
+    tell="assert raises an AssertionError, and under python -O it does nothing. Raise a ValueError.",
+    seen="asserts",
 )
 def asserts(n: int, multiple: int = 8) -> int:
     assert n >= 0 and multiple >= 1
@@ -787,6 +824,7 @@ def skips_frozen_parameters(optimizer: Optimizer) -> None:
     "inference",
     tell="The model computes in training mode: Dropout sets numbers to 0 and BatchNorm uses this batch's statistics. "
     "Call model.eval().",
+    seen="no_eval",
 )
 def never_evals(model: nn.Module, x: Tensor) -> Tensor:
     with torch.inference_mode():
@@ -794,7 +832,9 @@ def never_evals(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "inference", tell="eval() switches modules, not recording: your output has a graph. Add torch.inference_mode()."
+    "inference",
+    tell="eval() switches modules, not recording: your output has a graph. Add torch.inference_mode().",
+    seen="no_no_grad",
 )
 def eval_only(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -809,6 +849,7 @@ def eval_only(model: nn.Module, x: Tensor) -> Tensor:
     "inference",
     tell="The output has no graph, but the model does not run in inference mode. Under no_grad torch still does "
     "bookkeeping for every tensor, and a detach() afterwards is too late. Use torch.inference_mode().",
+    seen="calls('no_grad', unless=('inference_mode',))",
 )
 def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -820,7 +861,9 @@ def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception("inference", tell="The model stays in eval mode afterwards. Restore every training flag.")
+@misconception(
+    "inference", tell="The model stays in eval mode afterwards. Restore every training flag.", seen="stays_in_eval"
+)
 def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.inference_mode():
@@ -831,6 +874,7 @@ def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     "inference",
     tell="Afterwards every submodule is in training mode, even if it was not before. Restore the flags that were "
     "there.",
+    seen="always_back_to_train",
 )
 def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -854,7 +898,11 @@ def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-@misconception("inference", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "inference",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+    seen="reads('forward')",
+)
 def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -868,6 +916,7 @@ def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "inference",
     tell="`model.training = False` sets the flag of the outermost module alone. model.eval() sets all of them.",
+    seen="outermost_flag_only",
 )
 def outermost_flag_only(model: nn.Module, x: Tensor) -> Tensor:
     flag = model.training
@@ -881,6 +930,7 @@ def outermost_flag_only(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "inference",
     tell="You clear the model's gradients. Afterwards the model must be as it was before, its gradients too.",
+    seen="calls('zero_grad')",
 )
 def clears_gradients(model: nn.Module, x: Tensor) -> Tensor:
     model.zero_grad()

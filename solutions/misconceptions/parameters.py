@@ -72,6 +72,7 @@ class SoftmaxInForward(nn.Module):
     name="softmax_as_a_layer",
     tell="The last of your layers is a softmax. The network should end with the Linear layer and give raw logits: "
     "cross-entropy has the softmax inside.",
+    seen="calls('softmax', 'Softmax', 'log_softmax', 'LogSoftmax')",
 )
 class SoftmaxAsALayer(nn.Module):
     def __init__(self, num_inputs: int, num_outputs: int) -> None:
@@ -163,6 +164,7 @@ class AllWeightsZero(nn.Module):
     name="the_same_weights_every_time",
     tell="You seed torch inside the class, so every network begins with the same weights, and the random numbers of "
     "all other code start again. Seeding is for the caller.",
+    seen="calls('torch.manual_seed')",
 )
 class TheSameWeightsEveryTime(nn.Module):
     def __init__(self, num_inputs: int, num_outputs: int) -> None:
@@ -196,7 +198,9 @@ class ReluAfterTheLastLayer(nn.Module):
 
 
 @misconception(
-    "count_parameters", tell="You counted tensors. A Linear(50, 30) has two of them, but 1530 numbers: add up numel()."
+    "count_parameters",
+    tell="You counted tensors. A Linear(50, 30) has two of them, but 1530 numbers: add up numel().",
+    seen="lacks('numel', 'nelement', 'size', 'shape', 'prod')",
 )
 def counts_tensors(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(1 for p in model.parameters() if p.requires_grad or not trainable_only)
@@ -227,6 +231,7 @@ def frozen_alone_when_false(model: nn.Module, trainable_only: bool = True) -> in
     "count_parameters",
     tell="state_dict() also has buffers, such as BatchNorm's running statistics, and it lists shared tensors twice. "
     "parameters() is what you want.",
+    seen="calls('state_dict')",
 )
 def counts_the_state_dict(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(t.numel() for t in model.state_dict(keep_vars=True).values() if t.requires_grad or not trainable_only)
@@ -398,6 +403,7 @@ def biases_for_the_input(sizes: Sequence[int], bias: bool = True) -> int:
 @misconception(
     "parameter_table",
     tell="Your table contains buffers: state_dict() lists them with the parameters. named_parameters() does not.",
+    seen="calls('state_dict')",
 )
 def buffers_in_the_table(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]:
     return [(name, tuple(t.shape), t.numel()) for name, t in model.state_dict().items()]
@@ -412,6 +418,7 @@ def leaves_out_frozen(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]
     "parameter_table",
     tell="You sorted the rows by name, which puts layer 10 before layer 2. The order of registration is the one in "
     "which the module gives them.",
+    seen="calls('sorted', 'sort')",
 )
 def sorted_by_name(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]:
     return sorted((name, tuple(p.shape), p.numel()) for name, p in model.named_parameters())
@@ -441,7 +448,9 @@ def names_of_modules(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]
 
 
 @misconception(
-    "memory_bytes", tell="You took 4 bytes for every number. That is float32; ask each tensor for its element_size()."
+    "memory_bytes",
+    tell="You took 4 bytes for every number. That is float32; ask each tensor for its element_size().",
+    seen="lacks('element_size', 'itemsize', 'nbytes', 'storage', 'untyped_storage')",
 )
 def four_bytes_each(model: nn.Module) -> int:
     return sum(4 * t.numel() for t in [*model.parameters(), *model.buffers()])
@@ -465,6 +474,7 @@ def without_buffers(model: nn.Module) -> int:
     "memory_bytes",
     tell="state_dict() lists a shared tensor under each of its names, and leaves out buffers that are not saved. "
     "parameters() and buffers() give each tensor once.",
+    seen="calls('state_dict')",
 )
 def bytes_of_the_state_dict(model: nn.Module) -> int:
     return sum(t.numel() * t.element_size() for t in model.state_dict().values())
@@ -581,6 +591,7 @@ def dot_matches_anything(model: nn.Module, prefix: str) -> int:
     "seeded",
     tell="Your seed leaks: after the call the global random numbers go on from it, so all code that draws later gets "
     "numbers that depend on your seed. Restore the generator's state.",
+    seen="lacks('fork_rng', 'get_rng_state', 'set_rng_state', 'get_state', at='manual_seed')",
 )
 def leaks_the_seed(build: Callable[[], Any], seed: int) -> Any:
     torch.manual_seed(seed)
@@ -626,6 +637,7 @@ def saves_the_state_too_late(build: Callable[[], Any], seed: int) -> Any:
     "seeded",
     tell="The global stream is safe, but the seed does not reach the numbers that build() draws: seed first, then "
     "build.",
+    seen="lacks('manual_seed', 'set_rng_state')",
 )
 def never_seeds(build: Callable[[], Any], seed: int) -> Any:
     with torch.random.fork_rng():
@@ -657,7 +669,9 @@ def keeps_what_it_made(build: Callable[[], Any], seed: int) -> Any:
 
 
 @misconception(
-    "seeded", tell="Torch's stream is safe, but you seeded Python's random as well, and did not put it back."
+    "seeded",
+    tell="Torch's stream is safe, but you seeded Python's random as well, and did not put it back.",
+    seen="calls('random.seed')",
 )
 def seeds_python_as_well(build: Callable[[], Any], seed: int) -> Any:
     random.seed(seed)

@@ -62,6 +62,7 @@ def uniform_noise(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Te
     "make_spirals",
     tell="You seed torch's global generator: everything that draws random numbers afterwards is changed. Make a "
     "torch.Generator of your own and hand it to torch.randn.",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_generator(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
     torch.manual_seed(seed)
@@ -202,7 +203,9 @@ class LayersInAPlainList(nn.Module):
 
 
 @misconception(
-    "SpiralNet", tell="Your network ends with a softmax. Return raw logits: cross-entropy takes the softmax itself."
+    "SpiralNet",
+    tell="Your network ends with a softmax. Return raw logits: cross-entropy takes the softmax itself.",
+    seen="calls('softmax', 'Softmax', 'log_softmax', 'LogSoftmax')",
 )
 class SoftmaxAtTheEnd(_Net):
     def __init__(self, hidden: int, depth: int) -> None:
@@ -837,7 +840,9 @@ class _Adam(_Run):
 
 
 @misconception(
-    "run", tell="Your optimizer is Adam, which adds the decay to the gradient. AdamW takes it off the weights."
+    "run",
+    tell="Your optimizer is Adam, which adds the decay to the gradient. AdamW takes it off the weights.",
+    seen="calls('Adam')",
 )
 def adam_for_adamw(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
     return _Adam(seed, epochs, path, stop_after)()
@@ -942,6 +947,7 @@ def point_by_point(model: nn.Module, low: float, high: float, steps: int) -> Ten
     "decision_grid",
     tell="The last point is not high: both ends belong to the grid. torch.linspace includes them, torch.arange does "
     "not.",
+    seen="calls('arange')",
 )
 def without_the_end(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     xs = low + (high - low) * torch.arange(steps, device=next(model.parameters()).device) / steps
@@ -953,13 +959,18 @@ def without_the_end(model: nn.Module, low: float, high: float, steps: int) -> Te
     "decision_grid",
     tell="The model runs in training mode: dropout makes holes in the map. Switch it to eval mode, and back "
     "afterwards.",
+    seen="no_eval",
 )
 def in_training_mode(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     with torch.no_grad():
         return model(_points(model, low, high, steps).reshape(-1, 2)).argmax(dim=1).reshape(steps, steps)
 
 
-@misconception("decision_grid", tell="You leave the model in eval mode. Put every module's training flag back.")
+@misconception(
+    "decision_grid",
+    tell="You leave the model in eval mode. Put every module's training flag back.",
+    seen="stays_in_eval",
+)
 def stays_in_eval_mode(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     model.eval()
     with torch.no_grad():
@@ -970,6 +981,7 @@ def stays_in_eval_mode(model: nn.Module, low: float, high: float, steps: int) ->
     "decision_grid",
     tell="Afterwards the whole model is in training mode, parts that were in eval mode, too. Note the flag of each of "
     "model.modules(), and put each one back.",
+    seen="always_back_to_train",
 )
 def all_in_training_mode_afterwards(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     try:
@@ -989,7 +1001,9 @@ def points_on_the_cpu(model: nn.Module, low: float, high: float, steps: int) -> 
     return _labels(model, torch.stack([x, y], dim=-1))
 
 
-@misconception("decision_grid", tell="You move the result to the CPU. It stays on the model's device.")
+@misconception(
+    "decision_grid", tell="You move the result to the CPU. It stays on the model's device.", seen="calls('cpu')"
+)
 def result_on_the_cpu(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     return _labels(model, _points(model, low, high, steps)).cpu()
 
@@ -1216,7 +1230,9 @@ class _LeavesTheGroup(_OnRanks):
 
 
 @misconception(
-    "run_on_ranks", tell="You leave the process group. Whoever set it up does that: it is still there afterwards."
+    "run_on_ranks",
+    tell="You leave the process group. Whoever set it up does that: it is still there afterwards.",
+    seen="calls('destroy_process_group', 'ddp_cleanup')",
 )
 def leaves_the_group(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _LeavesTheGroup(rank, world_size, seed, epochs)()
@@ -1295,7 +1311,11 @@ def accuracy_in_percent(history: dict[str, Any]) -> str:
     return _lines(best + 1, len(losses), losses[best], 100 * history["val_accuracy"], best == len(losses) - 1)
 
 
-@misconception("report", tell="round(x, 4) leaves zeros out: 0.25 stays 0.25. Format with :.4f, which writes 0.2500.")
+@misconception(
+    "report",
+    tell="round(x, 4) leaves zeros out: 0.25 stays 0.25. Format with :.4f, which writes 0.2500.",
+    seen="calls('round')",
+)
 def rounds_for_formats(history: dict[str, Any]) -> str:
     losses = history["val_losses"]
     best = losses.index(min(losses))
@@ -1306,7 +1326,9 @@ def rounds_for_formats(history: dict[str, Any]) -> str:
     )
 
 
-@misconception("report", tell="You print the three lines and return nothing. Return them as one string.")
+@misconception(
+    "report", tell="You print the three lines and return nothing. Return them as one string.", seen="calls('print')"
+)
 def prints_it(history: dict[str, Any]) -> None:
     losses = history["val_losses"]
     best = losses.index(min(losses))

@@ -324,6 +324,7 @@ def one_global_mean(x: Tensor, eps: float = 1e-5) -> Tensor:
     "standardize",
     tell="You standardized each row. dim names the dimension that disappears: to get one mean per column, "
     "the rows must go.",
+    seen="dim('mean', 1)",
 )
 def rows_for_columns(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=1, keepdim=True)) / (x.std(dim=1, keepdim=True) + eps)
@@ -338,7 +339,11 @@ def wrong_dim_without_keepdim(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=1)) / (x.std(dim=1) + eps)
 
 
-@misconception("standardize", tell="You left eps out: a constant column has standard deviation 0, and 0 / 0 is nan.")
+@misconception(
+    "standardize",
+    tell="You left eps out: a constant column has standard deviation 0, and 0 / 0 is nan.",
+    seen="lacks('eps')",
+)
 def no_eps(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / x.std(dim=0)
 
@@ -352,7 +357,11 @@ def eps_under_the_root(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.var(dim=0) + eps).sqrt()
 
 
-@misconception("standardize", tell="You divided by the variance. The standard deviation is its square root.")
+@misconception(
+    "standardize",
+    tell="You divided by the variance. The standard deviation is its square root.",
+    seen="lacks('std', 'sqrt', 'std_mean', 'rsqrt', at='var')",
+)
 def divides_by_variance(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.var(dim=0) + eps)
 
@@ -510,6 +519,7 @@ def forgets_keepdim(x: Tensor, dim: int) -> Tensor:
     "softmax",
     tell="You called torch's softmax. The exercise is to write it yourself: subtract the maximum, exp, divide by the "
     "sum.",
+    seen="calls('torch.softmax', 'F.softmax')",
 )
 def calls_torch_softmax(x: Tensor, dim: int) -> Tensor:
     return torch.softmax(x, dim=dim)
@@ -596,6 +606,7 @@ def loops_over_the_rows(scores: Tensor, labels: Tensor) -> Tensor:
     "true_class_scores",
     tell="tolist(), item(), numpy() and detach() leave the graph: no gradient reaches the scores. Index the tensor "
     "itself.",
+    seen="cuts_the_graph",
 )
 def out_of_the_graph(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.detach()[torch.arange(len(labels)), labels]
@@ -729,6 +740,7 @@ def counts_from_the_front(a: Tensor, b: Tensor) -> Tensor:
     "outer_sum",
     tell="The sums are right, but repeat copies its input before adding. Broadcasting needs no copy: a dimension of "
     "size 1 is enough (and expand makes a view).",
+    seen="calls('repeat')",
 )
 def repeats_first(a: Tensor, b: Tensor) -> Tensor:
     n, m = a.shape[-1], b.shape[-1]
@@ -753,7 +765,9 @@ def rows_of_integers(labels: Tensor, num_classes: int) -> Tensor:
 
 
 @misconception(
-    "one_hot", tell="You called F.one_hot. The exercise is to write it yourself: compare each label with all classes."
+    "one_hot",
+    tell="You called F.one_hot. The exercise is to write it yourself: compare each label with all classes.",
+    seen="calls('one_hot')",
 )
 def calls_torch_one_hot(labels: Tensor, num_classes: int) -> Tensor:
     _outside(labels, num_classes)
@@ -839,7 +853,7 @@ def returns_a_tensor(logits: Tensor, labels: Tensor) -> Any:
     return (logits.argmax(dim=1) == labels).float().mean()
 
 
-@misconception("accuracy", tell="You return a percentage. Return a fraction in [0, 1].")
+@misconception("accuracy", tell="You return a percentage. Return a fraction in [0, 1].", seen="multiplies_by(100)")
 def percent_for_fraction(logits: Tensor, labels: Tensor) -> float:
     if len(labels) == 0:
         return 0.0
@@ -850,6 +864,7 @@ def percent_for_fraction(logits: Tensor, labels: Tensor) -> float:
     "accuracy",
     tell="You took the argmax over the batch: the best example of each class. The predicted class is the best class of "
     "each example.",
+    seen="dim('argmax', 0)",
 )
 def argmax_over_batch(logits: Tensor, labels: Tensor) -> float:
     if len(labels) == 0:
@@ -922,6 +937,7 @@ def subtracts_from_the_labels(logits: Tensor, labels: Tensor) -> float:
     "accuracy",
     tell="Without a dim, argmax gives one number: the place of the largest score of the whole table. Take the largest "
     "of each row, with dim=1.",
+    seen="dim('argmax', None)",
 )
 def argmax_of_the_whole_table(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax() == labels).float().mean().item()

@@ -76,6 +76,7 @@ def _predict(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "train_step",
     tell="backward() adds to what is in .grad. Without zero_grad() you step on the sum of all gradients so far.",
+    seen="no_zero_grad",
 )
 def no_zero_grad(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     loss = F.cross_entropy(model(features), labels)
@@ -88,6 +89,7 @@ def no_zero_grad(model: nn.Module, features: Tensor, labels: Tensor, optimizer: 
     "train_step",
     tell="The weights did not move: between backward() and step() you cleared the gradients (or one of the two is "
     "missing). Clear before backward(), or after step().",
+    seen="zero_grad_before_step",
 )
 def zero_grad_before_the_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     loss = F.cross_entropy(model(features), labels)
@@ -114,6 +116,7 @@ def zero_grad_after_the_step_only(model: nn.Module, features: Tensor, labels: Te
     "train_step",
     tell="F.cross_entropy has the softmax inside. Give it the logits as they are: a second softmax makes all losses "
     "alike, and learning slow.",
+    seen="softmax_before_loss",
 )
 def softmax_before_cross_entropy(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -147,7 +150,9 @@ def loss_after_the_step(model: nn.Module, features: Tensor, labels: Tensor, opti
 
 
 @misconception(
-    "train_step", tell="Your loss is the sum over the batch, so larger batches make larger steps. The loss is the mean."
+    "train_step",
+    tell="Your loss is the sum over the batch, so larger batches make larger steps. The loss is the mean.",
+    seen="passes('sum', 'reduction')",
 )
 def sum_over_the_batch(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -166,7 +171,11 @@ def steps_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, optim
         return _step(model, features, labels, optimizer)
 
 
-@misconception("train_step", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "train_step",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+    seen="reads('forward')",
+)
 def calls_forward(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
     loss = F.cross_entropy(model.forward(features), labels)
@@ -179,6 +188,7 @@ def calls_forward(model: nn.Module, features: Tensor, labels: Tensor, optimizer:
     "train_step",
     tell="You make a new optimizer for the step, so the state of the optimizer that was given (its momentum) is never "
     "used. Step with the given one.",
+    seen="calls('SGD', 'Adam', 'AdamW')",
 )
 def own_optimizer(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     return _step(model, features, labels, SGD(model.parameters(), lr=optimizer.param_groups[0]["lr"]))
@@ -197,6 +207,7 @@ def flattens_the_features(model: nn.Module, features: Tensor, labels: Tensor, op
     "train_step",
     tell="You clip the gradients. That is a good habit in some trainings, but it was not asked for: large gradients "
     "make another step.",
+    seen="calls('clip_grad_norm_', 'clip_grad_value_')",
 )
 def clips_without_being_asked(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -208,7 +219,9 @@ def clips_without_being_asked(model: nn.Module, features: Tensor, labels: Tensor
 
 
 @misconception(
-    "train_step", tell="You leave the model in eval mode. It came in training mode, and the next step needs that."
+    "train_step",
+    tell="You leave the model in eval mode. It came in training mode, and the next step needs that.",
+    seen="calls('eval')",
 )
 def step_ends_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     model.train()
@@ -232,6 +245,7 @@ def augments_the_batch_in_place(model: nn.Module, features: Tensor, labels: Tens
     "train_step",
     tell="Your loss is the squared error between logits and class numbers. Classes have no distance: use "
     "F.cross_entropy.",
+    seen="calls('mse_loss', 'MSELoss')",
 )
 def squared_error_of_classes(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -248,6 +262,7 @@ def squared_error_of_classes(model: nn.Module, features: Tensor, labels: Tensor,
     "train_epoch",
     tell="You averaged the batches' mean losses. In a short last batch each example then counts more than the others: "
     "weight every batch by its number of examples.",
+    seen="mean_of_batch_means",
 )
 def mean_of_batch_means(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -259,6 +274,7 @@ def mean_of_batch_means(model: nn.Module, loader: DataLoader, optimizer: Optimiz
     "train_epoch",
     tell="You divide by len(loader.dataset). A loader that drops its last batch gives fewer examples than the dataset "
     "has: count the examples that you get.",
+    seen="divides_by('dataset')",
 )
 def divides_by_the_dataset(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -269,6 +285,7 @@ def divides_by_the_dataset(model: nn.Module, loader: DataLoader, optimizer: Opti
 @misconception(
     "train_epoch",
     tell="You weight every batch by the loader's batch_size, but the last one may be shorter. Use len(labels).",
+    seen="reads('batch_size')",
 )
 def last_batch_counted_as_full(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -302,6 +319,7 @@ def loss_of_the_last_batch(model: nn.Module, loader: DataLoader, optimizer: Opti
     "train_epoch",
     tell="You never call model.train(). A model that comes from an evaluation is in eval mode, and then learns without "
     "dropout and without BatchNorm's batch statistics.",
+    seen="no_train",
 )
 def never_back_to_train(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     total = count = 0
@@ -315,6 +333,7 @@ def never_back_to_train(model: nn.Module, loader: DataLoader, optimizer: Optimiz
     "train_epoch",
     tell="`model.training = True` sets the flag of the outermost module alone. Dropout and BatchNorm look at their "
     "own; model.train() sets all of them.",
+    seen="outermost_flag_only",
 )
 def only_the_outermost_flag(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.training = True
@@ -329,6 +348,7 @@ def only_the_outermost_flag(model: nn.Module, loader: DataLoader, optimizer: Opt
     "train_epoch",
     tell="You end with model.eval(), so later training would run in eval mode. An epoch of training ends in training "
     "mode.",
+    seen="calls('eval')",
 )
 def ends_in_eval_mode(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     loss = _epoch(model, loader, optimizer)
@@ -337,7 +357,9 @@ def ends_in_eval_mode(model: nn.Module, loader: DataLoader, optimizer: Optimizer
 
 
 @misconception(
-    "train_epoch", tell="You never clear the gradients: each step is taken on the sum of all gradients so far."
+    "train_epoch",
+    tell="You never clear the gradients: each step is taken on the sum of all gradients so far.",
+    seen="no_zero_grad",
 )
 def never_zero_grad(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -352,6 +374,7 @@ def never_zero_grad(model: nn.Module, loader: DataLoader, optimizer: Optimizer) 
     "train_epoch",
     tell="You clear the gradients once per epoch. They must be cleared before every backward(), or the gradients of "
     "the batches add up.",
+    seen="zero_grad_outside_loop",
 )
 def zero_grad_once_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -375,6 +398,7 @@ def one_step_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimize
 @misconception(
     "train_epoch",
     tell="You make a new optimizer instead of using the one that was given: its state (momentum) is lost.",
+    seen="calls('SGD', 'Adam', 'AdamW')",
 )
 def new_optimizer_every_step(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -399,7 +423,11 @@ def keeps_loss_tensors(model: nn.Module, loader: DataLoader, optimizer: Optimize
     return total / count
 
 
-@misconception("train_epoch", tell="You apply a softmax before the cross-entropy, which has one inside already.")
+@misconception(
+    "train_epoch",
+    tell="You apply a softmax before the cross-entropy, which has one inside already.",
+    seen="softmax_before_loss",
+)
 def softmax_in_the_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
     total = count = 0
@@ -441,13 +469,19 @@ def only_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: f
     return losses
 
 
-@misconception("fit", tell="You never clear the gradients, so each step is taken on the sum of all that came before.")
+@misconception(
+    "fit",
+    tell="You never clear the gradients, so each step is taken on the sum of all that came before.",
+    seen="no_zero_grad",
+)
 def fit_without_zero_grad(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(no_zero_grad, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
 @misconception(
-    "fit", tell="The weights never move: gradients are cleared between backward() and step(), or step() is missing."
+    "fit",
+    tell="The weights never move: gradients are cleared between backward() and step(), or step() is missing.",
+    seen="zero_grad_before_step",
 )
 def fit_clears_before_stepping(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(zero_grad_before_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
@@ -457,6 +491,7 @@ def fit_clears_before_stepping(model: nn.Module, loader: DataLoader, epochs: int
     "fit",
     tell="You apply a softmax before the cross-entropy, which has one inside already: the losses come out too large "
     "and learning is slow.",
+    seen="softmax_before_loss",
 )
 def fit_with_softmax(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(softmax_before_cross_entropy, model, loader, epochs, SGD(model.parameters(), lr=lr))
@@ -476,7 +511,7 @@ def fit_notes_losses_after_steps(model: nn.Module, loader: DataLoader, epochs: i
     return _fit(loss_after_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception("fit", tell="You added momentum. Use plain SGD: lr, and nothing else.")
+@misconception("fit", tell="You added momentum. Use plain SGD: lr, and nothing else.", seen="keyword('momentum')")
 def sgd_with_momentum(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, momentum=0.9))
 
@@ -493,7 +528,11 @@ def momentum_begins_anew_each_epoch(model: nn.Module, loader: DataLoader, epochs
     return losses
 
 
-@misconception("fit", tell="You used Adam. Its steps differ from SGD's at the same learning rate. Use SGD.")
+@misconception(
+    "fit",
+    tell="You used Adam. Its steps differ from SGD's at the same learning rate. Use SGD.",
+    seen="calls('Adam', 'AdamW', 'RMSprop')",
+)
 def adam_for_sgd(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, torch.optim.Adam(model.parameters(), lr=lr))
 
@@ -507,12 +546,14 @@ def always_the_first_batch(model: nn.Module, loader: DataLoader, epochs: int, lr
     return [_step(model, *next(iter(loader)), optimizer) for _ in range(epochs * len(loader))]
 
 
-@misconception("fit", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "fit", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).", seen="reads('forward')"
+)
 def fit_calls_forward(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(calls_forward, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception("fit", tell="You round the losses. Round when you print, not what you return.")
+@misconception("fit", tell="You round the losses. Round when you print, not what you return.", seen="calls('round')")
 def rounds_the_losses(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return [round(loss, 2) for loss in _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr))]
 
@@ -526,12 +567,18 @@ def caches_the_first_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr
     return _fit(_step, model, list(loader), epochs, SGD(model.parameters(), lr=lr))
 
 
-@misconception("fit", tell="You added weight decay. Use plain SGD: lr, and nothing else.")
+@misconception(
+    "fit", tell="You added weight decay. Use plain SGD: lr, and nothing else.", seen="keyword('weight_decay')"
+)
 def sgd_with_weight_decay(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, weight_decay=1e-4))
 
 
-@misconception("fit", tell="You clip the gradients, which nobody asked for: large ones make another step.")
+@misconception(
+    "fit",
+    tell="You clip the gradients, which nobody asked for: large ones make another step.",
+    seen="calls('clip_grad_norm_', 'clip_grad_value_')",
+)
 def fit_clips(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(clips_without_being_asked, model, loader, epochs, SGD(model.parameters(), lr=lr))
 
@@ -563,6 +610,7 @@ def losses_of_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, 
     "evaluate",
     tell="The model is measured in training mode: dropout is on, and BatchNorm uses the batch's own statistics "
     "(and learns from your test data).",
+    seen="no_eval",
 )
 def evaluates_in_training_mode(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with torch.no_grad():
@@ -572,6 +620,7 @@ def evaluates_in_training_mode(model: nn.Module, loader: DataLoader) -> tuple[fl
 @misconception(
     "evaluate",
     tell="eval() does not stop the recording: every batch builds a graph that is not needed. Use no_grad as well.",
+    seen="no_no_grad",
 )
 def evaluates_without_no_grad(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model):
@@ -582,6 +631,7 @@ def evaluates_without_no_grad(model: nn.Module, loader: DataLoader) -> tuple[flo
     "evaluate",
     tell="The model is left in eval mode, so the training that goes on afterwards runs without dropout. Restore every "
     "flag.",
+    seen="stays_in_eval",
 )
 def evaluate_leaves_eval_mode(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     model.eval()
@@ -593,6 +643,7 @@ def evaluate_leaves_eval_mode(model: nn.Module, loader: DataLoader) -> tuple[flo
     "evaluate",
     tell="You end with model.train(), whatever the mode was before. A model, or a part of it, that was in eval mode"
     " must still be.",
+    seen="always_back_to_train",
 )
 def evaluate_always_back_to_train(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     model.eval()
@@ -634,10 +685,12 @@ def evaluate_mean_of_batch_means(model: nn.Module, loader: DataLoader) -> tuple[
 @misconception(
     "evaluate",
     tell="Your accuracy is right, but the loss is a mean of batch means: weight each batch by its number of examples.",
+    seen="mean_of_batch_means",
 )
 def loss_is_a_mean_of_means(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
-    found = _by_batch(model, loader)
-    return sum(loss for loss, _, _ in found) / len(found), _evaluate(model, loader)[1]
+    with _eval_mode(model), torch.no_grad():
+        losses = [F.cross_entropy(model(features), labels).item() for features, labels in loader]
+    return sum(losses) / len(losses), _evaluate(model, loader)[1]
 
 
 @misconception(
@@ -653,6 +706,7 @@ def accuracy_is_a_mean_of_means(model: nn.Module, loader: DataLoader) -> tuple[f
 @misconception(
     "evaluate",
     tell="You divide by len(loader.dataset), but a loader may leave rows out. Count the examples that you get.",
+    seen="divides_by('dataset')",
 )
 def evaluate_divides_by_the_dataset(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     found = _by_batch(model, loader)
@@ -660,7 +714,7 @@ def evaluate_divides_by_the_dataset(model: nn.Module, loader: DataLoader) -> tup
     return sum(loss * k for loss, _, k in found) / n, sum(right * k for _, right, k in found) / n
 
 
-@misconception("evaluate", tell="That is a percentage. A fraction lies between 0 and 1.")
+@misconception("evaluate", tell="That is a percentage. A fraction lies between 0 and 1.", seen="multiplies_by(100)")
 def accuracy_in_percent(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     loss, accuracy = _evaluate(model, loader)
     return loss, 100 * accuracy
@@ -680,7 +734,11 @@ def evaluate_returns_tensors(model: nn.Module, loader: DataLoader) -> tuple[Tens
     return torch.tensor(loss), torch.tensor(accuracy)
 
 
-@misconception("evaluate", tell="You apply a softmax before the cross-entropy, which has one inside already.")
+@misconception(
+    "evaluate",
+    tell="You apply a softmax before the cross-entropy, which has one inside already.",
+    seen="softmax_before_loss",
+)
 def evaluate_with_softmax(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     loss = count = 0
     with _eval_mode(model), torch.no_grad():
@@ -696,7 +754,11 @@ def accuracy_first(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     return accuracy, loss
 
 
-@misconception("evaluate", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "evaluate",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+    seen="reads('forward')",
+)
 def evaluate_calls_forward(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model), torch.no_grad():
         return _measure(model.forward, loader)
@@ -706,6 +768,7 @@ def evaluate_calls_forward(model: nn.Module, loader: DataLoader) -> tuple[float,
     "evaluate",
     tell="You switch the recording of gradients off and never on again: nothing can be trained afterwards. Use "
     "torch.no_grad() in a with statement.",
+    seen="recording_stays_off",
 )
 def recording_stays_off(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     torch.set_grad_enabled(False)
@@ -714,7 +777,9 @@ def recording_stays_off(model: nn.Module, loader: DataLoader) -> tuple[float, fl
 
 
 @misconception(
-    "evaluate", tell="You clear the gradients. Measuring a model must not change it, its gradients included."
+    "evaluate",
+    tell="You clear the gradients. Measuring a model must not change it, its gradients included.",
+    seen="calls('zero_grad')",
 )
 def evaluate_clears_gradients(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     model.zero_grad()
@@ -783,6 +848,7 @@ def returns_logits(model: nn.Module, x: Tensor) -> Tensor:
     "predict_proba",
     tell="Your columns sum to 1, not your rows: the softmax goes over the classes of one example, dim 1, not over the "
     "batch.",
+    seen="dim('softmax', 0)",
 )
 def softmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -793,13 +859,18 @@ def softmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
     "predict_proba",
     tell="sigmoid treats every class separately, and a row does not sum to 1. For classes that exclude each other use "
     "softmax.",
+    seen="calls('sigmoid', 'Sigmoid')",
 )
 def sigmoid_for_softmax(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model(x).sigmoid()
 
 
-@misconception("predict_proba", tell="You return logarithms of probabilities: use softmax, not log_softmax.")
+@misconception(
+    "predict_proba",
+    tell="You return logarithms of probabilities: use softmax, not log_softmax.",
+    seen="calls('log_softmax', unless=('exp',))",
+)
 def returns_log_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model(x).log_softmax(dim=1)
@@ -809,6 +880,7 @@ def returns_log_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     "predict_proba",
     tell="The model predicts in training mode: dropout is on, and BatchNorm uses (and learns) the batch's statistics. "
     "no_grad does not change that.",
+    seen="no_eval",
 )
 def probabilities_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
@@ -819,13 +891,16 @@ def probabilities_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     "predict_proba",
     tell="Gradients are recorded while the model runs, without need. eval() does not stop that, no_grad does; a "
     "detach() afterwards is too late.",
+    seen="no_no_grad",
 )
 def probabilities_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model):
         return model(x).softmax(dim=1).detach()
 
 
-@misconception("predict_proba", tell="The model is left in eval mode. Restore the flag of every submodule.")
+@misconception(
+    "predict_proba", tell="The model is left in eval mode. Restore the flag of every submodule.", seen="stays_in_eval"
+)
 def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.no_grad():
@@ -833,7 +908,9 @@ def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "predict_proba", tell="You end with model.train(), whatever the mode was before. Restore the flags that were there."
+    "predict_proba",
+    tell="You end with model.train(), whatever the mode was before. Restore the flags that were there.",
+    seen="always_back_to_train",
 )
 def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     found = probabilities_leave_eval_mode(model, x)
@@ -841,7 +918,11 @@ def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     return found
 
 
-@misconception("predict_proba", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "predict_proba",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+    seen="reads('forward')",
+)
 def probabilities_by_forward(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model.forward(x).softmax(dim=1)
@@ -867,6 +948,7 @@ def probabilities_of_flat_features(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "predict_proba",
     tell="You switch the recording of gradients off and never on again. Use torch.no_grad() in a with statement.",
+    seen="recording_stays_off",
 )
 def probabilities_recording_stays_off(model: nn.Module, x: Tensor) -> Tensor:
     torch.set_grad_enabled(False)
@@ -892,6 +974,7 @@ def writes_the_input_anew(model: nn.Module, x: Tensor) -> Tensor:
     "predict_labels",
     tell="You take the argmax over the batch: which example is best for each class. It must be over the classes, "
     "dim 1.",
+    seen="dim('argmax', 0)",
 )
 def argmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -910,6 +993,7 @@ def largest_values(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "predict_labels",
     tell="argmax without a dim gives one number for the whole batch. Pass the dimension of the classes.",
+    seen="dim('argmax', None)",
 )
 def argmax_of_everything(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -945,6 +1029,7 @@ def labels_in_a_list(model: nn.Module, x: Tensor) -> list[int]:
 @misconception(
     "predict_labels",
     tell="The model predicts in training mode: dropout is on, and BatchNorm uses (and learns) the batch's statistics.",
+    seen="no_eval",
 )
 def labels_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
@@ -955,13 +1040,16 @@ def labels_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
     "predict_labels",
     tell="Gradients are recorded while the model runs, without need: argmax drops the graph only afterwards. eval() "
     "does not stop the recording, no_grad does.",
+    seen="no_no_grad",
 )
 def labels_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model):
         return model(x).argmax(dim=1)
 
 
-@misconception("predict_labels", tell="The model is left in eval mode. Restore the flag of every submodule.")
+@misconception(
+    "predict_labels", tell="The model is left in eval mode. Restore the flag of every submodule.", seen="stays_in_eval"
+)
 def labels_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.no_grad():
@@ -971,6 +1059,7 @@ def labels_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "predict_labels",
     tell="You end with model.train(), whatever the mode was before. Restore the flags that were there.",
+    seen="always_back_to_train",
 )
 def labels_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     found = labels_leave_eval_mode(model, x)
@@ -978,7 +1067,11 @@ def labels_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     return found
 
 
-@misconception("predict_labels", tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).")
+@misconception(
+    "predict_labels",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+    seen="reads('forward')",
+)
 def labels_by_forward(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model.forward(x).argmax(dim=1)
@@ -993,6 +1086,7 @@ def labels_of_flat_features(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "predict_labels",
     tell="You switch the recording of gradients off and never on again. Use torch.no_grad() in a with statement.",
+    seen="recording_stays_off",
 )
 def labels_recording_stays_off(model: nn.Module, x: Tensor) -> Tensor:
     torch.set_grad_enabled(False)
@@ -1040,6 +1134,7 @@ def _fit_best(
     "fit_best",
     tell="The loss is right, but the model is the one of the last epoch. state_dict() returns the tensors themselves, "
     "which later steps change: keep a copy (and load it at the end).",
+    seen="no_copy",
 )
 def live_reference(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -1156,6 +1251,7 @@ def keeps_the_worst(model, train_loader, val_loader, epochs: int, lr: float) -> 
     "fit_best",
     tell="The validation loss is measured in training mode: dropout changes it, and BatchNorm updates its statistics "
     "from validation data.",
+    seen="lacks('eval', 'evaluate', 'training')",
 )
 def validates_in_training_mode(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     def measure(model, loader):
@@ -1188,11 +1284,13 @@ def trains_on_in_eval_mode(model, train_loader, val_loader, epochs: int, lr: flo
     "fit_best",
     tell="Your validation loss is a mean of batch means, in which the examples of the short last batch count more. "
     "That can change which epoch is best.",
+    seen="mean_of_batch_means",
 )
 def validation_mean_of_means(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     def measure(model, loader):
-        found = _by_batch(model, loader)
-        return sum(loss for loss, _, _ in found) / len(found)
+        with _eval_mode(model), torch.no_grad():
+            losses = [F.cross_entropy(model(features), labels).item() for features, labels in loader]
+        return sum(losses) / len(losses)
 
     return _fit_best(model, train_loader, val_loader, epochs, lr, measure=measure)
 
@@ -1254,7 +1352,7 @@ def trains_on_cached_batches(model, train_loader, val_loader, epochs: int, lr: f
     return _fit_best(model, list(train_loader), val_loader, epochs, lr)
 
 
-@misconception("fit_best", tell="You added momentum. Use plain SGD: lr, and nothing else.")
+@misconception("fit_best", tell="You added momentum. Use plain SGD: lr, and nothing else.", seen="keyword('momentum')")
 def best_with_momentum(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr, momentum=0.9)
 
@@ -1264,7 +1362,9 @@ def best_with_momentum(model, train_loader, val_loader, epochs: int, lr: float) 
     return _fit_best(model, train_loader, val_loader, epochs, lr, train=train)
 
 
-@misconception("fit_best", tell="You added weight decay. Use plain SGD: lr, and nothing else.")
+@misconception(
+    "fit_best", tell="You added weight decay. Use plain SGD: lr, and nothing else.", seen="keyword('weight_decay')"
+)
 def best_with_weight_decay(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr, weight_decay=1e-4)
 
@@ -1281,6 +1381,7 @@ def best_with_weight_decay(model, train_loader, val_loader, epochs: int, lr: flo
     "clip_and_step",
     tell="What you clip has no gradients yet: you do it before backward(), or with a copy of the model. Those that the "
     "step uses are not clipped.",
+    seen="comes_before('clip_grad_norm_', 'backward')",
 )
 def clips_before_backward(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -1301,7 +1402,9 @@ def clips_after_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, m
 
 
 @misconception(
-    "clip_and_step", tell="The weights did not move: you cleared the gradients before the step, or there is no step."
+    "clip_and_step",
+    tell="The weights did not move: you cleared the gradients before the step, or there is no step.",
+    seen="zero_grad_before_step",
 )
 def clears_before_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1315,6 +1418,7 @@ def clears_before_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer,
     "clip_and_step",
     tell="clip_grad_value_ clips each number separately, which changes the direction of the step. Clip the norm of "
     "all gradients together.",
+    seen="calls('clip_grad_value_')",
 )
 def clips_values(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1373,7 +1477,11 @@ def norm_after_clipping(model: nn.Module, loss: Tensor, optimizer: Optimizer, ma
     return min(norm.item(), max_norm)
 
 
-@misconception("clip_and_step", tell="You return the norm as a tensor. .item() gives the number.")
+@misconception(
+    "clip_and_step",
+    tell="You return the norm as a tensor. .item() gives the number.",
+    seen="lacks('item', 'float', 'tolist', at='clip_grad_norm_')",
+)
 def norm_as_a_tensor(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> Tensor:
     loss.backward()
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -1456,6 +1564,7 @@ def bound_for_a_leaky_relu(model: nn.Module, generator: torch.Generator) -> None
     "init_weights",
     tell="You draw the weights from torch's global generator. Hand on the one that you are given: a net is then made "
     "again, weight by weight, whatever else draws numbers.",
+    seen="lacks('generator', at='kaiming_uniform_')",
 )
 def draws_from_the_global_generator(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
@@ -1463,7 +1572,7 @@ def draws_from_the_global_generator(model: nn.Module, generator: torch.Generator
     _no_biases(model)
 
 
-@misconception("init_weights", tell="The biases are as they were. Make them 0.")
+@misconception("init_weights", tell="The biases are as they were. Make them 0.", seen="lacks('bias', 'zeros_')")
 def biases_left(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
         nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
@@ -1504,7 +1613,11 @@ def all_matrices(model: nn.Module, generator: torch.Generator) -> None:
     _no_biases(model)
 
 
-@misconception("init_weights", tell="Your weights are normal, not uniform between -bound and bound.")
+@misconception(
+    "init_weights",
+    tell="Your weights are normal, not uniform between -bound and bound.",
+    seen="calls('normal_', 'kaiming_normal_', 'randn')",
+)
 def normal_weights(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):
         nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
@@ -1515,6 +1628,7 @@ def normal_weights(model: nn.Module, generator: torch.Generator) -> None:
     "init_weights",
     tell="Your bound is that of Xavier's rule, from inputs and outputs together. Here only the inputs count: the "
     "square root of 6 / fan_in.",
+    seen="calls('xavier_uniform_')",
 )
 def bound_of_xavier(model: nn.Module, generator: torch.Generator) -> None:
     for layer in _linear(model):

@@ -181,6 +181,33 @@ TEXTS_AND_ANSWERS: dict[str, Defect] = {
         WRONG,
         "misconception `dot_product_again` of `vectors.cosine` cannot be told apart from `plain_dot_product`",
     ),
+    "a matcher that sees the solution, too": (
+        [
+            (
+                WRONG,
+                ' 0 / 0 is NaN. Keep the divisor away from 0."',
+                ' 0 / 0 is NaN. Keep the divisor away from 0.", seen="calls(\'vector_norm\')"',
+            )
+        ],
+        WRONG,
+        "misconception `divides_by_zero` of `vectors.normalize`: `calls('vector_norm')` sees it in the solution, too",
+    ),
+    "a matcher that does not see its own": (
+        [(WRONG, ' the root of the sum of squares."', ' the root of the sum of squares.", seen="calls(\'sub\')"')],
+        WRONG,
+        "misconception `sum_of_absolute_values` of `vectors.normalize`: `calls('sub')` does not see it",
+    ),
+    "a matcher that does not exist": (
+        [
+            (
+                WRONG,
+                ' The cosine is that of the directions."',
+                ' The cosine is that of the directions.", seen="cals(\'x\')"',
+            )
+        ],
+        WRONG,
+        "misconception `plain_dot_product` of `vectors.cosine`: there is no matcher `cals`; did you mean `calls`?",
+    ),
     "a wrong answer that never answers": (
         [append(WRONG, MUTE)],
         WRONG,

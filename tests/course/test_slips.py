@@ -1,0 +1,162 @@
+"""Matchers of mistakes in code: each sees its misconception, none sees one in a right answer."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from answer_files import answers, course_at
+from msgspec.structs import replace
+
+from grader.course import misconceptions_of
+from grader.course.answer_code import AnswerCode
+from grader.course.slips import MATCHERS, found_in, line_in
+
+TOPICS = [topic.name for topic in course_at(None).topics]
+
+
+def seen(matcher: str, source: str, name: str = "fit") -> int:
+    return line_in(AnswerCode(ast.parse(source), name), matcher)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_no_matcher_speaks_of_a_right_answer(topic: str) -> None:
+    known = [one for one in misconceptions_of(course_at(None), topic) if one.seen]
+    right = {str(one): one.module(one.text) for one in answers("right", None, topic)}
+    right["the solution"] = course_at(None).solution_file(topic).read_bytes()
+    for name, source in right.items():
+        assert [(line, one.name) for line, one in found_in(ast.parse(source), known)] == [], name
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_each_matcher_sees_the_misconceptions_that_name_it(topic: str) -> None:
+    tree = ast.parse(course_at(None).misconceptions_file(topic).read_bytes())
+    for one in misconceptions_of(course_at(None), topic):
+        if one.seen:
+            assert line_in(AnswerCode(tree, one.function), one.seen), one.name
+
+
+def test_each_matcher_is_named_by_a_misconception() -> None:
+    used = {one.seen.partition("(")[0] for topic in TOPICS for one in misconceptions_of(course_at(None), topic)}
+    assert set(MATCHERS) - used == set()
+
+
+STEP = """
+def fit(model, x, y, optimizer):
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_is_missing_is_seen_at_the_call_that_needs_it() -> None:
+    assert seen("no_zero_grad", STEP) == 4
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "def clear(optimizer):\n    optimizer.zero_grad()\n",
+        "clear = lambda optimizer: optimizer.zero_grad(set_to_none=True)\n",
+        "class Clear:\n    def __init__(self, o):\n        for p in o.p:\n            p.grad = None\nclear = Clear\n",
+        "def clear(optimizer):\n    really(optimizer)\ndef really(optimizer):\n    optimizer.zero_grad()\n",
+        "from helpers import clear\n",
+        "from .helpers import clear\n",
+    ],
+    ids=["helper", "lambda", "class", "helper of a helper", "another file", "a file beside it"],
+)
+def test_what_a_helper_does_or_may_do_is_not_missed(more: str) -> None:
+    assert seen("no_zero_grad", more + STEP.replace("    loss =", "    clear(optimizer)\n    loss =")) == 0
+
+
+def test_what_a_helper_does_wrong_is_seen_in_its_line() -> None:
+    source = "def loss_of(logits, y):\n    return F.cross_entropy(logits.softmax(1), y)\n"
+    assert seen("softmax_before_loss", source + STEP.replace("F.cross_entropy", "loss_of")) == 2
+    unused = STEP + source
+    assert seen("softmax_before_loss", unused) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "is_wrong"),
+    [
+        ("p = model(x).softmax(1)\n    loss = F.cross_entropy(p, y)", True),
+        ("loss = nn.CrossEntropyLoss()(torch.sigmoid(model(x)), y)", True),
+        ("criterion = nn.CrossEntropyLoss()\n    loss = criterion(nn.Softmax(1)(model(x)), y)", True),
+        ("p = model(x)\n    loss = F.cross_entropy(p, y)\n    p = p.softmax(1)", False),
+        ("loss = F.cross_entropy(model(x).softmax(1).log(), y)", False),
+        ("loss = F.nll_loss(model(x).log_softmax(1), y)", False),
+        ("loss = F.cross_entropy(model(x), y)\n    p = model(x).softmax(1)", False),
+    ],
+)
+def test_a_softmax_in_front_of_the_loss(line: str, is_wrong: bool) -> None:
+    assert bool(seen("softmax_before_loss", f"def fit(model, x, y):\n    {line}\n    return loss\n")) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("total", "result", "is_wrong"),
+    [
+        ("total += loss.item()", "total / len(loader)", True),
+        ("total += loss.item(); count += 1", "total / count", True),
+        ("losses.append(loss.item())", "sum(losses) / max(1, len(losses))", True),
+        ("losses.append(loss.item())", "statistics.mean(losses)", True),
+        ("losses.append(loss)", "torch.stack(losses).mean().item()", True),
+        ("total += loss.item() * len(y)", "total / len(loader)", False),
+        ("total += loss.item() * len(y); count += len(y)", "total / count", False),
+        ("losses.append(loss.item())", "sum(l * n for l, n in zip(losses, sizes)) / sum(sizes)", False),
+        ("losses += [loss.item()] * len(y)", "sum(losses) / len(losses)", False),
+    ],
+)
+def test_a_mean_of_batch_means(total: str, result: str, is_wrong: bool) -> None:
+    head = "def fit(model, loader):\n    total = count = 0\n    losses, sizes = [], []\n    for x, y in loader:\n"
+    body = f"        loss = F.cross_entropy(model(x), y)\n        {total}\n    return {result}\n"
+    assert bool(seen("mean_of_batch_means", head + body)) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("body", "is_wrong"),
+    [
+        ("if rank == 0:\n        save()\n        dist.barrier()", True),
+        ("if dist.get_rank() != 0:\n        return\n    dist.barrier()", True),
+        ("if rank == 0:\n        save()\n    dist.barrier()", False),
+        ("if rank == 0:\n        dist.broadcast(x, 0)\n    else:\n        dist.broadcast(y, 0)", False),
+        ("if rank != 0:\n        dist.barrier()\n        return\n    save()\n    dist.barrier()", False),
+        ("if dist.is_initialized():\n        dist.barrier()", False),
+    ],
+)
+def test_a_collective_on_one_rank(body: str, is_wrong: bool) -> None:
+    assert bool(seen("collective_on_one_rank", f"def fit(rank, x, y):\n    {body}\n")) is is_wrong
+
+
+def test_code_that_is_very_long_is_not_looked_at() -> None:
+    assert seen("no_eval", "def fit(model):\n" + "    model(0)\n" * 30_000) == 0
+    assert seen("no_eval", "def fit(model):\n    model(0)\n") == 2
+
+
+def test_a_matcher_that_raises_says_nothing() -> None:
+    known = [
+        replace(misconceptions_of(course_at(None), "training")[0], seen=name) for name in ("broken", "no_zero_grad")
+    ]
+
+    def broken(answer: AnswerCode) -> int:
+        raise KeyError(answer)
+
+    tree = ast.parse(STEP.replace("fit", "train_step"))
+    assert [line for line, _ in found_in(tree, known, {"broken": broken})] == [4]
+
+
+def test_a_decorator_counts() -> None:
+    assert seen("no_no_grad", "@torch.no_grad()\ndef fit(model, x):\n    return model(x)\n") == 0
+
+
+@pytest.mark.parametrize("matcher", ["no_evil", "calls(names)", "1 + 1", "no_eval if True else 0", "calls('x'"])
+def test_a_matcher_that_does_not_exist_is_refused(matcher: str) -> None:
+    with pytest.raises(ValueError, match="matcher"):
+        seen(matcher, STEP)
+
+
+def test_seen_is_read_and_not_run(tmp_path: Path) -> None:
+    assert not [one for one in MATCHERS if not one.isidentifier()]
+    with pytest.raises(ValueError, match="with literals"):
+        seen(f"calls(open({str(tmp_path / 'x')!r}, 'w'))", STEP)
+    assert not list(tmp_path.iterdir())
