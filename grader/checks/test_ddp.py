@@ -322,7 +322,7 @@ def averaged(
         name: None if grad is None else torch.stack([one[name] for one in grads]).mean(0)  # type: ignore[misc]
         for name, grad in grads[0].items()
     }
-    exact = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
+    exact: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
     assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank", **exact)
 
 

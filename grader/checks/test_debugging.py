@@ -453,7 +453,7 @@ def check_likelihood(submission: Submission, logits: Tensor, labels: Tensor, ato
     exact = logits.double().requires_grad_()
     expected = F.cross_entropy(exact, labels)
     (gradient,) = torch.autograd.grad(expected, exact)
-    close = {"rtol": 1e-5, "atol": atol}
+    close: dict[str, Any] = {"rtol": 1e-5, "atol": atol}
     assert_close(found.value, expected.detach().to(logits.dtype), **close, what="the loss")
     assert_that(found.has_graph, "no gradient flows back from the loss to the logits")
     assert_close(found.grads[0], gradient.to(logits.dtype), **close, what="the gradient")

@@ -12,6 +12,7 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Trace
 from grader.judge.run import Assessment
+from grader.judge.situations import with_situations
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult
 
@@ -71,6 +72,7 @@ class Attempt:
             self.desk.use_fresh_process()
             self.state = AttemptState.FRESH
             self._run_in_order()
+        self.results = with_situations(self.results, self.traces)
         self.desk.finish(is_right=all(one.verdict in RIGHT or self._is_stub(one) for one in self.results))
 
     def _run_in_order(self) -> bool:
