@@ -69,14 +69,14 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
     assert_equal(submission.read_env(environ), numbers)
 
 
-@exercise("ddp.read_env")
+@exercise("ddp.read_env", when="without torchrun's variables")
 @needs()
 def test_a_process_on_its_own(submission: Submission) -> None:
     """Without these variables the result is rank 0, local rank 0, world size 1."""
     assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
 
 
-@exercise("ddp.read_env")
+@exercise("ddp.read_env", when="in the environment afterwards")
 @given(seed=SEEDS)
 @once
 def test_only_reads(submission: Submission, seed: int) -> None:
@@ -130,7 +130,7 @@ def test_joins_the_group(submission: Submission, size: int, seed: int) -> None:
             assert_that(bool(value), f"{name} is not set on rank {rank}")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="when MASTER_ADDR and MASTER_PORT are set")
 @given(seed=SEEDS)
 @once
 def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None:
@@ -149,7 +149,7 @@ def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None
     assert_that(world.outside, "nobody listens at the MASTER_PORT that was set")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="when only one of MASTER_ADDR and MASTER_PORT is set")
 @pytest.mark.parametrize("missing", ADDRESS)
 @given(seed=SEEDS)
 @once
@@ -170,7 +170,7 @@ def test_one_that_is_not_set(submission: Submission, missing: str, seed: int) ->
             assert_that(name == missing or value == other, f"{name} has changed on rank {rank}")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="with GPUs")
 @pytest.mark.parametrize("local", [("1", "0"), (None, None, None)], ids=["local_rank", "no_local_rank"])
 def test_picks_the_gpu(submission: Submission, local: tuple[str | None, ...]) -> None:
     """With CUDA (two GPUs, simulated) it picks the device by LOCAL_RANK, else by rank modulo 2, and NCCL as the
@@ -184,7 +184,7 @@ def test_picks_the_gpu(submission: Submission, local: tuple[str | None, ...]) ->
     assert_equal([look["backend"] for look in world.looks], ["nccl"] * len(local), what="the backend of each rank")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="on Windows")
 def test_on_windows(submission: Submission) -> None:
     """On Windows (simulated, with a GPU) the backend is gloo, and USE_LIBUV is set to 0 if it is not set."""
     libuv = r.each(None, "1")
@@ -259,7 +259,7 @@ def test_disjoint_and_equal_shares(
         assert_equal([len(rows) for rows in batches], sizes, what=f"rows per batch of rank {rank}")
 
 
-@exercise("ddp.sharded_loader")
+@exercise("ddp.sharded_loader", when="from the second epoch on")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_shuffles_anew(submission: Submission, seed: int) -> None:
@@ -322,7 +322,7 @@ def averaged(
         name: None if grad is None else torch.stack([one[name] for one in grads]).mean(0)  # type: ignore[misc]
         for name, grad in grads[0].items()
     }
-    exact: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
+    exact: dict[str, float | str] = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
     assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank", **exact)
 
 
@@ -338,7 +338,7 @@ def test_the_mean_over_ranks(submission: Submission, kind: str, size: int, dtype
     averaged(submission, kind, secrets(seed, size), dtype)
 
 
-@exercise("ddp.average_gradients")
+@exercise("ddp.average_gradients", when="for a parameter without a gradient")
 @given(seed=SEEDS)
 @once
 def test_without_a_gradient(submission: Submission, seed: int) -> None:
@@ -365,7 +365,7 @@ def test_averages_on_backward(submission: Submission, seed: int) -> None:
     assert_close(world.looks, [mean] * 2, what="gradients, rank by rank")
 
 
-@exercise("ddp.wrap")
+@exercise("ddp.wrap", when="on a GPU")
 def test_moved_before_it_is_wrapped(submission: Submission) -> None:
     """On CUDA (simulated) the model is moved first and then wrapped, with device_ids=[that device]. A model that is on
     a GPU moves to the CPU if that is its device, and device_ids is left out."""
@@ -445,7 +445,7 @@ def test_full_batches(submission: Submission, size: int, seed: int) -> None:
         assert_close(state, expected, rtol=1e-3, atol=1e-4, what=f"the weights of rank {rank}")
 
 
-@exercise("ddp.train")
+@exercise("ddp.train", when="with several steps in an epoch")
 @given(seed=SEEDS)
 @once
 def test_equals_one_process(submission: Submission, seed: int) -> None:
@@ -491,7 +491,7 @@ def test_a_new_shuffle_each_epoch(submission: Submission, seed: int) -> None:
     assert_that(one == without, "without a seed the shuffles are not those of seed 0")
 
 
-@exercise("ddp.train")
+@exercise("ddp.train", when="when the ranks begin with different weights")
 @given(seed=SEEDS)
 @once
 def test_rank_0_counts(submission: Submission, seed: int) -> None:
@@ -550,7 +550,7 @@ def plain_state(seed: int, with_module: bool = False) -> dict[str, Tensor]:
     return probes.state(d.nested("mlp", seed, with_module=with_module))
 
 
-@exercise("ddp.save_on_rank0")
+@exercise("ddp.save_on_rank0", when="when rank 0 takes its time to write")
 @pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
 @given(seed=SEEDS)
 @once
@@ -568,7 +568,7 @@ def test_there_when_it_returns(submission: Submission, inside: bool, seed: int) 
     assert_close(world.outside, plain_state(number), what="what is in the file")
 
 
-@exercise("ddp.save_on_rank0")
+@exercise("ddp.save_on_rank0", when="when rank 0 pauses in the middle of writing")
 @given(seed=SEEDS)
 @once
 def test_complete_when_it_returns(submission: Submission, seed: int) -> None:
@@ -583,7 +583,7 @@ def test_complete_when_it_returns(submission: Submission, seed: int) -> None:
     assert_close(world.outside, plain_state(number), what="what is in the file")
 
 
-@exercise("ddp.save_on_rank0")
+@exercise("ddp.save_on_rank0", when="when each rank is on a machine of its own")
 @pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
 @given(seed=SEEDS)
 @once
@@ -742,7 +742,7 @@ def test_alone(submission: Submission, seed: int) -> None:
         assert_that(world.looks == [7], f"the process {world.looks[0]}")
 
 
-@exercise("ddp.main")
+@exercise("ddp.main", when="under torchrun")
 @given(seed=SEEDS)
 @once
 def test_under_torchrun(submission: Submission, seed: int) -> None:

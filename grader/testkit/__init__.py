@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.decorators import exercise, misconception, needs, picture
     from grader.testkit.observation import assert_calls, load_weights, observe, value_and_grad
-    from grader.testkit.situations import in_words, situations
+    from grader.testkit.situations import situations
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
 __all__ = [
     "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised", "assert_calls",
-    "assert_close", "assert_equal", "assert_that", "counted", "devices", "exercise", "in_words", "labels",
+    "assert_close", "assert_equal", "assert_that", "counted", "devices", "exercise", "labels",
     "load_weights", "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference",
     "seeds", "shapes", "situations", "tensors", "value_and_grad",
 ]  # fmt: skip
@@ -46,7 +46,7 @@ _NAMES = {
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
     "grader.testkit.decorators": "exercise misconception needs picture",
     "grader.testkit.observation": "assert_calls load_weights observe value_and_grad",
-    "grader.testkit.situations": "in_words situations",
+    "grader.testkit.situations": "situations",
     "grader.testkit.strategies": "labels seeds shapes tensors",
     "grader.text": "counted",
 }

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Dataset
 
-from grader.border.situations import in_words
+from grader.border.situations import in_words as in_words
 from grader.errors import suggest_names
 from grader.testkit import models
 from grader.testkit.models import CountedDropout as CountedDropout

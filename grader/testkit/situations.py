@@ -7,7 +7,6 @@ the failed cases have in common, and no passed one has, is what the student read
 from collections.abc import Mapping
 
 from grader.border.proxies import SubmissionProxy
-from grader.border.situations import in_words as in_words
 
 
 def situations(submission: SubmissionProxy, words: Mapping[str, object]) -> None:
