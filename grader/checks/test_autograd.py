@@ -25,6 +25,7 @@ from grader.testkit import (
     probes,
     recipes,
     seeds,
+    situations,
     tensors,
     value_and_grad,
 )
@@ -54,7 +55,9 @@ def test_the_book_example(submission: Submission) -> None:
     seen = value_and_grad(submission.logistic_loss, *numbers, wrt=(2, 3))
     assert_close(seen.value, torch.tensor(0.0852), atol=1e-4, what="the loss")
     assert_that(seen.has_graph, NO_GRAPH)
-    assert_close(seen.grads, [one_number(-0.0898), one_number(-0.0817)], atol=1e-4, what="gradients of w and b")
+    assert_close(
+        seen.grads, [one_number(-0.0898), one_number(-0.0817)], atol=1e-4, what="the gradients", each=("w", "b")
+    )
 
 
 def examples_of_two_classes(n: int, seed: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -83,7 +86,7 @@ def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtyp
     off = torch.sigmoid(x * w + b) - y
     assert_that(any(grad is not None for grad in grads), NO_GRAPH)
     expected = [(off * x).mean().reshape(1), off.mean().reshape(1)]
-    assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="gradients of w and b")
+    assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="the gradients", each=("w", "b"))
 
 
 @exercise("autograd.logistic_loss", when="for logits of up to ±1,000")
@@ -96,7 +99,9 @@ def test_large_logits(submission: Submission) -> None:
         z = x if right == 0.0 else -x
         assert_close(seen.value, z.clamp(min=0.0).mean(), what="the loss")
         off = torch.sigmoid(x) - y
-        assert_close(seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="gradients of w and b")
+        assert_close(
+            seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="the gradients", each=("w", "b")
+        )
 
 
 # ---------------------------------------------------------------- gradients
@@ -341,7 +346,7 @@ def test_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> No
     model, here = submission.there(recipes.model, kind, seed), recipes.model(kind, seed).eval()
     batches = [recipes.normal((n, 4), seed + n) for n in (5, 2)]
     found = submission.there(autograd.for_each, submission.predict_logits, model, batches)
-    assert_close(found, [here(x).detach() for x in batches])
+    assert_close(found, [here(x).detach() for x in batches], each="batch 1")
 
 
 @exercise("autograd.predict_logits", when="in what the model and torch are like afterwards")
@@ -428,8 +433,8 @@ def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> 
     """apply gives x³; the gradient with respect to x is 3x² times grad_output; x and grad_output are not changed."""
     weight = recipes.normal(x.shape, seed, torch.float64)
     found = submission.there(autograd.apply_once, submission.Cube, x, weight)
-    names = "apply(x), the gradient with respect to x, and x and grad_output afterwards"
-    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), rtol=1e-12, atol=1e-12, what=names)
+    names = ("apply(x)", "the gradient with respect to x", "x afterwards", "grad_output afterwards")
+    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), rtol=1e-12, atol=1e-12, each=names)
 
 
 @exercise("autograd.Cube", when="inside a longer graph")
@@ -467,6 +472,12 @@ def check_accumulated(submission: Submission, kind: str, sizes: list[int], loss:
 
     A parameter that the model does not use may have no gradient or one of zeros.
     """
+    words = {
+        "with batches of unequal size": len(set(sizes)) > 1,
+        "with several batches": len(sizes) > 1,
+        "with gradients that are left over from before": stale,
+    }
+    situations(submission, words)
     batches = recipes.batches(sizes, seed=seed)
     model = submission.there(autograd.spare_model, kind, seed, stale)
     here = autograd.spare_model(kind, seed, False)

@@ -30,6 +30,7 @@ from grader.testkit import (
     probes,
     recipes,
     seeds,
+    situations,
 )
 from grader.testkit import ranks as r
 from kit import distributed as d
@@ -323,7 +324,7 @@ def averaged(
         for name, grad in grads[0].items()
     }
     exact: dict[str, float | str] = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
-    assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank", **exact)
+    assert_close(world.looks, [mean] * len(seeds), what=".grad", each="rank 0", **exact)
 
 
 @exercise("ddp.average_gradients")
@@ -362,7 +363,7 @@ def test_averages_on_backward(submission: Submission, seed: int) -> None:
     world = r.run(submission.wrap, model, torch.device("cpu"), look=look)
     grads = [d.step_grads(recipes.model("mlp", kind_seed), 6, one) for one in seeds]
     mean = {f"module.{name}": (grad + grads[1][name]) / 2 for name, grad in grads[0].items()}  # type: ignore[operator]
-    assert_close(world.looks, [mean] * 2, what="gradients, rank by rank")
+    assert_close(world.looks, [mean] * 2, what="gradients", each="rank 0")
 
 
 @exercise("ddp.wrap", when="on a GPU")
@@ -499,7 +500,7 @@ def test_rank_0_counts(submission: Submission, seed: int) -> None:
     seeds = secrets(seed, 3)
     states, _ = trained(submission, 16, 4, seeds, epochs=1, lr=0.0)
     start = probes.state(d.watched("mlp", seeds[1]))
-    assert_close(states, [start] * 2, what="the weights after steps with lr = 0, rank by rank")
+    assert_close(states, [start] * 2, what="the weights after steps with lr = 0", each="rank 0")
 
 
 # ---------------------------------------------------------------- global_accuracy
@@ -513,12 +514,14 @@ def test_rank_0_counts(submission: Submission, seed: int) -> None:
 @once
 def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...], seed: int) -> None:
     """The result is the same float on every rank: the right rows of all ranks divided by the rows of all ranks."""
+    words = {"with a rank that has no rows": 0 in counts, "on ranks with unequal loaders": len(set(counts)) > 1}
+    situations(submission, words)
     kind, *seeds = uneven(seed, counts)
     loaders = [r.call(d.loader, count, 3, own) for count, own in zip(counts, seeds, strict=True)]
     model = r.call(recipes.model, "mlp", kind)
     world = r.run(submission.global_accuracy, model, r.each(*loaders), world_size=len(counts))
     right = sum(int(hits(kind, count, own).sum()) for count, own in zip(counts, seeds, strict=True))
-    assert_close(world.results, [right / sum(counts)] * len(counts), what="the accuracy, rank by rank")
+    assert_close(world.results, [right / sum(counts)] * len(counts), what="the accuracy", each="rank 0")
 
 
 def hits(kind: int, count: int, seed: int) -> Tensor:
@@ -680,12 +683,14 @@ def different(seed: int) -> tuple[list[int], float, list[float]]:
 
 def assert_printed(lines: list[int], numbers: list[list[float]], seed: int | None) -> None:
     """One line on rank 0, with the loss; nothing on other ranks."""
-    assert_equal(lines, [1, *[0] * (len(lines) - 1)], what="lines printed, rank by rank")
+    assert_equal(lines, [1, *[0] * (len(lines) - 1)], what="lines printed", each="rank 0")
     assert_loss(numbers, seed)
 
 
 def assert_loss(numbers: list[list[float]], seed: int | None) -> None:
     """The loss on rank 0 once."""
+    is_of_0 = bool(seed) and any(abs(loss - final_loss(0)) < CLOSE for loss in numbers[0])
+    assert_that(not is_of_0, f"the loss that was printed is the one of the seed 0, although SEED={seed} is set")
     assert_equal(len(numbers[0]), 1, what="numbers with 4 decimals in the line")
     what = f"the loss that was printed, with SEED={seed}" if seed is not None else "the loss, without SEED"
     assert_close(numbers[0][0], final_loss(seed or 0), rtol=0, atol=CLOSE, what=what)
@@ -734,6 +739,7 @@ def test_alone(submission: Submission, seed: int) -> None:
     """Alone, if the environment has none of torchrun's variables, it prints the same kind of line; if SEED is not
     set, the seed is 0."""
     for number in (seed, None):
+        situations(submission, {"alone, with SEED": number is not None, "alone, without SEED": number is None})
         world = r.run(
             submission.main, world_size=1, group=False, lines=True, may_exit=True, look=r.call(d.joins_again, 7),
             env={**r.ALONE, "SEED": None if number is None else str(number)},
@@ -750,5 +756,5 @@ def test_under_torchrun(submission: Submission, seed: int) -> None:
     script = r.torchrun(submission.main, "ddp.py", env={"SEED": str(seed)})
     assert_equal(script.exit_code, 0, what="the exit code")
     # A line at the top of the file may print something else on every rank: that is not `main`.
-    assert_equal([len(found) for found in script.numbers], [1, 0], what="losses printed, rank by rank")
+    assert_equal([len(found) for found in script.numbers], [1, 0], what="losses printed", each="rank 0")
     assert_loss(script.numbers, seed)

@@ -78,7 +78,7 @@ def check_training(
     here, loader_here = make(*args), training.shuffled(seed=seed, **cut)
     optimizer = OPTIMIZERS[name](here, lr)
     expected = [reference.per_example(*reference.train(here, loader_here, optimizer)) for _ in range(epochs)]
-    assert_close(losses, expected, **CLOSE, what="the mean loss of each epoch")
+    assert_close(losses, expected, **CLOSE, what="the mean loss", each="epoch 1")
     check_state(submission, model, here)
 
 
@@ -714,7 +714,7 @@ def test_losses_and_weights_on_any_device(submission: Submission, kind: str, dev
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
     here = recipes.model(kind, seed)
     expected, _ = reference.train(here, moving.passes([4, 4, 3], seed), recipes.optimizer(here, lr=LR))
-    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses")
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses", each="batch 1")
     found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, model).items()}
     assert_close(found, probes.state(here), what="the model's state_dict afterwards")
 

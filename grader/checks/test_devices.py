@@ -408,7 +408,7 @@ def test_only_the_place_of_the_model_changes(submission: Submission, device: str
 def check_trained(submission: Submission, model: Any, losses: Any, expected: tuple[nn.Module, list[float]]) -> None:
     """The losses and the model over there are those of training here."""
     here, here_losses = expected
-    assert_close(losses, here_losses, rtol=1e-4, atol=1e-5, what="the losses")
+    assert_close(losses, here_losses, rtol=1e-4, atol=1e-5, what="the losses", each="batch 1")
     found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, model).items()}
     assert_close(found, probes.state(here), what="the model's state_dict afterwards")
 
@@ -469,7 +469,7 @@ def test_no_graphs_are_kept(submission: Submission, device: str, amount: int, se
     losses = submission.train_on(model, submission.there(recipes.loader, 12, 2, seed), torch.device(device), LR)
     _, expected = trained_here("mlp", recipes.loader(12, 2, seed), seed=seed)
     what = "the losses, which are others if graphs of earlier batches are still in memory (detach what you keep)"
-    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what=what)
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what=what, each="batch 1")
 
 
 @exercise("devices.train_on", when="in what moves to the device")
@@ -647,7 +647,7 @@ def test_a_subclass_prepares_models_its_way(submission: Submission, seed: int) -
     scaled = moving.Rescaled(recipes.model("mlp", seed))
     optimizer = torch.optim.SGD(scaled.parameters(), lr=LR)
     expected = [loss for _ in range(2) for loss in reference.train(scaled, batches, optimizer)[0]]
-    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses")
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses", each="batch 1")
 
 
 # ---------------------------------------------------------------- loader_for

@@ -37,6 +37,7 @@ from grader.testkit import (
     recipes,
     reference,
     seeds,
+    situations,
 )
 from kit import restoring, training
 
@@ -45,6 +46,7 @@ CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
 """How close weights and losses must be after some steps: sums in another order differ by far less."""
 CLOSER: Final[dict[str, Any]] = {"rtol": 1e-5, "atol": 1e-6}
 """How close they must be after a single forward or step."""
+TWO_CALLS = ("the first call", "the call after the weights have changed")
 MODES: dict[str, dict[str, bool]] = {
     "train": {},
     "one_eval": {"1": False},
@@ -111,6 +113,7 @@ def check_steps(
     close: dict[str, Any] = CLOSE,
 ) -> None:
     """Some steps over there give the losses and the model of the same steps here; stale gradients are there before."""
+    situations(submission, {"with very large gradients": scale > 100, "from the second step on": len(sizes) > 1})
     batches = [(scale * x, y) for x, y in recipes.batches(sizes, seed=seed)]
     if transposed:
         batches = [(x.T.contiguous().T, y) for x, y in batches]
@@ -121,7 +124,7 @@ def check_steps(
     here = recipes.model(kind, seed)
     with reference.global_stream(1):
         expected, _ = reference.train(here, batches, recipes.optimizer(here, momentum))
-    assert_close(losses, expected, **close, what=f"losses of the steps of a model ({kind})")
+    assert_close(losses, expected, **close, what=f"losses of the steps of a model ({kind})", each="step 1")
     check_state(submission, model, here, kind)
     flags = submission.there(probes.training_flags, model)
     assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
@@ -167,7 +170,7 @@ def test_features_of_three_dimensions(submission: Submission, seed: int) -> None
     batches = [(recipes.normal((n, 2, recipes.FEATURES), seed + n), recipes.labels(n, seed=seed)) for n in (3, 4)]
     losses = [submission.train_step(model, x, y, optimizer) for x, y in batches]
     expected, _ = reference.train(here, batches, optimizer_here)
-    assert_close(losses, expected, **CLOSE, what="losses of two steps")
+    assert_close(losses, expected, **CLOSE, what="losses of two steps", each="step 1")
     check_state(submission, model, here, "of sequences")
 
 
@@ -210,7 +213,7 @@ def check_epochs(
     here, loader_here = recipes.model(kind, seed), training.shuffled(seed=seed, **cut)
     optimizer_here = recipes.optimizer(here, momentum)
     expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
-    assert_close(losses, expected, **CLOSE, what=f"mean losses of two epochs of a model ({kind})")
+    assert_close(losses, expected, **CLOSE, what=f"mean losses of a model ({kind})", each="epoch 1")
     check_state(submission, model, here, kind)
     flags_there = submission.there(probes.training_flags, model)
     assert_equal(flags_there, probes.training_flags(here), what="training flags afterwards")
@@ -277,6 +280,12 @@ def check_fit(
     submission: Submission, recipe: tuple[Any, ...], cut: dict[str, Any], epochs: int, lr: float, seed: int
 ) -> Remote:
     """Losses and model over there, which is returned, are those of plain SGD here."""
+    words = {
+        "with several epochs": epochs > 1,
+        "with 0 epochs": epochs == 0,
+        "with very large gradients": "scale" in cut,
+    }
+    situations(submission, words)
     make, *args = recipe
     model: Remote = submission.there(make, *args)
     loader = submission.there(training.shuffled, seed=seed, **cut)
@@ -285,7 +294,7 @@ def check_fit(
     optimizer = recipes.optimizer(here, lr=lr)
     expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
     what = str(args[0]) if make is recipes.model else make.__name__.replace("_", " ")
-    assert_close(losses, expected, **CLOSE, what=f"losses of all batches, with a model ({what})")
+    assert_close(losses, expected, **CLOSE, what=f"losses, with a model ({what})", each="batch 1")
     assert_close(losses[:1], expected[:1], **CLOSER, what=f"the first loss, with a model ({what})")
     check_state(submission, model, here, what)
     return model
@@ -296,7 +305,9 @@ def test_the_six_losses_of_the_book(submission: Submission) -> None:
     """On the toy data of appendix A, 3 epochs with lr 0.5 give 0.75, 0.65, 0.44, 0.13, 0.03, 0.00."""
     model, loader = submission.there(training.appendix_a)
     losses = submission.fit(model, loader, 3, 0.5)
-    assert_close(losses, [0.75, 0.65, 0.44, 0.13, 0.03, 0.00], rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+    assert_close(
+        losses, [0.75, 0.65, 0.44, 0.13, 0.03, 0.00], rtol=0.0, atol=0.0051, what="losses to 2 decimals", each="batch 1"
+    )
 
 
 @exercise("training.fit")
@@ -367,7 +378,7 @@ def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, 
         model = submission.there(recipes.model, "mlp", seed)
         found = submission.evaluate(model, submission.there(recipes.loader, seed=seed + 6, **LOADERS[cut]))
         expected = reference.measure(recipes.model("mlp", seed), recipes.loader(seed=seed + 6, **LOADERS[cut]))
-        assert_close(found, expected, **CLOSER, what="(loss, accuracy)")
+        assert_close(found, expected, **CLOSER, what="evaluate", each=("the loss", "the accuracy"))
 
 
 @exercise("training.evaluate")
@@ -378,7 +389,7 @@ def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, see
     model = submission.there(recipes.model, "norm", seed)
     found = submission.evaluate(model, submission.there(recipes.loader, n, batch_size, seed))
     expected = reference.measure(recipes.model("norm", seed), recipes.loader(n, batch_size, seed))
-    assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
+    assert_close(found, expected, **CLOSE, what="evaluate", each=("the loss", "the accuracy"))
 
 
 @exercise("training.evaluate", when="with a model that runs otherwise in eval mode")
@@ -391,7 +402,7 @@ def test_measured_in_eval_mode(submission: Submission, seed: int) -> None:
         model = submission.there(recipes.model, kind, seed)
         found = submission.evaluate(model, submission.there(recipes.loader, 12, 4, seed + 7))
         expected = reference.measure(recipes.model(kind, seed), recipes.loader(12, 4, seed + 7))
-        assert_close(found, expected, **CLOSE, what=f"(loss, accuracy) of a model ({kind})")
+        assert_close(found, expected, **CLOSE, what=f"of a model ({kind})", each=("the loss", "the accuracy"))
 
 
 def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> None:
@@ -418,7 +429,13 @@ def test_model_is_as_before(submission: Submission, flags: str, seed: int) -> No
     model = submission.there(recipes.with_stale_grads, model, seed)
     found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, seed + 8))
     untouched = recipes.with_stale_grads(recipes.model("dropout", seed, MODES[flags]), seed)
-    assert_close(found, reference.measure(here, recipes.loader(8, 4, seed + 8)), **CLOSE, what="(loss, accuracy)")
+    assert_close(
+        found,
+        reference.measure(here, recipes.loader(8, 4, seed + 8)),
+        **CLOSE,
+        what="evaluate",
+        each=("the loss", "the accuracy"),
+    )
     check_as_before(submission, model, untouched)
 
 
@@ -435,7 +452,13 @@ def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dic
     model, loader = (training.telling, seed, flags), (recipes.loader, 6, batch_size, seed)
     there, here = submission.there(*model), training.telling(seed, flags)
     found = submission.evaluate(there, submission.there(*loader))
-    assert_close(found, reference.measure(here, recipes.loader(*loader[1:])), **CLOSER, what="(loss, accuracy)")
+    assert_close(
+        found,
+        reference.measure(here, recipes.loader(*loader[1:])),
+        **CLOSER,
+        what="evaluate",
+        each=("the loss", "the accuracy"),
+    )
     check_runs_as_before(there, seed, flags)
 
 
@@ -465,7 +488,7 @@ def test_the_same_model_with_other_weights(submission: Submission) -> None:
     loader = submission.there(recipes.loader, 8, 4, 3)
     found = submission.there(restoring.before_and_after_a_change, submission.evaluate, loader)
     expected = restoring.before_and_after_a_change(reference.measure, recipes.loader(8, 4, 3))
-    assert_close(found, expected, **CLOSE, what="(loss, accuracy) before and after the weights changed")
+    assert_close(found, expected, **CLOSE, what="(loss, accuracy)", each=TWO_CALLS)
 
 
 # ---------------------------------------------------------------- predict_proba, predict_labels
@@ -581,7 +604,7 @@ def test_probabilities_of_other_weights(submission: Submission) -> None:
     x = recipes.normal((4, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.predict_proba, x)
     expected = [logits.softmax(dim=1) for logits in restoring.before_and_after_a_change(in_eval_mode, x)]
-    assert_close(found, expected, what="probabilities before and after the weights changed")
+    assert_close(found, expected, what="probabilities", each=TWO_CALLS)
 
 
 @exercise("training.predict_labels", when="from the second call with the same model on")
@@ -590,7 +613,7 @@ def test_labels_of_other_weights(submission: Submission) -> None:
     x = recipes.normal((9, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.predict_labels, x)
     expected = [logits.argmax(dim=1) for logits in restoring.before_and_after_a_change(in_eval_mode, x)]
-    assert_equal(found, expected, what="labels before and after the weights changed")
+    assert_equal(found, expected, what="labels", each=TWO_CALLS)
 
 
 def telling_logits(seed: int, x: Tensor) -> Tensor:
@@ -820,6 +843,8 @@ def check_clipped(
     submission: Submission, kind: str, max_norm: float, seed: int, *, scale: float = 1.0, momentum: float = 0.0
 ) -> None:
     """Three clipped steps over there give the norms and the model of three steps here."""
+    words = {"with gradients that are too large": scale > 1 or max_norm < 0.2, "with small gradients": max_norm > 10}
+    situations(submission, words)
     batches = recipes.batches([4, 3, 5], seed=seed)
     model = submission.there(recipes.model, kind, seed)
     optimizer = submission.there(recipes.optimizer, model, momentum)
@@ -829,7 +854,7 @@ def check_clipped(
     here = recipes.model(kind, seed)
     optimizer_here = recipes.optimizer(here, momentum)
     expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm, scale=scale)
-    assert_close(norms, expected, **CLOSE, what=f"norms before clipping, of three steps of a model ({kind})")
+    assert_close(norms, expected, **CLOSE, what=f"norms before clipping, of a model ({kind})", each="step 1")
     check_state(submission, model, here, kind)
 
 
@@ -883,7 +908,7 @@ def test_all_groups_are_clipped_together(submission: Submission, seed: int) -> N
             training.clipped_steps, submission.clip_and_step, model, optimizer, batches, max_norm=0.3, scale=2.0
         )
         expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm=0.3, scale=2.0)
-        assert_close(norms, expected, **CLOSE, what="norms before clipping, of three steps")
+        assert_close(norms, expected, **CLOSE, what="norms before clipping", each="step 1")
         check_state(submission, model, here, "in groups")
 
 
@@ -1017,12 +1042,28 @@ def rate_of_step(step: int, warmup: int, total: int, peak: float, floor: float) 
     return floor + (peak - floor) * 0.5 * (1 + math.cos(angle))
 
 
+def steps_in_words(step: int, warmup: int, total: int, floor: float) -> dict[str, object]:
+    """The situation of a step, in words."""
+    return {
+        "during the warm-up": step < warmup,
+        "at the peak": step == warmup,
+        "in the first step without a warm-up": step == warmup == 0,
+        "on the way down": warmup < step < total - 1,
+        "in the last step": step == total - 1,
+        "after the last step": step >= total,
+        "from the peak on": step >= warmup,
+        "after the peak": step > warmup,
+        "from the last step on": step >= total - 1,
+        "with a floor": floor > 0,
+    }
+
+
 @exercise("training.warmup_cosine")
 def test_eight_steps(submission: Submission) -> None:
     """Three steps up, the peak, and four down: nine rates."""
     rates = [submission.warmup_cosine(step, 3, 8, 2.0) for step in range(9)]
     expected = [0.5, 1.0, 1.5, 2.0, 1.7071, 1.0, 0.2929, 0.0, 0.0]
-    assert_close(rates, expected, atol=1e-4, what="the rates of the steps 0 to 8")
+    assert_close(rates, expected, atol=1e-4, what="the rates", each="step 0")
 
 
 @exercise("training.warmup_cosine")
@@ -1041,6 +1082,7 @@ def test_rate_of_each_step(
     as Python floats; without warm-up the first step has the peak."""
     total, floor = warmup + after, share * peak
     for step in (*range(total), total, total + past):
+        situations(submission, steps_in_words(step, warmup, total, floor))
         expected = rate_of_step(step, warmup, total, peak, floor)
         assert_close(submission.warmup_cosine(step, warmup, total, peak, floor), expected, rtol=1e-6, atol=1e-9)
 
@@ -1052,6 +1094,7 @@ def test_floor_is_zero_by_default(submission: Submission, warmup: int, peak: flo
     """Without a floor the rate falls to 0."""
     total = warmup + 4
     for step in (total - 2, total - 1, total):
+        situations(submission, steps_in_words(step, warmup, total, 0.0))
         expected = rate_of_step(step, warmup, total, peak, 0.0)
         assert_close(submission.warmup_cosine(step, warmup, total, peak), expected, rtol=1e-6, atol=1e-9)
 
@@ -1123,7 +1166,7 @@ def test_appendix_a(submission: Submission) -> None:
     found = submission.there(training.with_data, submission.experiment, APPENDIX_A)
     if isinstance(found, dict) and "losses" in found:
         book = [0.75, 0.65, 0.44, 0.13, 0.03, 0.00]
-        assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+        assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals", each="batch 1")
     assert_close(found, experiment_here(APPENDIX_A, 123), **CLOSE)
     assert_that(not found["probabilities"].requires_grad, "the probabilities require grad")
 
