@@ -66,11 +66,18 @@ def examples_of_two_classes(n: int, seed: int, dtype: torch.dtype) -> tuple[Tens
     return recipes.normal((n,), seed, dtype), recipes.labels(n, 2, seed).to(dtype), w, b
 
 
-@exercise("autograd.logistic_loss", when="for several examples, of both classes")
+@exercise("autograd.logistic_loss")
 @given(n=st.integers(1, 8), seed=SEEDS, dtype=FLOATS)
 def test_mean_over_the_examples(submission: Submission, n: int, seed: int, dtype: torch.dtype) -> None:
     """The loss is the mean over all examples, of both classes: one number, whatever n is."""
     x, y, w, b = examples_of_two_classes(n, seed, dtype)
+    words = {
+        "for several examples": n > 1,
+        "with an example of class 0": bool((y == 0).any()),
+        "with an example of class 1": bool((y == 1).any()),
+        "in the digits of float64": dtype == torch.float64,
+    }
+    situations(submission, words)
     z = x * w + b
     expected = -(y * torch.sigmoid(z).log() + (1 - y) * torch.sigmoid(-z).log()).mean()
     assert_close(submission.logistic_loss(x, y, w, b), expected)
@@ -227,6 +234,12 @@ def moved(params: autograd.Leaves, lr: float) -> None:
 def test_every_parameter_moves(submission: Submission, seed: int, rates: list[float], dtype: torch.dtype) -> None:
     """Each parameter becomes p - lr * p.grad, whatever its shape, dtype and memory layout. Nothing is remembered: the
     next step depends on its own learning rate, parameters and gradients alone."""
+    words = {
+        "from the second step on": len(rates) > 1,
+        "in the digits of float64": dtype == torch.float64,
+        "when the parameters do not lie contiguous in memory": seed % 2 == 1,
+    }
+    situations(submission, words)
     sets = [{"seed": seed, "dtype": dtype, "transposed": seed % 2 == 1}, {"seed": seed + 100, "dtype": dtype}]
     there = [submission.there(autograd.leaves, SHAPES, **settings) for settings in sets]
     here = [autograd.leaves(SHAPES, **settings) for settings in sets]  # type: ignore[arg-type]
@@ -373,7 +386,7 @@ def test_the_same_model_with_other_weights(submission: Submission) -> None:
     x = recipes.normal((4, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.predict_logits, x)
     expected = restoring.before_and_after_a_change(in_eval_mode, x)
-    assert_close(found, expected, what="the output before and after the weights changed")
+    assert_close(found, expected, what="the output", each=("the first call", "the call after the weights have changed"))
 
 
 @exercise("autograd.predict_logits", when="in the graph of the result")

@@ -427,4 +427,4 @@ def test_the_same_model_with_other_weights(submission: Submission) -> None:
     x = recipes.normal((4, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.inference, x)
     expected = restoring.before_and_after_a_change(lambda model, x: model.eval()(x).detach(), x)
-    assert_close(found, expected, what="the output before and after the weights changed")
+    assert_close(found, expected, what="the output", each=("the first call", "the call after the weights have changed"))

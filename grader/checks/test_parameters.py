@@ -27,6 +27,7 @@ from grader.testkit import (
     raises,
     recipes,
     seeds,
+    situations,
 )
 from kit import parameters
 
@@ -206,6 +207,7 @@ def test_the_network_of_the_book(submission: Submission, sizes: Any, count: int)
 def test_any_sizes(submission: Submission, sizes: list[int], bias: bool) -> None:
     """Each layer has inputs times outputs weights and, with bias, one more number per output. The list of sizes is not
     changed."""
+    situations(submission, {"without biases": not bias, "with biases": bias, "with hidden layers": len(sizes) > 2})
     expected = sum(a * b + b * bias for a, b in pairwise(sizes))
     found, after = submission.there(parameters.count_and_sizes, submission.mlp_parameter_count, sizes, bias)
     assert_equal(found, expected)

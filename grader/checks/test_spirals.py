@@ -36,6 +36,7 @@ from grader.testkit import (
     raises,
     reference,
     seeds,
+    situations,
 )
 from grader.testkit import ranks as r
 from kit import files, restoring
@@ -564,6 +565,9 @@ def test_as_on_paper(submission: Submission, weight: list[float], expected: list
 def test_the_class_at_each_point(submission: Submission, corners: tuple[float, float], steps: int, seed: int) -> None:
     """Each entry is the class with the largest logit at its point, both ends included; int64 of shape (steps, steps),
     for any square. The model is in training mode and has a dropout: it must not drop anything here."""
+    low, high = corners
+    words = {"for a square that is not around 0": low != -high, "for a square around 0": low == -high}
+    situations(submission, words | {"with more than two steps": steps > 2})
     number, expected = decided(*corners, steps, seed)
     model = submission.there(kit.planar, number)
     assert_equal(submission.decision_grid(model, *corners, steps), expected)

@@ -28,6 +28,7 @@ from grader.testkit import (
     raises,
     recipes,
     seeds,
+    situations,
     tensors,
     value_and_grad,
 )
@@ -354,6 +355,13 @@ def test_as_many_steps_for_many_rows(
 def test_probabilities_along_dim(submission: Submission, x: Tensor, pick: int) -> None:
     """exp(x) divided by its sum along dim, for any shape and any dim, negative ones too, in the dtype of x."""
     dim = pick % (2 * x.dim()) - x.dim()
+    words = {
+        "along another dim than the last": dim != -1,
+        "along the last dim": dim == -1,
+        "for a tensor with more than one dim": x.dim() > 1,
+        "along a dim that is longer than 1": x.shape[dim] > 1,
+    }
+    situations(submission, words)
     assert_as_exact(submission.softmax(x, dim), torch.softmax(x, dim), atol=PRECISION[x.dtype] / 100)
 
 
@@ -409,6 +417,13 @@ def test_one_score_per_row(submission: Submission, scores: Tensor, shift: int) -
     """Entry i is scores[i, labels[i]], in the dtype of the scores; neither input is changed."""
     n, classes = scores.shape
     labels = (torch.arange(n) ** 2 + shift) % classes
+    words = {
+        "for a label that is not the class with the largest score": bool((scores.argmax(dim=1) != labels).any()),
+        "for labels outside the first row": n > 1,
+        "with a single row": n == 1,
+        "with more than one class": classes > 1,
+    }
+    situations(submission, words)
     seen = observe(submission.true_class_scores, scores, labels)
     assert_equal(seen.result, torch.stack([row[label] for row, label in zip(scores, labels.tolist(), strict=True)]))
     assert_that(seen.changed == (), "an argument was changed in place")
@@ -465,6 +480,13 @@ def test_mean_of_the_positions_that_count(
     """For each sequence the mean over its positions where the mask is True, zeros if there is none, in the dtype of x;
     neither input is changed."""
     x, mask = recipes.normal((n, t, 2), seed, dtype), recipes.labels(n * t, 10, seed).view(n, t) < odds
+    words = {
+        "for a sequence in which no position counts": not mask.any(dim=1).all(),
+        "for a sequence in which some positions count and some do not": bool((mask.any(1) & ~mask.all(1)).any()),
+        "with positions that do not count": not mask.all(),
+        "for several sequences": n > 1,
+    }
+    situations(submission, words)
     seen = observe(submission.masked_mean, x, mask)
     assert_as_exact(seen.result, mean_of_seen(x, mask), atol=PRECISION[x.dtype])
     assert_that(seen.changed == (), "an argument was changed in place")
@@ -509,6 +531,13 @@ def test_each_with_each(
 ) -> None:
     """Entry [..., i, j] is a[..., i] + b[..., j]; the dims before the last broadcast; neither input is changed."""
     a, b = leading_dims((before_a, before_b, n, m, seed))
+    words = {
+        "for batches that broadcast": before_a != before_b,
+        "for batches": before_a or before_b,
+        "for two vectors": not before_a,
+        "for vectors of unequal length": n != m,
+    }
+    situations(submission, words)
     seen = observe(submission.outer_sum, a, b)
     assert_close(seen.result, a[..., :, None] + b[..., None, :], atol=1e-5)
     assert_that(seen.changed == (), "an argument was changed in place")
@@ -546,6 +575,12 @@ def test_copies_nothing(submission: Submission, layout: str, n: int, m: int, cop
 def test_one_at_the_label(submission: Submission, shape: tuple[int, ...], num_classes: int, seed: int) -> None:
     """1 at the label and 0 elsewhere, float32, for labels of any shape; the labels are not changed."""
     labels = recipes.labels(math.prod(shape), num_classes, seed).view(shape)
+    words = {
+        "if no label is the last class": labels.numel() > 0 and int(labels.max()) < num_classes - 1,
+        "for labels with more than one dim": len(shape) > 1,
+        "for a single label without dims": not shape,
+    }
+    situations(submission, words)
     seen = observe(submission.one_hot, labels, num_classes)
     assert_equal(seen.result, torch.eye(num_classes)[labels])
     assert_that(seen.changed == (), "an argument was changed in place")
@@ -610,6 +645,7 @@ def fraction_right(logits: Tensor, labels: Tensor) -> float:
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_example_right_or_wrong(submission: Submission, label: int) -> None:
     """One example that is right gives 1.0, one that is wrong gives 0.0."""
+    situations(submission, {"if the single example is right": label == 1, "if the single example is wrong": label == 0})
     assert_equal(submission.accuracy(torch.tensor([[0.5, 2.0]]), torch.tensor([label])), float(label))
 
 
@@ -625,6 +661,15 @@ def test_three_of_four(submission: Submission) -> None:
 def test_fraction_of_right_classes(submission: Submission, n: int, classes: int, seed: int) -> None:
     """The fraction of rows whose largest score is at the label, for any n and number of classes."""
     logits, labels = scores_and_labels(n, classes, seed)
+    words = {
+        "if no score of a row is above 0": bool((logits <= 0).all(dim=1).any()),
+        "for several examples": n > 1,
+        "if some answers are right and some wrong": 0 < fraction_right(logits, labels) < 1,
+        "if some answers are right": fraction_right(logits, labels) > 0,
+        "if some answers are wrong": fraction_right(logits, labels) < 1,
+        "if scores of a row are close together": seed % 4 < 2 and classes > 1,
+    }
+    situations(submission, words)
     assert_close(submission.accuracy(logits, labels), fraction_right(logits, labels), atol=1e-6)
 
 
@@ -634,6 +679,7 @@ def test_all_right_and_none_right(submission: Submission, shift: int) -> None:
     """If all are right the result is 1.0, if none is right 0.0."""
     logits, _ = scores_and_labels(6, 3, seed=1)
     labels = (logits.argmax(dim=1) + shift) % 3
+    situations(submission, {"if no answer is right": shift, "if all answers are right": not shift})
     assert_close(submission.accuracy(logits, labels), 0.0 if shift else 1.0, atol=1e-6)
 
 
