@@ -323,8 +323,8 @@ def averaged(
         name: None if grad is None else torch.stack([one[name] for one in grads]).mean(0)  # type: ignore[misc]
         for name, grad in grads[0].items()
     }
-    exact: dict[str, float | str] = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
-    assert_close(world.looks, [mean] * len(seeds), what=".grad", each="rank 0", **exact)
+    rtol, atol = (1e-10, 1e-12) if dtype == torch.float64 else (None, None)
+    assert_close(world.looks, [mean] * len(seeds), rtol, atol, what=".grad", each="rank 0")
 
 
 @exercise("ddp.average_gradients")

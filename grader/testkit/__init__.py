@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from grader.border.proxies import SubmissionProxy as Submission
     from grader.pictures import Grid, Lines, Points, Spot
     from grader.testkit import devices, probes, ranks, recipes, reference
+    from grader.testkit.cases import situations
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.decorators import exercise, misconception, needs, picture
     from grader.testkit.observation import assert_calls, load_weights, observe, value_and_grad
-    from grader.testkit.situations import situations
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
@@ -46,7 +46,7 @@ _NAMES = {
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
     "grader.testkit.decorators": "exercise misconception needs picture",
     "grader.testkit.observation": "assert_calls load_weights observe value_and_grad",
-    "grader.testkit.situations": "situations",
+    "grader.testkit.cases": "situations",
     "grader.testkit.strategies": "labels seeds shapes tensors",
     "grader.text": "counted",
 }
