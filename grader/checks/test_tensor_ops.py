@@ -641,19 +641,37 @@ def fraction_right(logits: Tensor, labels: Tensor) -> float:
     return int((logits.argmax(dim=1) == labels).sum()) / len(labels)
 
 
-@exercise("tensor_ops.accuracy", when="for a single example")
+def answers_in_words(logits: Tensor, labels: Tensor) -> dict[str, object]:
+    """The situation of scores and labels, in words."""
+    right, is_one = fraction_right(logits, labels), len(labels) == 1
+    return {
+        "for a single example that is wrong": is_one and right == 0,
+        "for a single example that is right": is_one and right == 1,
+        "if no score of a row is above 0": bool((logits <= 0).all(dim=1).any()),
+        "if no answer is right": right == 0,
+        "if all answers are right": right == 1,
+        "if some answers are right": right > 0,
+        "if some answers are wrong": right < 1,
+        "for several examples": not is_one,
+    }
+
+
+@exercise("tensor_ops.accuracy")
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_example_right_or_wrong(submission: Submission, label: int) -> None:
     """One example that is right gives 1.0, one that is wrong gives 0.0."""
-    situations(submission, {"if the single example is right": label == 1, "if the single example is wrong": label == 0})
-    assert_equal(submission.accuracy(torch.tensor([[0.5, 2.0]]), torch.tensor([label])), float(label))
+    logits, labels = torch.tensor([[0.5, 2.0]]), torch.tensor([label])
+    situations(submission, answers_in_words(logits, labels))
+    assert_equal(submission.accuracy(logits, labels), float(label))
 
 
-@exercise("tensor_ops.accuracy", when="for three right answers of four")
+@exercise("tensor_ops.accuracy")
 def test_three_of_four(submission: Submission) -> None:
     """Three right answers of four give 0.75, as a plain Python float."""
     logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [5.0, 4.0, 6.0], [1.0, 0.0, -1.0]])
-    assert_close(submission.accuracy(logits, torch.tensor([0, 1, 1, 0])), 0.75, atol=1e-6)
+    labels = torch.tensor([0, 1, 1, 0])
+    situations(submission, answers_in_words(logits, labels))
+    assert_close(submission.accuracy(logits, labels), 0.75, atol=1e-6)
 
 
 @exercise("tensor_ops.accuracy")
@@ -661,25 +679,18 @@ def test_three_of_four(submission: Submission) -> None:
 def test_fraction_of_right_classes(submission: Submission, n: int, classes: int, seed: int) -> None:
     """The fraction of rows whose largest score is at the label, for any n and number of classes."""
     logits, labels = scores_and_labels(n, classes, seed)
-    words = {
-        "if no score of a row is above 0": bool((logits <= 0).all(dim=1).any()),
-        "for several examples": n > 1,
-        "if some answers are right and some wrong": 0 < fraction_right(logits, labels) < 1,
-        "if some answers are right": fraction_right(logits, labels) > 0,
-        "if some answers are wrong": fraction_right(logits, labels) < 1,
-        "if scores of a row are close together": seed % 4 < 2 and classes > 1,
-    }
-    situations(submission, words)
+    words = {"if scores of a row are close together": seed % 4 < 2 and classes > 1}
+    situations(submission, answers_in_words(logits, labels) | words)
     assert_close(submission.accuracy(logits, labels), fraction_right(logits, labels), atol=1e-6)
 
 
-@exercise("tensor_ops.accuracy", when="if all answers are right, or none is")
+@exercise("tensor_ops.accuracy")
 @pytest.mark.parametrize("shift", [0, 1])
 def test_all_right_and_none_right(submission: Submission, shift: int) -> None:
     """If all are right the result is 1.0, if none is right 0.0."""
     logits, _ = scores_and_labels(6, 3, seed=1)
     labels = (logits.argmax(dim=1) + shift) % 3
-    situations(submission, {"if no answer is right": shift, "if all answers are right": not shift})
+    situations(submission, answers_in_words(logits, labels))
     assert_close(submission.accuracy(logits, labels), 0.0 if shift else 1.0, atol=1e-6)
 
 

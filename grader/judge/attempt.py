@@ -6,18 +6,14 @@ A process is reused while its answers are right, and only a fresh one may fail a
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Trace
 from grader.judge.run import Assessment
-from grader.judge.situations import with_situations
+from grader.judge.situations import RIGHT, with_situations
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult
-
-RIGHT: Final = ("passed", "skipped")
-"""Verdicts after which the process goes on to the next check, and to the next exercise."""
 
 
 class AttemptState(enum.Enum):
