@@ -362,7 +362,7 @@ def test_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> No
     assert_close(found, [here(x).detach() for x in batches], each="batch 1")
 
 
-@exercise("autograd.predict_logits", when="in what the model and torch are like afterwards")
+@exercise("autograd.predict_logits")
 @pytest.mark.parametrize(
     ("recording", "broken"), [(True, False), (False, False), (True, True)], ids=["on", "off", "error"]
 )
@@ -420,7 +420,7 @@ def test_training_goes_on_as_before(submission: Submission, seed: int) -> None:
     assert_close(state, expected[2], what="parameters and buffers after the next step")
 
 
-@exercise("autograd.predict_logits", when="in the training flags afterwards")
+@exercise("autograd.predict_logits")
 @pytest.mark.parametrize("flags", MODES, ids=["train", "one_eval", "outermost_eval", "several_eval", "eval"])
 @given(seed=SEEDS)
 @settings(max_examples=1)

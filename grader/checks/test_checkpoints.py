@@ -146,7 +146,7 @@ def test_a_model_on_a_gpu(submission: Submission, seed: int) -> None:
     assert_file_holds(submission, weights_of("norm", seed))
 
 
-@exercise("checkpoints.save_weights", when="in the model afterwards")
+@exercise("checkpoints.save_weights")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 def test_saving_leaves_the_model_alone(submission: Submission, device: str) -> None:
     """The model that is saved is as before: its weights, gradients and training flags, and where it is."""
@@ -253,7 +253,7 @@ def test_the_weights_of_the_file(submission: Submission, kind: str, seed: int) -
     assert_that(isinstance(found, Remote) and found == model, "the function does not return the model that was given")
 
 
-@exercise("checkpoints.load_weights", when="in the training flags afterwards")
+@exercise("checkpoints.load_weights")
 def test_loading_changes_weights_only(submission: Submission) -> None:
     """Training flags, and which parameters train, are as before."""
     path = new_path(submission)
@@ -508,7 +508,7 @@ def test_saving_changes_nothing(submission: Submission, kind: str, optimizer: st
     assert_close(submission.there(probes.state, model), expected, what="the weights at the end")
 
 
-@exercise("checkpoints.save_checkpoint", when="in the model afterwards")
+@exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str) -> None:
     """The model that is saved is as before: its weights, gradients and training flags, and where it is."""
@@ -673,7 +673,7 @@ def test_each_snapshot_is_of_its_moment(submission: Submission, seed: int) -> No
         assert_close(submission.there(probes.state, restored), expected, what=f"snapshot number {number} of 2")
 
 
-@exercise("checkpoints.snapshot", when="in the model afterwards")
+@exercise("checkpoints.snapshot")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 def test_the_model_stays_as_it_is(submission: Submission, device: str) -> None:
     """Taking a snapshot, and changing the snapshot, change nothing about the model: not its weights, gradients or

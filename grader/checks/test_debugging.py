@@ -274,7 +274,7 @@ def test_right_over_all_examples(submission: Submission, sizes: list[int], seed:
     assert_close(submission.evaluation_repeats(submission.there(recipes.model, "norm", seed), batches), expected)
 
 
-@exercise("debugging.evaluation_repeats", when="in the model afterwards")
+@exercise("debugging.evaluation_repeats")
 @pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
 def test_nothing_is_changed(submission: Submission, recording: bool) -> None:
     """Weights, buffers, gradients and all training flags are as before, also of parts within parts; gradients are

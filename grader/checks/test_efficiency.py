@@ -396,7 +396,7 @@ def test_forward_in_inference_mode(submission: Submission, n: int, seed: int, fl
     assert_close(model(x).detach(), before, what="what model(x) gives afterwards, in the mode that it was in")
 
 
-@exercise("efficiency.inference", when="in the model afterwards")
+@exercise("efficiency.inference")
 @pytest.mark.parametrize("flags", FLAGS, ids=["top off", "one off", "some off", "all on"])
 def test_every_flag_is_as_before(submission: Submission, flags: dict[str, bool]) -> None:
     """The training flag of the model and of each submodule is the same as before; so are parameters, buffers and
@@ -411,7 +411,7 @@ def test_every_flag_is_as_before(submission: Submission, flags: dict[str, bool])
     assert_equal(submission.there(probes.trainable, there), probes.trainable(here), what="requires_grad afterwards")
 
 
-@exercise("efficiency.inference", when="in what the model and torch are like afterwards")
+@exercise("efficiency.inference")
 @pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
 def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller

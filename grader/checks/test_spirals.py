@@ -582,7 +582,7 @@ def test_one_forward(submission: Submission, steps: int) -> None:
     assert_equal(sizes, [[steps * steps, 2]], what="the shape of the model's input")
 
 
-@exercise("spirals.decision_grid", when="in what the model and torch are like afterwards")
+@exercise("spirals.decision_grid")
 @pytest.mark.parametrize("recording", [True, False], ids=["recording", "no_grad"])
 def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, weights, buffers and gradients; whether gradients are recorded is as the caller

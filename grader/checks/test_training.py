@@ -415,7 +415,7 @@ def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> N
     assert_equal(trainable, probes.trainable(here), what="which parameters require a gradient afterwards")
 
 
-@exercise("training.evaluate", when="in the model afterwards")
+@exercise("training.evaluate")
 @pytest.mark.parametrize("flags", MODES)
 @given(seed=SEEDS)
 @settings(max_examples=1)
@@ -472,7 +472,7 @@ def check_runs_as_before(model: Remote, seed: int, flags: dict[str, bool]) -> No
 AFTERWARDS = pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
 
 
-@exercise("training.evaluate", when="in what the model and torch are like afterwards")
+@exercise("training.evaluate")
 @AFTERWARDS
 def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
@@ -554,7 +554,7 @@ def check_left_alone(submission: Submission, name: str, flags: str, seed: int) -
     check_as_before(submission, model, recipes.with_stale_grads(recipes.model("dropout", seed, MODES[flags]), seed))
 
 
-@exercise("training.predict_proba", when="in the model afterwards")
+@exercise("training.predict_proba")
 @pytest.mark.parametrize("flags", MODES)
 @given(seed=SEEDS)
 @settings(max_examples=1)
@@ -563,7 +563,7 @@ def test_model_is_as_before_probabilities(submission: Submission, flags: str, se
     check_left_alone(submission, "predict_proba", flags, seed)
 
 
-@exercise("training.predict_labels", when="in the model afterwards")
+@exercise("training.predict_labels")
 @pytest.mark.parametrize("flags", MODES)
 @given(seed=SEEDS)
 @settings(max_examples=1)
@@ -572,7 +572,7 @@ def test_model_is_as_before_labels(submission: Submission, flags: str, seed: int
     check_left_alone(submission, "predict_labels", flags, seed)
 
 
-@exercise("training.predict_proba", when="in what the model and torch are like afterwards")
+@exercise("training.predict_proba")
 @AFTERWARDS
 def test_all_is_as_before_probabilities(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
@@ -582,7 +582,7 @@ def test_all_is_as_before_probabilities(submission: Submission, recording: bool)
     assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
-@exercise("training.predict_labels", when="in what the model and torch are like afterwards")
+@exercise("training.predict_labels")
 @AFTERWARDS
 def test_all_is_as_before_labels(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller

@@ -100,33 +100,7 @@ _MODELS: Final[dict[str, Callable[[int], nn.Module]]] = {
 }
 
 
-_MODELS_IN_WORDS: Final = {
-    "linear": "with a single linear layer",
-    "norm": "with a model with BatchNorm",
-    "dropout": "with a model with Dropout and BatchNorm",
-    "counted": "with a model with Dropout and BatchNorm",
-    "functional": "with a model that asks for its own training flag",
-    "tied": "with layers that share a weight",
-    "frozen": "with a frozen layer",
-    "hooked": "with a model that has a forward hook",
-    "buffers": "with buffers and parameters of several dtypes",
-    "names": "with modules whose names begin alike",
-    "empty": "with a model without parameters",
-}
-
-
-def _model_in_words(kind: str, seed: int = 0, flags: Mapping[str, bool] | None = None) -> dict[str, object]:
-    flags = flags or {}
-    return {
-        "with a model that is in eval mode": len(flags) > 1 and not any(flags.values()),
-        "with a part of the model in eval mode": len(flags) == 1 and not any(flags.values()),
-        _MODELS_IN_WORDS.get(kind, ""): kind in _MODELS_IN_WORDS,
-        "with a model in which training and evaluation differ": kind in ("norm", "dropout", "counted", "functional"),
-        "with Dropout": kind in ("dropout", "counted", "functional"),
-    }
-
-
-@in_words(_model_in_words)
+@in_words(models.in_words)
 def model(kind: str, seed: int = 0, flags: Mapping[str, bool] | None = None) -> nn.Module:
     """A small model, ``(n, FEATURES)`` to ``(n, CLASSES)`` (but "empty", which has no parameters and keeps the width).
 
