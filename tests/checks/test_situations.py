@@ -35,7 +35,7 @@ SENTENCES = [
     ("parameters.mlp_parameter_count/biases_always", "wrong only without biases: "),
     ("parameters.mlp_parameter_count/overflows", "wrong only for layers larger than any memory: "),
     ("training.evaluate/evaluate_mean_of_batch_means", "with a last batch that is shorter: "),
-    ("training.warmup_cosine/rises_again", "wrong only after the last step: "),
+    ("training.warmup_cosine/rises_again", "wrong for step 8: "),
     ("training.warmup_cosine/first_step_is_lost", "wrong"),
 ]
 """Full name of the exercise and name of a misconception, and a part of the first sentence without its name."""
