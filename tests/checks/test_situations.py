@@ -19,7 +19,7 @@ SENTENCES = [
     ("tensor_ops.softmax/sums_over_everything", "wrong for a tensor with more than one dim: "),
     ("tensor_ops.true_class_scores/squeezes_all", "wrong only with a single row: "),
     ("tensor_ops.true_class_scores/largest_of_each_row", "wrong for a label that is not the class with"),
-    ("tensor_ops.masked_mean/mean_over_padding_too", "wrong only with positions that do not count: "),
+    ("tensor_ops.masked_mean/mean_over_padding_too", "with positions that do not count: "),
     ("tensor_ops.masked_mean/mask_inverted", "wrong in every example: "),
     ("tensor_ops.outer_sum/counts_from_the_front", "wrong for batches: "),
     ("autograd.logistic_loss/sum_for_mean", "wrong for several examples: "),
