@@ -150,6 +150,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         call: the call as a line that can be pasted.
         returned: the returned value, as text; with `looked_at`, what the check looked at afterwards instead.
         expected: the right value, as text; always empty for a hidden check.
+        situation: the situation in which the exercise breaks, as ``only with a last batch that is shorter``; empty if
+            the checks that fail and those that pass do not show one.
         reason: the reason in words; empty if the other fields are enough.
         exception_type: name of the exception's type, e.g. ``ValueError``.
         exception_message: the exception's text.
@@ -174,6 +176,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: str = ""
     returned: str = ""
     expected: str = ""
+    situation: str = ""
     reason: str = ""
     exception_type: str = ""
     exception_message: str = ""

@@ -19,6 +19,7 @@ from grader.border.failures import ArgumentChanged, BadReply, MissingName, excep
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
 from grader.border.proxies import Call, Remote, RemoteFunction
+from grader.border.situations import Cases
 from grader.border.transport import Transport
 from grader.border.wire import Tree
 from grader.text import with_article
@@ -51,6 +52,7 @@ class Channel:
         recent: the last calls of the running example that messages may show, in order.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
         arguments: the tensors that were passed to submitted code; they are seen if the transport shares memory with it.
+        cases: the situations of the running example.
         simulates: whether the check has used simulated devices.
         before_call: is called before each call that messages may show.
         answered: how many such calls were answered since `restart`.
@@ -75,6 +77,7 @@ class Channel:
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self.recent: deque[Call] = deque(maxlen=_MOST_RECENT)
+        self.cases = Cases()
         self.simulates = False
         self._received = self._kept = 0
         self._budget = Budget(CHECK_BUDGET)
@@ -213,6 +216,7 @@ class Channel:
     def begin_example(self, may_change: bool) -> None:
         """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
         self.recent.clear()
+        self.cases = Cases()
         self.arguments.begin_example(may_change)
 
     def check_arguments(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.border.failures import BadReply
+from grader.border.situations import Cases
 from grader.text import with_article
 
 
@@ -41,6 +42,8 @@ class Call:
 
 class Requests(Protocol):
     """The way of a proxy's requests to the student process: a `Channel`."""
+
+    cases: Cases
 
     def request(
         self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
@@ -141,6 +144,7 @@ class SubmissionProxy:
         made = Call(f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}", args, kwargs)
         made.probe = function
         is_shown = any(isinstance(arg, RemoteFunction) for arg in args)
+        self._channel.cases.make(function, args, kwargs)
         return _made_by(made, self._channel, "call", function, *args, is_shown=is_shown)
 
     def outside(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:

@@ -25,6 +25,7 @@ from grader.testkit import (
     probes,
     recipes,
     seeds,
+    situations,
     tensors,
     value_and_grad,
 )
@@ -54,7 +55,9 @@ def test_the_book_example(submission: Submission) -> None:
     seen = value_and_grad(submission.logistic_loss, *numbers, wrt=(2, 3))
     assert_close(seen.value, torch.tensor(0.0852), atol=1e-4, what="the loss")
     assert_that(seen.has_graph, NO_GRAPH)
-    assert_close(seen.grads, [one_number(-0.0898), one_number(-0.0817)], atol=1e-4, what="gradients of w and b")
+    assert_close(
+        seen.grads, [one_number(-0.0898), one_number(-0.0817)], atol=1e-4, what="the gradients", each=("w", "b")
+    )
 
 
 def examples_of_two_classes(n: int, seed: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -68,12 +71,19 @@ def examples_of_two_classes(n: int, seed: int, dtype: torch.dtype) -> tuple[Tens
 def test_mean_over_the_examples(submission: Submission, n: int, seed: int, dtype: torch.dtype) -> None:
     """The loss is the mean over all examples, of both classes: one number, whatever n is."""
     x, y, w, b = examples_of_two_classes(n, seed, dtype)
+    words = {
+        "for several examples": n > 1,
+        "with an example of class 0": bool((y == 0).any()),
+        "with an example of class 1": bool((y == 1).any()),
+        "in the digits of float64": dtype == torch.float64,
+    }
+    situations(submission, words)
     z = x * w + b
     expected = -(y * torch.sigmoid(z).log() + (1 - y) * torch.sigmoid(-z).log()).mean()
     assert_close(submission.logistic_loss(x, y, w, b), expected)
 
 
-@exercise("autograd.logistic_loss")
+@exercise("autograd.logistic_loss", when="in the gradients of w and b")
 @given(n=st.integers(1, 8), seed=SEEDS, dtype=FLOATS)
 def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtype: torch.dtype) -> None:
     """backward() from the loss puts mean((p - y) * x) into w.grad and mean(p - y) into b.grad, and nothing else was
@@ -83,10 +93,10 @@ def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtyp
     off = torch.sigmoid(x * w + b) - y
     assert_that(any(grad is not None for grad in grads), NO_GRAPH)
     expected = [(off * x).mean().reshape(1), off.mean().reshape(1)]
-    assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="gradients of w and b")
+    assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="the gradients", each=("w", "b"))
 
 
-@exercise("autograd.logistic_loss")
+@exercise("autograd.logistic_loss", when="for logits of up to ±1,000")
 def test_large_logits(submission: Submission) -> None:
     """For logits up to 1,000, of the right class and of the wrong one, loss and gradients are finite and right."""
     x = torch.tensor([-1000.0, -200.0, -90.0, 90.0, 200.0, 1000.0])
@@ -96,7 +106,9 @@ def test_large_logits(submission: Submission) -> None:
         z = x if right == 0.0 else -x
         assert_close(seen.value, z.clamp(min=0.0).mean(), what="the loss")
         off = torch.sigmoid(x) - y
-        assert_close(seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="gradients of w and b")
+        assert_close(
+            seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="the gradients", each=("w", "b")
+        )
 
 
 # ---------------------------------------------------------------- gradients
@@ -116,7 +128,7 @@ def test_one_gradient_per_parameter(submission: Submission, seed: int, dtype: to
     assert_close(found, gradients_of(autograd.problem(seed, dtype=dtype)), rtol=1e-4, atol=1e-5)
 
 
-@exercise("autograd.gradients")
+@exercise("autograd.gradients", when="for a parameter that the loss does not depend on")
 @given(seed=SEEDS, dtype=FLOATS)
 def test_zeros_where_the_loss_does_not_depend(submission: Submission, seed: int, dtype: torch.dtype) -> None:
     """A parameter that the loss does not depend on gets zeros of its shape and dtype, at its place in the list."""
@@ -125,7 +137,7 @@ def test_zeros_where_the_loss_does_not_depend(submission: Submission, seed: int,
     assert_close(found, gradients_of(autograd.problem(seed, unused=True, dtype=dtype)))
 
 
-@exercise("autograd.gradients")
+@exercise("autograd.gradients", when="from the second call on the same loss on")
 @settings(max_examples=5)
 @given(seed=SEEDS)
 def test_a_second_call_on_the_same_graph(submission: Submission, seed: int) -> None:
@@ -137,7 +149,7 @@ def test_a_second_call_on_the_same_graph(submission: Submission, seed: int) -> N
     assert_close(after, autograd.grads_after_backward(here), what=".grad after backward() from the same loss")
 
 
-@exercise("autograd.gradients")
+@exercise("autograd.gradients", when="in the .grad of the parameters and of other leaves")
 @pytest.mark.parametrize("stale", [False, True])
 @settings(max_examples=3)
 @given(seed=SEEDS)
@@ -162,7 +174,7 @@ def test_agrees_with_the_true_gradient(submission: Submission, x: Tensor) -> Non
     assert_close(found, x.cos() - 0.25 * (-0.5 * x).exp(), rtol=1e-6, atol=1e-7)
 
 
-@exercise("autograd.numerical_gradient")
+@exercise("autograd.numerical_gradient", when="with a large eps")
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64), eps=st.sampled_from([0.5, 0.1, 1e-3]))
 def test_error_of_central_differences(submission: Submission, x: Tensor, eps: float) -> None:
     """With a large eps, the gradient of a cube shows that central differences were taken: their error is exactly eps
@@ -173,7 +185,7 @@ def test_error_of_central_differences(submission: Submission, x: Tensor, eps: fl
 
 
 # Across the corner of abs at 0, a difference of |x + eps| and |x - eps| over 2 eps is x / eps.
-@exercise("autograd.numerical_gradient")
+@exercise("autograd.numerical_gradient", when="with the default eps")
 @given(x=tensors((3,), dtype=torch.float64, kind="normal"))
 def test_default_step(submission: Submission, x: Tensor) -> None:
     """The default eps is 1e-4."""
@@ -181,7 +193,7 @@ def test_default_step(submission: Submission, x: Tensor) -> None:
     assert_close(submission.numerical_gradient(autograd.sum_of_distances, steps * 1e-4), steps)
 
 
-@exercise("autograd.numerical_gradient")
+@exercise("autograd.numerical_gradient", when="for elements of a row that depend on each other")
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64, kind=("small_ints", "normal")))
 def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
     """Where the elements of a row depend on each other, each one is changed alone while the others stay the same; the
@@ -190,7 +202,7 @@ def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
     assert_close(found, (2 * x.sum(dim=-1, keepdim=True)).expand(x.shape), rtol=1e-10, atol=1e-11)
 
 
-@exercise("autograd.numerical_gradient")
+@exercise("autograd.numerical_gradient", when="in x afterwards")
 @given(x=tensors(((1, 3), (1, 4)), dtype=torch.float64, kind="normal"))
 def test_x_is_exactly_as_before(submission: Submission, x: Tensor) -> None:
     """Afterwards x has exactly the numbers it had, to the last bit."""
@@ -222,6 +234,12 @@ def moved(params: autograd.Leaves, lr: float) -> None:
 def test_every_parameter_moves(submission: Submission, seed: int, rates: list[float], dtype: torch.dtype) -> None:
     """Each parameter becomes p - lr * p.grad, whatever its shape, dtype and memory layout. Nothing is remembered: the
     next step depends on its own learning rate, parameters and gradients alone."""
+    words = {
+        "from the second step on": len(rates) > 1,
+        "in the digits of float64": dtype == torch.float64,
+        "when the parameters do not lie contiguous in memory": seed % 2 == 1,
+    }
+    situations(submission, words)
     sets = [{"seed": seed, "dtype": dtype, "transposed": seed % 2 == 1}, {"seed": seed + 100, "dtype": dtype}]
     there = [submission.there(autograd.leaves, SHAPES, **settings) for settings in sets]
     here = [autograd.leaves(SHAPES, **settings) for settings in sets]  # type: ignore[arg-type]
@@ -237,7 +255,7 @@ def test_every_parameter_moves(submission: Submission, seed: int, rates: list[fl
     assert_close(found, expected, rtol=1e-5, atol=1e-6 if dtype == torch.float32 else 1e-12, what=what)
 
 
-@exercise("autograd.sgd_step")
+@exercise("autograd.sgd_step", when="with a parameter whose .grad is None")
 @given(grads=GRADS, seed=SEEDS)
 def test_without_a_gradient_nothing_moves(submission: Submission, grads: list[bool], seed: int) -> None:
     """A parameter whose .grad is None is skipped, and the others still move."""
@@ -248,7 +266,7 @@ def test_without_a_gradient_nothing_moves(submission: Submission, grads: list[bo
     assert_close([facts["value"] for facts in found], [p.detach() for p in here], what="the parameters")
 
 
-@exercise("autograd.sgd_step")
+@exercise("autograd.sgd_step", when="in the memory that the parameters share with other tensors")
 @settings(max_examples=5)
 @given(seed=SEEDS)
 def test_in_the_memory_of_the_parameter(submission: Submission, seed: int) -> None:
@@ -261,7 +279,7 @@ def test_in_the_memory_of_the_parameter(submission: Submission, seed: int) -> No
     assert_close([facts["memory"] for facts in found], numbers, what="the memory that the parameters had at first")
 
 
-@exercise("autograd.sgd_step")
+@exercise("autograd.sgd_step", when="in the gradients afterwards")
 @settings(max_examples=5)
 @given(grads=GRADS, seed=SEEDS)
 def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: list[bool], seed: int) -> None:
@@ -277,7 +295,7 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: 
     assert_close(again, autograd.backward_again(here, seed), what="the gradients after the next backward()")
 
 
-@exercise("autograd.sgd_step")
+@exercise("autograd.sgd_step", when="in whether gradients are recorded afterwards")
 @pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
 def test_recording_is_as_the_caller_had_it(submission: Submission, recording: bool) -> None:
     """Whether gradients are recorded is afterwards as it was before, on or off."""
@@ -297,7 +315,7 @@ def test_every_grad_is_none(submission: Submission, grads: list[bool], seed: int
     assert_equal(submission.there(autograd.grads, params), [None] * 4, what="the gradients")
 
 
-@exercise("autograd.clear_gradients")
+@exercise("autograd.clear_gradients", when="with a parameter that was frozen after a backward")
 def test_a_frozen_parameter_loses_its_gradient_too(submission: Submission) -> None:
     """Also a parameter that was frozen after a backward, and has requires_grad False now."""
     params = submission.there(autograd.half_frozen, SHAPES)
@@ -305,7 +323,7 @@ def test_a_frozen_parameter_loses_its_gradient_too(submission: Submission) -> No
     assert_equal(submission.there(autograd.grads, params), [None] * 4, what="the gradients")
 
 
-@exercise("autograd.clear_gradients")
+@exercise("autograd.clear_gradients", when="in what else belongs to the parameters")
 @settings(max_examples=5)
 @given(grads=GRADS, seed=SEEDS)
 def test_nothing_else_changes(submission: Submission, grads: list[bool], seed: int) -> None:
@@ -341,7 +359,7 @@ def test_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> No
     model, here = submission.there(recipes.model, kind, seed), recipes.model(kind, seed).eval()
     batches = [recipes.normal((n, 4), seed + n) for n in (5, 2)]
     found = submission.there(autograd.for_each, submission.predict_logits, model, batches)
-    assert_close(found, [here(x).detach() for x in batches])
+    assert_close(found, [here(x).detach() for x in batches], each="batch 1")
 
 
 @exercise("autograd.predict_logits")
@@ -362,16 +380,16 @@ def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
         return model.eval()(x)  # type: ignore[no-any-return]
 
 
-@exercise("autograd.predict_logits")
+@exercise("autograd.predict_logits", when="from the second call with the same model on")
 def test_the_same_model_with_other_weights(submission: Submission) -> None:
     """Called again with the same model and x, it gives the output of the weights that the model has by then."""
     x = recipes.normal((4, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.predict_logits, x)
     expected = restoring.before_and_after_a_change(in_eval_mode, x)
-    assert_close(found, expected, what="the output before and after the weights changed")
+    assert_close(found, expected, what="the output", each=("the first call", "the call after the weights have changed"))
 
 
-@exercise("autograd.predict_logits")
+@exercise("autograd.predict_logits", when="in the graph of the result")
 @pytest.mark.parametrize("x_requires_grad", [False, True])
 @settings(max_examples=3)
 @given(seed=SEEDS)
@@ -383,7 +401,7 @@ def test_result_has_no_graph(submission: Submission, x_requires_grad: bool, seed
     assert_that(not found.requires_grad, "the result requires grad: it holds on to a graph")
 
 
-@exercise("autograd.predict_logits")
+@exercise("autograd.predict_logits", when="in the training that goes on afterwards")
 @settings(max_examples=8)
 @given(seed=SEEDS)
 def test_training_goes_on_as_before(submission: Submission, seed: int) -> None:
@@ -428,11 +446,11 @@ def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> 
     """apply gives x³; the gradient with respect to x is 3x² times grad_output; x and grad_output are not changed."""
     weight = recipes.normal(x.shape, seed, torch.float64)
     found = submission.there(autograd.apply_once, submission.Cube, x, weight)
-    names = "apply(x), the gradient with respect to x, and x and grad_output afterwards"
-    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), rtol=1e-12, atol=1e-12, what=names)
+    names = ("apply(x)", "the gradient with respect to x", "x afterwards", "grad_output afterwards")
+    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), rtol=1e-12, atol=1e-12, each=names)
 
 
-@exercise("autograd.Cube")
+@exercise("autograd.Cube", when="inside a longer graph")
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64))
 def test_inside_a_longer_graph(submission: Submission, x: Tensor) -> None:
     """Cube works between other operations, and twice in one graph."""
@@ -443,7 +461,7 @@ def test_inside_a_longer_graph(submission: Submission, x: Tensor) -> None:
     assert_close(submission.there(autograd.apply_between, submission.Cube, x), expected)
 
 
-@exercise("autograd.Cube")
+@exercise("autograd.Cube", when="in backward")
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 @settings(max_examples=3)
 @given(seed=SEEDS)
@@ -467,6 +485,12 @@ def check_accumulated(submission: Submission, kind: str, sizes: list[int], loss:
 
     A parameter that the model does not use may have no gradient or one of zeros.
     """
+    words = {
+        "with batches of unequal size": len(set(sizes)) > 1,
+        "with several batches": len(sizes) > 1,
+        "with gradients that are left over from before": stale,
+    }
+    situations(submission, words)
     batches = recipes.batches(sizes, seed=seed)
     model = submission.there(autograd.spare_model, kind, seed, stale)
     here = autograd.spare_model(kind, seed, False)
@@ -492,7 +516,7 @@ def test_as_one_big_batch(submission: Submission, sizes: list[int], seed: int) -
     check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, seed, stale=False)
 
 
-@exercise("autograd.accumulate_gradients")
+@exercise("autograd.accumulate_gradients", when="in the memory for the graphs")
 @settings(max_examples=2)
 @given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=4), seed=SEEDS)
 def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int) -> None:
@@ -505,7 +529,7 @@ def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int
     assert_close(submission.there(probes.model_grads, model), probes.model_grads(here), what="the gradients")
 
 
-@exercise("autograd.accumulate_gradients")
+@exercise("autograd.accumulate_gradients", when="with gradients that are left over from before")
 @pytest.mark.parametrize("sizes", [[4, 4, 2], [3, 3]], ids=str)
 @settings(max_examples=3)
 @given(seed=SEEDS)

@@ -134,7 +134,7 @@ def test_the_file_is_the_state_dict(submission: Submission, kind: str, seed: int
     assert_file_holds(submission, weights_of(kind, seed))
 
 
-@exercise("checkpoints.save_weights")
+@exercise("checkpoints.save_weights", when="for a model on a GPU")
 @ONCE
 @given(seed=SEEDS)
 def test_a_model_on_a_gpu(submission: Submission, seed: int) -> None:
@@ -157,7 +157,7 @@ def test_saving_leaves_the_model_alone(submission: Submission, device: str) -> N
     assert_as_before(submission, model, "norm", 3, device)
 
 
-@exercise("checkpoints.save_weights")
+@exercise("checkpoints.save_weights", when="from the second save to a path on")
 @ONCE
 @given(seed=SEEDS)
 def test_a_second_save_replaces_the_first(submission: Submission, seed: int) -> None:
@@ -180,7 +180,7 @@ def assert_old_file_untouched(submission: Submission) -> None:
     )
 
 
-@exercise("checkpoints.save_weights")
+@exercise("checkpoints.save_weights", when="while the file is being replaced")
 @can_watch
 @pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
 @TWICE
@@ -198,7 +198,7 @@ def test_in_one_step(submission: Submission, before: bool, seed: int) -> None:
     assert_file_holds(submission, weights_of("mlp", seed), name=name)
 
 
-@exercise("checkpoints.save_weights")
+@exercise("checkpoints.save_weights", when="when the process is killed while it writes")
 @can_crash
 @pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
 @TWICE
@@ -214,7 +214,7 @@ def test_a_crash_leaves_no_broken_file(submission: Submission, before: bool, roo
     assert_file_holds(submission, weights_of("mlp", seed + 2), "the file after another save")
 
 
-@exercise("checkpoints.save_weights")
+@exercise("checkpoints.save_weights", when="when the save fails half-way")
 @pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
 def test_a_save_that_fails_leaves_the_old_file(submission: Submission, before: bool) -> None:
     """When the save fails half-way, as on a disk that is full, the path has what it had before."""
@@ -265,7 +265,7 @@ def test_loading_changes_weights_only(submission: Submission) -> None:
     assert_equal(submission.there(probes.trainable, model), probes.trainable(here), what="which parameters train")
 
 
-@exercise("checkpoints.load_weights")
+@exercise("checkpoints.load_weights", when="for weights from a GPU that is not here")
 @pytest.mark.parametrize("location", ["cuda:0", "cuda:7"])
 @ONCE
 @given(seed=SEEDS)
@@ -281,7 +281,7 @@ def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str, 
     assert_equal(submission.there(probes.devices, model), ["cpu"], what="where the model is")
 
 
-@exercise("checkpoints.load_weights")
+@exercise("checkpoints.load_weights", when="for a model on another device")
 @pytest.mark.parametrize("before", ["cpu", "cuda:0"])
 @pytest.mark.parametrize("location", ["cpu", "cuda:0", "cuda:5"])
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cpu"])
@@ -302,7 +302,7 @@ def test_the_model_ends_on_the_device(
     assert_close(submission.there(probes.state, model), expected, what="the model's state_dict afterwards")
 
 
-@exercise("checkpoints.load_weights")
+@exercise("checkpoints.load_weights", when="for a file that does not fit")
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -344,7 +344,7 @@ def test_a_file_that_does_not_fit(submission: Submission, change: dict[str, str]
     assert_refused(submission.load_weights, submission.there(recipes.model, "norm", 2), path, CPU, sentence=sentence)
 
 
-@exercise("checkpoints.load_weights")
+@exercise("checkpoints.load_weights", when="for weights of another shape")
 def test_weights_of_another_shape(submission: Submission) -> None:
     """The weights of another architecture raise an error."""
     path = new_path(submission)
@@ -354,7 +354,7 @@ def test_weights_of_another_shape(submission: Submission) -> None:
     assert_refused(submission.load_weights, model, path, CPU, sentence=sentence)
 
 
-@exercise("checkpoints.load_weights")
+@exercise("checkpoints.load_weights", when="for a file with code in it")
 def test_no_code_from_the_file_is_run(submission: Submission) -> None:
     """A file that holds more than weights is refused before any code in it runs."""
     path = new_path(submission)
@@ -413,7 +413,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(
     assert_close(submission.there(probes.state, fresh), expected, what="the weights after resuming and training on")
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="for a model on a GPU")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @ONCE
 @given(seed=SEEDS)
@@ -434,7 +434,7 @@ def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str, seed:
     assert_close(found, uninterrupted("norm", optimizer, seed), what="the weights after resuming and training on")
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="in the number of the next epoch")
 @pytest.mark.parametrize("epoch", [0, 1, 6, 29])
 def test_the_next_epoch(submission: Submission, epoch: int) -> None:
     """resume returns the number of the next epoch: the saved epoch plus one."""
@@ -445,7 +445,7 @@ def test_the_next_epoch(submission: Submission, epoch: int) -> None:
     assert_equal(submission.resume(model, made, path), epoch + 1)
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="right after resume")
 @TWICE
 @given(seed=SEEDS)
 def test_what_was_saved_is_restored_at_once(submission: Submission, seed: int) -> None:
@@ -468,7 +468,7 @@ def test_what_was_saved_is_restored_at_once(submission: Submission, seed: int) -
     assert_close(submission.there(probes.draw_from_global), upcoming, what="the next random numbers")
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="when the file is another one")
 @TWICE
 @given(seed=SEEDS)
 def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
@@ -494,7 +494,7 @@ def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
     assert_close(submission.there(probes.draw_from_global), upcoming, what="the random numbers after epoch 3")
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="in the training after a save")
 @pytest.mark.parametrize(("kind", "optimizer"), [("dropout", "sgd"), ("frozen", "adam")])
 @ONCE
 @given(seed=SEEDS)
@@ -519,7 +519,7 @@ def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str
     assert_as_before(submission, model, "norm", 3, device)
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="from the second save to a path on")
 @pytest.mark.parametrize("name", [FILE, OTHER_ENDING])
 @ONCE
 @given(seed=SEEDS)
@@ -539,7 +539,7 @@ def test_the_latest_checkpoint_counts(submission: Submission, name: str, seed: i
     assert_old_file_untouched(submission)
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="when the process is killed while it writes")
 @can_crash
 @TWICE
 @given(room=ROOM)
@@ -553,7 +553,7 @@ def test_a_crash_leaves_no_broken_checkpoint(submission: Submission, room: int) 
     assert_equal(submission.resume(model, made, path), 4, what="the next epoch, resumed from after the crash")
 
 
-@exercise("checkpoints.save_checkpoint")
+@exercise("checkpoints.save_checkpoint", when="when the save fails half-way")
 def test_a_save_that_fails_leaves_the_old_checkpoint(submission: Submission) -> None:
     """When the save fails half-way, as on a disk that is full, the path has the checkpoint from before."""
     path = new_path(submission)
@@ -603,7 +603,7 @@ def test_only_at_the_front(submission: Submission, state: dict[str, Tensor], pre
         assert_equal(list(found), list(stripped), what="the names in order")
 
 
-@exercise("checkpoints.strip_prefix")
+@exercise("checkpoints.strip_prefix", when="for weights from inside a wrapper")
 @TWICE
 @given(seed=SEEDS)
 def test_the_prefix_of_a_wrapper(submission: Submission, seed: int) -> None:
@@ -613,7 +613,7 @@ def test_the_prefix_of_a_wrapper(submission: Submission, seed: int) -> None:
     assert_equal(list(found), list(weights_of("norm", seed)), what="the names in order")
 
 
-@exercise("checkpoints.strip_prefix")
+@exercise("checkpoints.strip_prefix", when="in the dict that was given")
 @pytest.mark.parametrize("names", [["module.weight", "module.bias"], ["weight"], []], ids=["prefixed", "not", "empty"])
 def test_a_new_dict(submission: Submission, names: list[str]) -> None:
     """The dict that was given is not changed, and a new dict is returned."""
@@ -641,7 +641,7 @@ def _without_graph(value: Any) -> Any:
     return value.detach() if isinstance(value, Tensor) else value
 
 
-@exercise("checkpoints.snapshot")
+@exercise("checkpoints.snapshot", when="after more training")
 @pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen"])
 @TWICE
 @given(seed=SEEDS)
@@ -656,7 +656,7 @@ def test_training_does_not_change_it(submission: Submission, kind: str, seed: in
     assert_close(submission.there(probes.state, restored), before, what="the snapshot after three more steps")
 
 
-@exercise("checkpoints.snapshot")
+@exercise("checkpoints.snapshot", when="from the second snapshot on")
 @ONCE
 @given(seed=SEEDS)
 def test_each_snapshot_is_of_its_moment(submission: Submission, seed: int) -> None:
@@ -684,7 +684,7 @@ def test_the_model_stays_as_it_is(submission: Submission, device: str) -> None:
     assert_as_before(submission, model, "norm", 3, device)
 
 
-@exercise("checkpoints.snapshot")
+@exercise("checkpoints.snapshot", when="in the training after a snapshot")
 @ONCE
 @given(seed=SEEDS)
 def test_training_goes_on_as_without_it(submission: Submission, seed: int) -> None:

@@ -69,7 +69,7 @@ def test_one_pair_per_index(submission: Submission, n: int, seed: int, shape: tu
     assert_equal(as_pairs(found), [(x[i], y[i]) for i in range(n)])
 
 
-@exercise("datasets.ToyDataset")
+@exercise("datasets.ToyDataset", when="for other dtypes and memory layouts")
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
 def test_dtypes_and_memory_layouts(submission: Submission, dtype: torch.dtype) -> None:
     """Features and labels of any dtype, in any memory layout, are returned unchanged."""
@@ -80,7 +80,7 @@ def test_dtypes_and_memory_layouts(submission: Submission, dtype: torch.dtype) -
     assert_equal(as_pairs(found), [(x[i], y[i]) for i in range(4)])
 
 
-@exercise("datasets.ToyDataset")
+@exercise("datasets.ToyDataset", when="with two datasets at a time")
 @given(seed=SEEDS)
 @FEW
 def test_two_datasets_at_a_time(submission: Submission, seed: int) -> None:
@@ -92,7 +92,7 @@ def test_two_datasets_at_a_time(submission: Submission, seed: int) -> None:
         assert_equal(as_pairs(found), [(x[i], y[i]) for i in range(len(y))])
 
 
-@exercise("datasets.ToyDataset")
+@exercise("datasets.ToyDataset", when="for a negative index")
 @given(seed=SEEDS)
 @FEW
 def test_negative_indices_count_from_the_end(submission: Submission, seed: int) -> None:
@@ -113,7 +113,7 @@ def test_index_error_outside(submission: Submission) -> None:
                 dataset[index]
 
 
-@exercise("datasets.ToyDataset")
+@exercise("datasets.ToyDataset", when="in a plain for loop")
 def test_a_plain_for_ends(submission: Submission) -> None:
     """ToyDataset is a torch Dataset, and a plain for loop over one gives every pair once, and ends."""
     for n in (3, 0):
@@ -200,7 +200,7 @@ def test_train_order_is_random_and_new_each_epoch(submission: Submission, batch_
         assert_that(is_shuffled([first.index(row) for row in second]), "an epoch follows the order of the one before")
 
 
-@exercise("datasets.make_loaders")
+@exercise("datasets.make_loaders", when="over several epochs")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_every_row_has_its_turn(submission: Submission, seed: int) -> None:
@@ -210,7 +210,7 @@ def test_every_row_has_its_turn(submission: Submission, seed: int) -> None:
     assert_equal(sorted(came), list(range(9)), what="rows that came in 10 epochs of 8 of 9 rows")
 
 
-@exercise("datasets.make_loaders")
+@exercise("datasets.make_loaders", when="with the same seed again")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
@@ -239,7 +239,7 @@ def test_another_seed_gives_another_order(submission: Submission, seed: int) -> 
         assert_that(first != second, "two seeds give the same order")
 
 
-@exercise("datasets.make_loaders")
+@exercise("datasets.make_loaders", when="in torch's global random numbers")
 @pytest.mark.parametrize("times", [0, 2])
 @given(seed=SEEDS)
 @settings(max_examples=1)
@@ -252,7 +252,7 @@ def test_global_random_numbers_are_not_touched(submission: Submission, times: in
     assert_equal(submission.there(probes.draw_from_global), expected, what="the next global random numbers")
 
 
-@exercise("datasets.make_loaders")
+@exercise("datasets.make_loaders", when="in the test loader")
 @given(n_test=st.integers(0, 12), batch_size=st.integers(1, 5))
 @FEW
 def test_the_test_loader_keeps_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
@@ -265,7 +265,7 @@ def test_the_test_loader_keeps_every_row(submission: Submission, n_test: int, ba
         assert_equal(as_pairs(found), expected)
 
 
-@exercise("datasets.make_loaders")
+@exercise("datasets.make_loaders", when="for rows that are dicts")
 def test_any_kind_of_row(submission: Submission) -> None:
     """Rows need not be pairs: datasets of dicts give batches that are dicts."""
     train, test = loaders(submission, 8, 4, 7, kind="dicts")
@@ -299,7 +299,7 @@ def test_as_many_as_a_loader_has(
     assert_equal(submission.num_batches(n, batch_size, drop_last), expected)
 
 
-@exercise("datasets.num_batches")
+@exercise("datasets.num_batches", when="for a very large number of rows")
 def test_arithmetic_alone(submission: Submission) -> None:
     """No rows are made in order to count them: a thousand million rows are no more work than ten. No number is too
     large to be exact, as it would be for floats."""
@@ -348,7 +348,7 @@ def test_every_row_is_in_one_part(submission: Submission, n: int, fraction: floa
     assert_equal(sorted([*train, *val], key=repr), sorted(range(n), key=repr), what="the rows of both parts")
 
 
-@exercise("datasets.split")
+@exercise("datasets.split", when="for rows that are equal")
 def test_rows_may_be_equal(submission: Submission) -> None:
     """A row that is equal to another one is a row of its own: it is not lost."""
     rows = [7, 7, 7, 7, 8, 8, 8, 8, 8, 8]
@@ -366,7 +366,7 @@ def test_how_many_go_to_validation(submission: Submission) -> None:
         assert_equal((len(train), len(val)), sizes, what=f"sizes of the parts of {counted(n, 'row')}")
 
 
-@exercise("datasets.split")
+@exercise("datasets.split", when="for the fractions 0 and 1")
 def test_nothing_or_all_for_validation(submission: Submission) -> None:
     """0 and 1 are valid fractions: one part is empty then."""
     for fraction, sizes in ((0.0, (5, 0)), (1.0, (0, 5))):
@@ -374,7 +374,7 @@ def test_nothing_or_all_for_validation(submission: Submission) -> None:
         assert_equal((len(train), len(val)), sizes, what="sizes of the parts of 5 rows")
 
 
-@exercise("datasets.split")
+@exercise("datasets.split", when="with the same seed again")
 @given(seed=SEEDS)
 def test_the_same_seed_gives_the_same_split(submission: Submission, seed: int) -> None:
     """One seed gives one split, whatever the global random numbers are."""
@@ -414,7 +414,7 @@ def test_every_row_can_go_to_either_part(submission: Submission, seed: int) -> N
         assert_equal(rows, list(range(8)), what=f"rows that were for {part} in 30 splits of 8 rows")
 
 
-@exercise("datasets.split")
+@exercise("datasets.split", when="for rows of another kind")
 def test_rows_of_any_kind(submission: Submission) -> None:
     """The parts give the dataset's own items, of whatever kind."""
     for kind in ("pairs", "dicts"):
@@ -425,7 +425,7 @@ def test_rows_of_any_kind(submission: Submission) -> None:
         assert_equal([*train, *val], [rows[row] for row in order], what="items of both parts")
 
 
-@exercise("datasets.split")
+@exercise("datasets.split", when="in a plain for loop over the parts")
 @given(n=st.integers(1, 8), fraction=st.sampled_from([0.0, 0.4, 1.0]), seed=SEEDS)
 @FEW
 def test_a_plain_for_over_the_parts_ends(submission: Submission, n: int, fraction: float, seed: int) -> None:
@@ -478,14 +478,14 @@ def test_any_wrong_value_is_named(submission: Submission, seed: int, classes: in
         submission.check_labels(torch.cat([right, wrong, right]).to(dtype), classes)
 
 
-@exercise("datasets.check_labels")
+@exercise("datasets.check_labels", when="for a label beyond 32 bits")
 def test_large_values_are_compared_as_they_are(submission: Submission) -> None:
     """A label of 2**32 + 1 is no class, although its last 32 bits are those of 1."""
     with raises(ValueError, match=str(2**32 + 1)):
         submission.check_labels(torch.tensor([0, 1, 2**32 + 1]), 3)
 
 
-@exercise("datasets.check_labels")
+@exercise("datasets.check_labels", when="for the label num_classes")
 @given(classes=st.integers(1, 60), dtype=st.sampled_from(INTEGERS))
 def test_the_number_of_classes_is_no_class(submission: Submission, classes: int, dtype: torch.dtype) -> None:
     """With num_classes classes, the label num_classes is already too large."""
@@ -493,7 +493,7 @@ def test_the_number_of_classes_is_no_class(submission: Submission, classes: int,
         submission.check_labels(torch.tensor([0, classes], dtype=dtype), classes)
 
 
-@exercise("datasets.check_labels")
+@exercise("datasets.check_labels", when="for labels of a floating dtype")
 def test_floats_are_refused(submission: Submission) -> None:
     """Labels of a floating dtype raise a ValueError, even if their values are integers.
     Without any label, an error and none are both right."""
@@ -548,14 +548,14 @@ def test_padded_to_the_longest(submission: Submission, lengths: list[int], seed:
     check_padded(submission, batch_of(lengths, seed))
 
 
-@exercise("datasets.pad_collate")
+@exercise("datasets.pad_collate", when="with an empty sequence or a long one")
 def test_empty_and_long_sequences(submission: Submission) -> None:
     """An empty sequence becomes a row of padding, and a long one keeps all of its tokens."""
     for lengths in ([3, 0, 2], [0, 4], [0], [0, 0], [40, 1], [700, 3]):
         check_padded(submission, batch_of(lengths, 5))
 
 
-@exercise("datasets.pad_collate")
+@exercise("datasets.pad_collate", when="with tokens below zero")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32], ids=str)
 def test_tokens_below_zero(submission: Submission, dtype: torch.dtype) -> None:
     """No number is special: a sequence may hold -1, -100 or any other, and the mask is True there."""
@@ -563,14 +563,14 @@ def test_tokens_below_zero(submission: Submission, dtype: torch.dtype) -> None:
     check_padded(submission, [(torch.tensor(row, dtype=dtype), torch.tensor(i)) for i, row in enumerate(values)])
 
 
-@exercise("datasets.pad_collate")
+@exercise("datasets.pad_collate", when="for another dtype than int64")
 def test_dtype_of_the_sequences(submission: Submission) -> None:
     """The padded tensor has the dtype of the sequences, whichever it is."""
     for dtype in (torch.float32, torch.int64, torch.float64, torch.int32):
         check_padded(submission, batch_of([2, 5, 1], 6, dtype))
 
 
-@exercise("datasets.pad_collate")
+@exercise("datasets.pad_collate", when="for a batch of one sequence")
 @given(length=st.integers(1, 6), seed=SEEDS)
 @FEW
 def test_a_batch_of_one(submission: Submission, length: int, seed: int) -> None:
@@ -610,7 +610,7 @@ def test_first_and_last_window(submission: Submission) -> None:
         assert_equal(as_pairs([dataset[0], dataset[len(expected) - 1]]), [expected[0], expected[-1]])
 
 
-@exercise("datasets.WindowDataset")
+@exercise("datasets.WindowDataset", when="with two datasets at a time")
 @given(seed=SEEDS)
 @FEW
 def test_windows_of_two_datasets(submission: Submission, seed: int) -> None:
@@ -622,7 +622,7 @@ def test_windows_of_two_datasets(submission: Submission, seed: int) -> None:
         assert_equal(as_pairs(found), windows(tokens, size, size), what="the windows")
 
 
-@exercise("datasets.WindowDataset")
+@exercise("datasets.WindowDataset", when="with hardly enough tokens for a window")
 def test_hardly_enough_tokens(submission: Submission) -> None:
     """With a context of 4, five tokens make one window, and fewer make none: the length is 0, not negative."""
     for n in (5, 4, 1, 0):
@@ -642,7 +642,7 @@ def test_index_error_after_the_last_window(submission: Submission) -> None:
         empty[0]
 
 
-@exercise("datasets.WindowDataset")
+@exercise("datasets.WindowDataset", when="in a plain for loop")
 def test_a_plain_for_over_windows_ends(submission: Submission) -> None:
     """WindowDataset is a torch Dataset, and a plain for loop gives each window once, and ends."""
     tokens = torch.arange(11)
@@ -665,7 +665,7 @@ def test_cores_are_shared_out(submission: Submission, cpus: int, gpus: int) -> N
     assert_equal(submission.suggest_num_workers(cpus, gpus), cpus // gpus)
 
 
-@exercise("datasets.suggest_num_workers")
+@exercise("datasets.suggest_num_workers", when="without a GPU")
 def test_without_a_gpu(submission: Submission) -> None:
     """With no GPU the result is 0."""
     for cpus in (8, 0, 1, 96):

@@ -30,6 +30,7 @@ from grader.testkit import (
     probes,
     recipes,
     seeds,
+    situations,
 )
 from grader.testkit import ranks as r
 from kit import distributed as d
@@ -69,14 +70,14 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
     assert_equal(submission.read_env(environ), numbers)
 
 
-@exercise("ddp.read_env")
+@exercise("ddp.read_env", when="without torchrun's variables")
 @needs()
 def test_a_process_on_its_own(submission: Submission) -> None:
     """Without these variables the result is rank 0, local rank 0, world size 1."""
     assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
 
 
-@exercise("ddp.read_env")
+@exercise("ddp.read_env", when="in the environment afterwards")
 @given(seed=SEEDS)
 @once
 def test_only_reads(submission: Submission, seed: int) -> None:
@@ -130,7 +131,7 @@ def test_joins_the_group(submission: Submission, size: int, seed: int) -> None:
             assert_that(bool(value), f"{name} is not set on rank {rank}")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="when MASTER_ADDR and MASTER_PORT are set")
 @given(seed=SEEDS)
 @once
 def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None:
@@ -149,7 +150,7 @@ def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None
     assert_that(world.outside, "nobody listens at the MASTER_PORT that was set")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="when only one of MASTER_ADDR and MASTER_PORT is set")
 @pytest.mark.parametrize("missing", ADDRESS)
 @given(seed=SEEDS)
 @once
@@ -170,7 +171,7 @@ def test_one_that_is_not_set(submission: Submission, missing: str, seed: int) ->
             assert_that(name == missing or value == other, f"{name} has changed on rank {rank}")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="with GPUs")
 @pytest.mark.parametrize("local", [("1", "0"), (None, None, None)], ids=["local_rank", "no_local_rank"])
 def test_picks_the_gpu(submission: Submission, local: tuple[str | None, ...]) -> None:
     """With CUDA (two GPUs, simulated) it picks the device by LOCAL_RANK, else by rank modulo 2, and NCCL as the
@@ -184,7 +185,7 @@ def test_picks_the_gpu(submission: Submission, local: tuple[str | None, ...]) ->
     assert_equal([look["backend"] for look in world.looks], ["nccl"] * len(local), what="the backend of each rank")
 
 
-@exercise("ddp.ddp_setup")
+@exercise("ddp.ddp_setup", when="on Windows")
 def test_on_windows(submission: Submission) -> None:
     """On Windows (simulated, with a GPU) the backend is gloo, and USE_LIBUV is set to 0 if it is not set."""
     libuv = r.each(None, "1")
@@ -259,7 +260,7 @@ def test_disjoint_and_equal_shares(
         assert_equal([len(rows) for rows in batches], sizes, what=f"rows per batch of rank {rank}")
 
 
-@exercise("ddp.sharded_loader")
+@exercise("ddp.sharded_loader", when="from the second epoch on")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_shuffles_anew(submission: Submission, seed: int) -> None:
@@ -322,8 +323,8 @@ def averaged(
         name: None if grad is None else torch.stack([one[name] for one in grads]).mean(0)  # type: ignore[misc]
         for name, grad in grads[0].items()
     }
-    exact = {"rtol": 1e-10, "atol": 1e-12} if dtype == torch.float64 else {}
-    assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank", **exact)
+    rtol, atol = (1e-10, 1e-12) if dtype == torch.float64 else (None, None)
+    assert_close(world.looks, [mean] * len(seeds), rtol, atol, what=".grad", each="rank 0")
 
 
 @exercise("ddp.average_gradients")
@@ -338,7 +339,7 @@ def test_the_mean_over_ranks(submission: Submission, kind: str, size: int, dtype
     averaged(submission, kind, secrets(seed, size), dtype)
 
 
-@exercise("ddp.average_gradients")
+@exercise("ddp.average_gradients", when="for a parameter without a gradient")
 @given(seed=SEEDS)
 @once
 def test_without_a_gradient(submission: Submission, seed: int) -> None:
@@ -362,10 +363,10 @@ def test_averages_on_backward(submission: Submission, seed: int) -> None:
     world = r.run(submission.wrap, model, torch.device("cpu"), look=look)
     grads = [d.step_grads(recipes.model("mlp", kind_seed), 6, one) for one in seeds]
     mean = {f"module.{name}": (grad + grads[1][name]) / 2 for name, grad in grads[0].items()}  # type: ignore[operator]
-    assert_close(world.looks, [mean] * 2, what="gradients, rank by rank")
+    assert_close(world.looks, [mean] * 2, what="gradients", each="rank 0")
 
 
-@exercise("ddp.wrap")
+@exercise("ddp.wrap", when="on a GPU")
 def test_moved_before_it_is_wrapped(submission: Submission) -> None:
     """On CUDA (simulated) the model is moved first and then wrapped, with device_ids=[that device]. A model that is on
     a GPU moves to the CPU if that is its device, and device_ids is left out."""
@@ -445,7 +446,7 @@ def test_full_batches(submission: Submission, size: int, seed: int) -> None:
         assert_close(state, expected, rtol=1e-3, atol=1e-4, what=f"the weights of rank {rank}")
 
 
-@exercise("ddp.train")
+@exercise("ddp.train", when="with several steps in an epoch")
 @given(seed=SEEDS)
 @once
 def test_equals_one_process(submission: Submission, seed: int) -> None:
@@ -491,7 +492,7 @@ def test_a_new_shuffle_each_epoch(submission: Submission, seed: int) -> None:
     assert_that(one == without, "without a seed the shuffles are not those of seed 0")
 
 
-@exercise("ddp.train")
+@exercise("ddp.train", when="when the ranks begin with different weights")
 @given(seed=SEEDS)
 @once
 def test_rank_0_counts(submission: Submission, seed: int) -> None:
@@ -499,7 +500,7 @@ def test_rank_0_counts(submission: Submission, seed: int) -> None:
     seeds = secrets(seed, 3)
     states, _ = trained(submission, 16, 4, seeds, epochs=1, lr=0.0)
     start = probes.state(d.watched("mlp", seeds[1]))
-    assert_close(states, [start] * 2, what="the weights after steps with lr = 0, rank by rank")
+    assert_close(states, [start] * 2, what="the weights after steps with lr = 0", each="rank 0")
 
 
 # ---------------------------------------------------------------- global_accuracy
@@ -513,12 +514,14 @@ def test_rank_0_counts(submission: Submission, seed: int) -> None:
 @once
 def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...], seed: int) -> None:
     """The result is the same float on every rank: the right rows of all ranks divided by the rows of all ranks."""
+    words = {"with a rank that has no rows": 0 in counts, "on ranks with unequal loaders": len(set(counts)) > 1}
+    situations(submission, words)
     kind, *seeds = uneven(seed, counts)
     loaders = [r.call(d.loader, count, 3, own) for count, own in zip(counts, seeds, strict=True)]
     model = r.call(recipes.model, "mlp", kind)
     world = r.run(submission.global_accuracy, model, r.each(*loaders), world_size=len(counts))
     right = sum(int(hits(kind, count, own).sum()) for count, own in zip(counts, seeds, strict=True))
-    assert_close(world.results, [right / sum(counts)] * len(counts), what="the accuracy, rank by rank")
+    assert_close(world.results, [right / sum(counts)] * len(counts), what="the accuracy", each="rank 0")
 
 
 def hits(kind: int, count: int, seed: int) -> Tensor:
@@ -550,7 +553,7 @@ def plain_state(seed: int, with_module: bool = False) -> dict[str, Tensor]:
     return probes.state(d.nested("mlp", seed, with_module=with_module))
 
 
-@exercise("ddp.save_on_rank0")
+@exercise("ddp.save_on_rank0", when="when rank 0 takes its time to write")
 @pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
 @given(seed=SEEDS)
 @once
@@ -568,7 +571,7 @@ def test_there_when_it_returns(submission: Submission, inside: bool, seed: int) 
     assert_close(world.outside, plain_state(number), what="what is in the file")
 
 
-@exercise("ddp.save_on_rank0")
+@exercise("ddp.save_on_rank0", when="when rank 0 pauses in the middle of writing")
 @given(seed=SEEDS)
 @once
 def test_complete_when_it_returns(submission: Submission, seed: int) -> None:
@@ -583,7 +586,7 @@ def test_complete_when_it_returns(submission: Submission, seed: int) -> None:
     assert_close(world.outside, plain_state(number), what="what is in the file")
 
 
-@exercise("ddp.save_on_rank0")
+@exercise("ddp.save_on_rank0", when="when each rank is on a machine of its own")
 @pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
 @given(seed=SEEDS)
 @once
@@ -680,12 +683,14 @@ def different(seed: int) -> tuple[list[int], float, list[float]]:
 
 def assert_printed(lines: list[int], numbers: list[list[float]], seed: int | None) -> None:
     """One line on rank 0, with the loss; nothing on other ranks."""
-    assert_equal(lines, [1, *[0] * (len(lines) - 1)], what="lines printed, rank by rank")
+    assert_equal(lines, [1, *[0] * (len(lines) - 1)], what="lines printed", each="rank 0")
     assert_loss(numbers, seed)
 
 
 def assert_loss(numbers: list[list[float]], seed: int | None) -> None:
     """The loss on rank 0 once."""
+    is_of_0 = bool(seed) and any(abs(loss - final_loss(0)) < CLOSE for loss in numbers[0])
+    assert_that(not is_of_0, f"the loss that was printed is the one of the seed 0, although SEED={seed} is set")
     assert_equal(len(numbers[0]), 1, what="numbers with 4 decimals in the line")
     what = f"the loss that was printed, with SEED={seed}" if seed is not None else "the loss, without SEED"
     assert_close(numbers[0][0], final_loss(seed or 0), rtol=0, atol=CLOSE, what=what)
@@ -734,6 +739,7 @@ def test_alone(submission: Submission, seed: int) -> None:
     """Alone, if the environment has none of torchrun's variables, it prints the same kind of line; if SEED is not
     set, the seed is 0."""
     for number in (seed, None):
+        situations(submission, {"alone, with SEED": number is not None, "alone, without SEED": number is None})
         world = r.run(
             submission.main, world_size=1, group=False, lines=True, may_exit=True, look=r.call(d.joins_again, 7),
             env={**r.ALONE, "SEED": None if number is None else str(number)},
@@ -742,7 +748,7 @@ def test_alone(submission: Submission, seed: int) -> None:
         assert_that(world.looks == [7], f"the process {world.looks[0]}")
 
 
-@exercise("ddp.main")
+@exercise("ddp.main", when="under torchrun")
 @given(seed=SEEDS)
 @once
 def test_under_torchrun(submission: Submission, seed: int) -> None:
@@ -750,5 +756,5 @@ def test_under_torchrun(submission: Submission, seed: int) -> None:
     script = r.torchrun(submission.main, "ddp.py", env={"SEED": str(seed)})
     assert_equal(script.exit_code, 0, what="the exit code")
     # A line at the top of the file may print something else on every rank: that is not `main`.
-    assert_equal([len(found) for found in script.numbers], [1, 0], what="losses printed, rank by rank")
+    assert_equal([len(found) for found in script.numbers], [1, 0], what="losses printed", each="rank 0")
     assert_loss(script.numbers, seed)

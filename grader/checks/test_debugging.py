@@ -78,7 +78,7 @@ def check_training(
     here, loader_here = make(*args), training.shuffled(seed=seed, **cut)
     optimizer = OPTIMIZERS[name](here, lr)
     expected = [reference.per_example(*reference.train(here, loader_here, optimizer)) for _ in range(epochs)]
-    assert_close(losses, expected, **CLOSE, what="the mean loss of each epoch")
+    assert_close(losses, expected, **CLOSE, what="the mean loss", each="epoch 1")
     check_state(submission, model, here)
 
 
@@ -105,7 +105,7 @@ def test_each_step_is_that_of_its_batch(
     check_training(submission, "loss_goes_down", (recipes.model, "mlp", seed), cut, epochs, 0.3, seed)
 
 
-@exercise("debugging.loss_goes_down")
+@exercise("debugging.loss_goes_down", when="with 0 epochs")
 def test_no_epochs(submission: Submission) -> None:
     """0 epochs give an empty list, and change nothing."""
     check_training(submission, "loss_goes_down", (recipes.model, "mlp", 1), {"count": 4, "batch_size": 2}, 0, 0.3, 1)
@@ -140,7 +140,7 @@ def test_each_step_is_that_of_adam(submission: Submission, full: int, batch_size
     check_training(submission, "probabilities_learn", (recipes.model, "mlp", seed), cut, epochs, 0.02, seed)
 
 
-@exercise("debugging.probabilities_learn")
+@exercise("debugging.probabilities_learn", when="from the second epoch on")
 @given(seed=SEEDS)
 @ONCE
 def test_one_adam_for_all_epochs(submission: Submission, seed: int) -> None:
@@ -160,7 +160,7 @@ def test_kinds_of_models_with_adam(submission: Submission, kind: str, seed: int)
     check_training(submission, "probabilities_learn", (recipes.model, kind, seed), cut, 2, 0.02, seed)
 
 
-@exercise("debugging.probabilities_learn")
+@exercise("debugging.probabilities_learn", when="for a model that comes in eval mode")
 @given(seed=SEEDS)
 @ONCE
 def test_a_model_in_eval_mode(submission: Submission, seed: int) -> None:
@@ -263,7 +263,7 @@ def test_runs_as_after_training(submission: Submission, seed: int) -> None:
     assert_close(found, expected, what="the accuracy")
 
 
-@exercise("debugging.evaluation_repeats")
+@exercise("debugging.evaluation_repeats", when="over batches of any size")
 @given(sizes=st.lists(st.integers(2, 6), min_size=1, max_size=4), seed=SEEDS)
 @settings(max_examples=6)
 def test_right_over_all_examples(submission: Submission, sizes: list[int], seed: int) -> None:
@@ -326,7 +326,7 @@ def test_no_row_is_in_both_parts(submission: Submission, n: int, fraction: float
     assert_equal(sorted([*train, *val], key=repr), sorted(range(n), key=repr), what="the rows of both parts")
 
 
-@exercise("debugging.honest_split")
+@exercise("debugging.honest_split", when="for rows that are equal")
 def test_rows_may_be_equal(submission: Submission) -> None:
     """A row that is equal to another one is a row of its own: it is not lost."""
     rows = [7, 7, 7, 7, 8, 8, 8, 8, 8, 8]
@@ -344,7 +344,7 @@ def test_how_many_are_for_validation(submission: Submission, n: int, fraction: f
     assert_equal((len(train), len(val)), sizes, what=f"sizes of the parts of {n} rows")
 
 
-@exercise("debugging.honest_split")
+@exercise("debugging.honest_split", when="with the same seed again")
 @given(seed=SEEDS)
 @settings(max_examples=3)
 def test_the_seed_decides(submission: Submission, seed: int) -> None:
@@ -360,7 +360,7 @@ def test_the_seed_decides(submission: Submission, seed: int) -> None:
         assert_that(len(gaps) > 2, f"the rows for validation do not look random: {places}")
 
 
-@exercise("debugging.honest_split")
+@exercise("debugging.honest_split", when="in torch's global random numbers")
 @given(seed=SEEDS)
 @ONCE
 def test_global_numbers_are_left_alone(submission: Submission, seed: int) -> None:
@@ -410,7 +410,7 @@ def test_every_row_once_in_each_epoch(submission: Submission, n: int, batch_size
     assert_equal([sorted(order) for order in orders], [rows] * epochs, what="the rows of each epoch, sorted")
 
 
-@exercise("debugging.each_epoch_new")
+@exercise("debugging.each_epoch_new", when="with the same seed again")
 @given(seed=SEEDS)
 @settings(max_examples=3)
 def test_all_orders_come_from_the_seed(submission: Submission, seed: int) -> None:
@@ -435,7 +435,7 @@ def test_rows_are_shuffled_not_batches(submission: Submission, seed: int) -> Non
         assert_that(first != second, "two epochs have the same batches, in another order")
 
 
-@exercise("debugging.each_epoch_new")
+@exercise("debugging.each_epoch_new", when="in torch's global random numbers")
 @given(seed=SEEDS)
 @ONCE
 def test_shuffling_leaves_global_numbers_alone(submission: Submission, seed: int) -> None:
@@ -453,14 +453,14 @@ def check_likelihood(submission: Submission, logits: Tensor, labels: Tensor, ato
     exact = logits.double().requires_grad_()
     expected = F.cross_entropy(exact, labels)
     (gradient,) = torch.autograd.grad(expected, exact)
-    close = {"rtol": 1e-5, "atol": atol}
+    close: dict[str, Any] = {"rtol": 1e-5, "atol": atol}
     assert_close(found.value, expected.detach().to(logits.dtype), **close, what="the loss")
     assert_that(found.has_graph, "no gradient flows back from the loss to the logits")
     assert_close(found.grads[0], gradient.to(logits.dtype), **close, what="the gradient")
 
 
 # logsumexp(x) minus the label's logit is right too; its float32 error at 1e4 is about 1e-3.
-@exercise("debugging.no_nan")
+@exercise("debugging.no_nan", when="for logits of ±200, ±1,000 or ±10,000")
 @pytest.mark.parametrize("largest", [200.0, 1e3, 1e4])
 def test_large_logits(submission: Submission, largest: float) -> None:
     """With logits of ±200, ±1,000 and ±10,000 the loss and its gradient are right, and finite."""
@@ -469,7 +469,7 @@ def test_large_logits(submission: Submission, largest: float) -> None:
         check_likelihood(submission, logits, torch.full((3,), label), atol=5e-3)
 
 
-@exercise("debugging.no_nan")
+@exercise("debugging.no_nan", when="for large logits")
 @given(logits=tensors(((1, 5), (2, 4)), kind="large"), pick=st.integers(0, 999))
 @settings(max_examples=10)
 def test_any_large_logits(submission: Submission, logits: Tensor, pick: int) -> None:
@@ -478,7 +478,7 @@ def test_any_large_logits(submission: Submission, logits: Tensor, pick: int) -> 
     check_likelihood(submission, logits.clamp(-1e4, 1e4), labels, atol=5e-3)
 
 
-@exercise("debugging.no_nan")
+@exercise("debugging.no_nan", when="for small logits")
 @given(logits=tensors(((1, 5), (1, 4)), dtype=[torch.float32, torch.float64]), pick=st.integers(0, 999))
 @settings(max_examples=15)
 def test_small_logits(submission: Submission, logits: Tensor, pick: int) -> None:
@@ -557,7 +557,7 @@ def test_ends_with_the_best_epoch(submission: Submission, want: str) -> None:
     check_best(submission, "mlp", *clear_run("mlp", FIRST_SEEDS[want], want))
 
 
-@exercise("debugging.best_weights_kept")
+@exercise("debugging.best_weights_kept", when="in BatchNorm's buffers")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_buffers_too(submission: Submission, seed: int) -> None:
@@ -573,13 +573,13 @@ def test_best_of_all_kinds_of_models(submission: Submission, kind: str, flags: d
     check_best(submission, kind, seed, best, flags=flags)
 
 
-@exercise("debugging.best_weights_kept")
+@exercise("debugging.best_weights_kept", when="with a last validation batch that is shorter")
 def test_every_validation_row_counts_the_same(submission: Submission) -> None:
     """The best epoch is the one with the lowest mean over all validation rows, also with a short last batch."""
     check_best(submission, "mlp", 40, 2)  # by the mean of the batches' means, another epoch would be the best
 
 
-@exercise("debugging.best_weights_kept")
+@exercise("debugging.best_weights_kept", when="with epochs of equal validation loss")
 def test_the_first_of_equal_epochs(submission: Submission) -> None:
     """If all epochs have the same validation loss, the model ends with the weights of the first one."""
     check_best(submission, "unbiased", 3, 0, lr=0.5, epochs=3, zeros=True)
@@ -626,7 +626,7 @@ def test_as_if_it_had_not_stopped(submission: Submission, optimizer: str, schedu
     check_resumed(submission, "mlp", optimizer, scheduler, 3, 6, seed)
 
 
-@exercise("debugging.same_after_resume")
+@exercise("debugging.same_after_resume", when="when it is stopped after another epoch")
 @given(stop=st.integers(0, 5), scheduler=st.sampled_from(["steps", "exponential", "milestones", "cosine"]), seed=SEEDS)
 @settings(max_examples=4)
 def test_stopped_after_any_epoch(submission: Submission, stop: int, scheduler: str, seed: int) -> None:
@@ -634,7 +634,7 @@ def test_stopped_after_any_epoch(submission: Submission, stop: int, scheduler: s
     check_resumed(submission, "mlp", "momentum", scheduler, stop, 5, seed)
 
 
-@exercise("debugging.same_after_resume")
+@exercise("debugging.same_after_resume", when="with BatchNorm, shared or frozen weights")
 @pytest.mark.parametrize("kind", ["norm", "tied", "frozen"])
 @given(seed=SEEDS)
 @ONCE
@@ -714,7 +714,7 @@ def test_losses_and_weights_on_any_device(submission: Submission, kind: str, dev
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
     here = recipes.model(kind, seed)
     expected, _ = reference.train(here, moving.passes([4, 4, 3], seed), recipes.optimizer(here, lr=LR))
-    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses")
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses", each="batch 1")
     found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, model).items()}
     assert_close(found, probes.state(here), what="the model's state_dict afterwards")
 
@@ -758,7 +758,7 @@ def test_equal_weights_on_all_ranks(submission: Submission, size: int, seed: int
     check_ranks(submission, "mlp", size, 3, seed)
 
 
-@exercise("debugging.ranks_agree")
+@exercise("debugging.ranks_agree", when="with frozen or shared weights")
 @needs("ranks")
 @pytest.mark.parametrize(("kind", "epochs"), [("frozen", 2), ("tied", 2), ("mlp", 0)], ids=["frozen", "tied", "none"])
 @given(seed=SEEDS)
@@ -788,7 +788,7 @@ def test_all_ranks_go_on(submission: Submission, size: int, seed: int) -> None:
     assert_close(world.outside, probes.state(d.nested("mlp", models[0])), what="the content of the file")
 
 
-@exercise("debugging.nobody_waits_for_ever")
+@exercise("debugging.nobody_waits_for_ever", when="when rank 1 takes its time")
 @needs("ranks")
 @given(seed=SEEDS)
 @ONCE
@@ -803,7 +803,7 @@ def test_one_rank_writes(submission: Submission, seed: int) -> None:
     assert_close(world.outside, probes.state(d.nested("mlp", models[0])), what="the content of the file")
 
 
-@exercise("debugging.nobody_waits_for_ever")
+@exercise("debugging.nobody_waits_for_ever", when="when saving fails")
 @needs("ranks")
 @pytest.mark.parametrize("fails", ["no such folder", "no space left"])
 @given(seed=SEEDS)

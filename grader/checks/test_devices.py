@@ -175,7 +175,7 @@ def test_every_tensor_moves(submission: Submission, kind: str, target: str, seed
     assert_same_nest(found, expected_nest(kind, target, seed))
 
 
-@exercise("devices.to_device")
+@exercise("devices.to_device", when="in the batch that was passed")
 @pytest.mark.parametrize("kind", ["list", "dict", "deep"])
 def test_the_batch_stays_as_it_is(submission: Submission, kind: str) -> None:
     """The batch that was passed still has its own tensors, on the device where they were."""
@@ -185,7 +185,7 @@ def test_the_batch_stays_as_it_is(submission: Submission, kind: str) -> None:
     assert_equal(submission.there(moving.held, batch), expected_nest(kind, "cpu"), what="the batch afterwards")
 
 
-@exercise("devices.to_device")
+@exercise("devices.to_device", when="for a batch that comes from a GPU")
 @pytest.mark.parametrize(
     ("kind", "target"),
     [*itertools.product(["tensor", "deep"], ["cpu", "cuda:0"]), ("two places", "cpu"), ("two places", "cuda:1")],
@@ -212,7 +212,7 @@ def test_no_copy_of_what_is_there(submission: Submission, kind: str, where: str)
     assert_that(found != [] and all(found), "a tensor that was on the device already came back as a copy")
 
 
-@exercise("devices.to_device")
+@exercise("devices.to_device", when="in non_blocking")
 @pytest.mark.parametrize("non_blocking", [None, False, True], ids=["left out", "False", "True"])
 @pytest.mark.parametrize("kind", ["list", "deep"])
 def test_non_blocking_is_passed_on(submission: Submission, kind: str, non_blocking: bool | None) -> None:
@@ -243,7 +243,7 @@ def test_the_sum_is_where_x_is(submission: Submission, place: str, other: str, s
     assert_close(submission.add_across(devices.on(x, place), devices.on(y, other)), devices.on(x + y, place))
 
 
-@exercise("devices.add_across")
+@exercise("devices.add_across", when="on one device")
 @given(x=tensors(((1, 4), (1, 4))), swapped=st.booleans(), seed=SEEDS)
 def test_adds(submission: Submission, x: Tensor, swapped: bool, seed: int) -> None:
     """On one device it is x + y, with broadcasting."""
@@ -251,7 +251,7 @@ def test_adds(submission: Submission, x: Tensor, swapped: bool, seed: int) -> No
     assert_close(submission.add_across(x, y), x + y)
 
 
-@exercise("devices.add_across")
+@exercise("devices.add_across", when="for other dtypes")
 @pytest.mark.parametrize(("place", "other"), [("cpu", "cpu"), ("cuda:0", "cpu"), ("cpu", "cuda:1")])
 @pytest.mark.parametrize("dtypes", [(torch.int64, torch.float32), (torch.float32, torch.float64)], ids=str)
 @ONCE
@@ -267,7 +267,7 @@ def test_dtypes_are_those_of_the_sum(
         assert_close(submission.add_across(devices.on(x, place), devices.on(y, other)), devices.on(x + y, place))
 
 
-@exercise("devices.add_across")
+@exercise("devices.add_across", when="for tensors without dims")
 @pytest.mark.parametrize(("place", "other"), [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:1", "cuda:0")])
 @ONCE
 @given(seed=SEEDS)
@@ -307,7 +307,7 @@ def test_scaled_and_masked(
     assert_close(submission.ScaledAttentionMask(t + extra)(scores), scaled_and_masked(scores), rtol=1e-5)
 
 
-@exercise("devices.ScaledAttentionMask")
+@exercise("devices.ScaledAttentionMask", when="in the gradients")
 @TWICE
 @given(t=st.integers(2, 5), seed=SEEDS)
 def test_gradients_flow(submission: Submission, t: int, seed: int) -> None:
@@ -320,7 +320,7 @@ def test_gradients_flow(submission: Submission, t: int, seed: int) -> None:
     assert_close(found, expected, what="the gradient with respect to the scores")
 
 
-@exercise("devices.ScaledAttentionMask")
+@exercise("devices.ScaledAttentionMask", when="from the second length on")
 @given(lengths=st.lists(st.integers(1, 5), min_size=2, max_size=4), seed=SEEDS)
 def test_one_module_for_all_lengths(submission: Submission, lengths: list[int], seed: int) -> None:
     """One module takes scores of few tokens and then again of many."""
@@ -330,7 +330,7 @@ def test_one_module_for_all_lengths(submission: Submission, lengths: list[int], 
         assert_close(module(scores), scaled_and_masked(scores), rtol=1e-5)
 
 
-@exercise("devices.ScaledAttentionMask")
+@exercise("devices.ScaledAttentionMask", when="after the module was moved")
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
 @TWICE
 @given(seed=SEEDS)
@@ -345,7 +345,7 @@ def test_the_mask_follows(submission: Submission, device: str, seed: int) -> Non
         assert_equal(submission.there(moving.kept_tensors, module)["devices"], [place], what="where its buffers are")
 
 
-@exercise("devices.ScaledAttentionMask")
+@exercise("devices.ScaledAttentionMask", when="with a mask that was loaded")
 @TWICE
 @given(seed=SEEDS)
 def test_the_mask_in_the_state_dict_is_the_one_that_is_used(submission: Submission, seed: int) -> None:
@@ -393,7 +393,7 @@ def test_model_and_optimizer(submission: Submission, kind: str, before: str, dev
     assert_equal(submission.there(moving.learning_rates, optimizer), [0.25], what="the learning rate")
 
 
-@exercise("devices.prepare")
+@exercise("devices.prepare", when="in the steps of the optimizer")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 @pytest.mark.parametrize("kind", ["mlp", "tied", "frozen"])
 @TWICE
@@ -409,7 +409,7 @@ def test_steps_move_the_model(submission: Submission, kind: str, device: str, se
     assert_close(found, probes.weights(here), what="the weights after two steps")
 
 
-@exercise("devices.prepare")
+@exercise("devices.prepare", when="in what else belongs to the model")
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", torch.float64), ("cuda:0", torch.float32)], ids=str)
 def test_only_the_place_of_the_model_changes(submission: Submission, device: str, dtype: torch.dtype) -> None:
     """Weights and their dtype, training flags, and which parameters train, are those of the model that was passed."""
@@ -429,7 +429,7 @@ def test_only_the_place_of_the_model_changes(submission: Submission, device: str
 def check_trained(submission: Submission, model: Any, losses: Any, expected: tuple[nn.Module, list[float]]) -> None:
     """The losses and the model over there are those of training here."""
     here, here_losses = expected
-    assert_close(losses, here_losses, rtol=1e-4, atol=1e-5, what="the losses")
+    assert_close(losses, here_losses, rtol=1e-4, atol=1e-5, what="the losses", each="batch 1")
     found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, model).items()}
     assert_close(found, probes.state(here), what="the model's state_dict afterwards")
 
@@ -457,7 +457,7 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str, seed: 
     check_trained(submission, model, losses, trained_here(kind, recipes.loader(11, 4, seed), seed=seed))
 
 
-@exercise("devices.train_on")
+@exercise("devices.train_on", when="for a loader without a length")
 @TWICE
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=SEEDS)
 def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], seed: int) -> None:
@@ -468,7 +468,7 @@ def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], s
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), seed=seed))
 
 
-@exercise("devices.train_on")
+@exercise("devices.train_on", when="with many batches")
 def test_many_batches(submission: Submission) -> None:
     """The epoch goes through all batches of the loader, however many there are."""
     on_machine(submission, 0)
@@ -478,7 +478,7 @@ def test_many_batches(submission: Submission) -> None:
     check_trained(submission, model, losses, trained_here("mlp", loader))
 
 
-@exercise("devices.train_on")
+@exercise("devices.train_on", when="in the graphs that are kept")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 @TWICE
 @given(amount=st.integers(2, 9), seed=SEEDS)
@@ -490,10 +490,10 @@ def test_no_graphs_are_kept(submission: Submission, device: str, amount: int, se
     losses = submission.train_on(model, submission.there(recipes.loader, 12, 2, seed), torch.device(device), LR)
     _, expected = trained_here("mlp", recipes.loader(12, 2, seed), seed=seed)
     what = "the losses, which are others if graphs of earlier batches are still in memory (detach what you keep)"
-    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what=what)
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what=what, each="batch 1")
 
 
-@exercise("devices.train_on")
+@exercise("devices.train_on", when="in what moves to the device")
 @settings(max_examples=4)
 @given(count=st.integers(2, 9), batch_size=st.integers(1, 4), seed=SEEDS)
 def test_everything_moves_once(submission: Submission, count: int, batch_size: int, seed: int) -> None:
@@ -514,7 +514,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
     assert_equal(there, expected, what="transfers to a GPU: (from, to, shape)")
 
 
-@exercise("devices.train_on")
+@exercise("devices.train_on", when="in how often Python waits for the GPU")
 @settings(max_examples=4)
 @given(count=st.integers(2, 6), before=st.integers(0, 3), after=st.integers(0, 3))
 def test_one_synchronisation(submission: Submission, count: int, before: int, after: int) -> None:
@@ -585,7 +585,7 @@ def test_fits(submission: Submission, device: str, epochs: int, seed: int) -> No
     check_trained(submission, model, losses, trained_here("mlp", recipes.loader(7, 3, seed), epochs, LR, seed))
 
 
-@exercise("devices.DeviceTrainer")
+@exercise("devices.DeviceTrainer", when="for a loader without a length")
 @TWICE
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3), epochs=st.integers(2, 3), seed=SEEDS)
 def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int], epochs: int, seed: int) -> None:
@@ -596,7 +596,7 @@ def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), epochs, LR, seed))
 
 
-@exercise("devices.DeviceTrainer")
+@exercise("devices.DeviceTrainer", when="over many epochs")
 def test_many_epochs(submission: Submission) -> None:
     """fit runs as many epochs as it is told to, also if the loss is nearly 0."""
     on_machine(submission, 0)
@@ -605,7 +605,7 @@ def test_many_epochs(submission: Submission) -> None:
     check_trained(submission, model, losses, trained_here("linear", loader, 120, 2.0))
 
 
-@exercise("devices.DeviceTrainer")
+@exercise("devices.DeviceTrainer", when="from the second fit on")
 @TWICE
 @given(seed=SEEDS)
 def test_each_fit_begins_anew(submission: Submission, seed: int) -> None:
@@ -627,7 +627,7 @@ def test_fitting_leaves_torchs_defaults(submission: Submission) -> None:
     assert_nothing_left(submission)
 
 
-@exercise("devices.DeviceTrainer")
+@exercise("devices.DeviceTrainer", when="with two trainers")
 @ONCE
 @given(seed=SEEDS)
 def test_each_trainer_has_its_own_device(submission: Submission, seed: int) -> None:
@@ -642,7 +642,7 @@ def test_each_trainer_has_its_own_device(submission: Submission, seed: int) -> N
         assert_equal([features, labels], [devices.on(x, place), devices.on(y, place)], what="the prepared batch")
 
 
-@exercise("devices.DeviceTrainer")
+@exercise("devices.DeviceTrainer", when="with a subclass that overrides prepare_batch")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 @TWICE
 @given(seed=SEEDS)
@@ -656,7 +656,7 @@ def test_a_subclass_prepares_batches_its_way(submission: Submission, device: str
     check_trained(submission, model, losses, trained_here("mlp", [(2 * x, y) for x, y in batches], 2, LR, seed))
 
 
-@exercise("devices.DeviceTrainer")
+@exercise("devices.DeviceTrainer", when="with a subclass that overrides prepare_model")
 @TWICE
 @given(seed=SEEDS)
 def test_a_subclass_prepares_models_its_way(submission: Submission, seed: int) -> None:
@@ -668,7 +668,7 @@ def test_a_subclass_prepares_models_its_way(submission: Submission, seed: int) -
     scaled = moving.Rescaled(recipes.model("mlp", seed))
     optimizer = torch.optim.SGD(scaled.parameters(), lr=LR)
     expected = [loss for _ in range(2) for loss in reference.train(scaled, batches, optimizer)[0]]
-    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses")
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses", each="batch 1")
 
 
 # ---------------------------------------------------------------- loader_for
@@ -729,7 +729,7 @@ def check_timing(found: dict[str, Any], repeats: int, device: str) -> None:
     assert_close(seconds, min(products[-repeats:]), rtol=1e-2, what=what)
 
 
-@exercise("devices.time_matmul")
+@exercise("devices.time_matmul", when="in which of the times counts")
 @pytest.mark.parametrize("repeats", [None, 1, 2, 4, 6], ids=str)
 def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -> None:
     """With a simulated clock, on which the first product is slow and the others differ, the result is the shortest time
@@ -742,7 +742,7 @@ def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -
         assert_equal(found["products"], three["products"], what="how long the products took, with 3 repeats by default")
 
 
-@exercise("devices.time_matmul")
+@exercise("devices.time_matmul", when="on a GPU")
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_waits_for_the_gpu(submission: Submission, repeats: int) -> None:
     """On a GPU, which works while Python goes on, the clock is read only when the product is finished."""

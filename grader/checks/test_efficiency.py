@@ -118,7 +118,7 @@ def test_a_scaler_that_is_switched_off(submission: Submission, seed: int) -> Non
 
 
 # Several times: some losses are the same in 16 bits.
-@exercise("efficiency.amp_step")
+@exercise("efficiency.amp_step", when="on a CUDA device")
 @settings(max_examples=4)
 @given(seed=SEEDS)
 def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> None:
@@ -200,7 +200,7 @@ def test_shared_and_frozen_parameters(submission: Submission, kind: str, seed: i
     accumulate(submission, (recipes.model, kind, seed), recipes.model(kind, seed), [[3, 2], [1, 4]], seed)
 
 
-@exercise("efficiency.accumulate_step")
+@exercise("efficiency.accumulate_step", when="in the memory for the graphs")
 @given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=4), seed=SEEDS)
 @settings(max_examples=3)
 def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int) -> None:
@@ -251,14 +251,14 @@ def test_the_least_multiple(submission: Submission, n: int, multiple: int) -> No
     assert_equal(submission.align_up(n, multiple), next(m for m in range(n, n + multiple) if m % multiple == 0))
 
 
-@exercise("efficiency.align_up")
+@exercise("efficiency.align_up", when="without a second argument")
 @pytest.mark.parametrize(("n", "expected"), [(50257, 50264), (8, 8), (9, 16), (0, 0), (1, 8)])
 def test_eight_unless_told(submission: Submission, n: int, expected: int) -> None:
     """Without a second argument it is the next multiple of 8; multiples of 8, and 0, stay."""
     assert_equal(submission.align_up(n), expected)
 
 
-@exercise("efficiency.align_up")
+@exercise("efficiency.align_up", when="for large numbers")
 @pytest.mark.parametrize(("n", "multiple"), [(2**60 + 1, 8), (10**17 + 1, 3), (2**53 + 1, 2), (2**64 + 1, 8)])
 def test_exact_for_large_numbers(submission: Submission, n: int, multiple: int) -> None:
     """The result is exact for large numbers."""
@@ -319,7 +319,7 @@ def test_every_gradient_is_none(submission: Submission, kind: str) -> None:
     assert_equal(submission.there(probes.trainable, model), probes.trainable(here), what="requires_grad afterwards")
 
 
-@exercise("efficiency.clear_grads")
+@exercise("efficiency.clear_grads", when="for a parameter that was frozen after a backward")
 def test_gradients_of_frozen_parameters(submission: Submission) -> None:
     """A parameter that was frozen after a backward loses its gradient too."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", 1))
@@ -328,7 +328,7 @@ def test_gradients_of_frozen_parameters(submission: Submission) -> None:
     assert_equal(submission.there(probes.model_grads, model), dict.fromkeys(names), what=".grad by name")
 
 
-@exercise("efficiency.clear_grads")
+@exercise("efficiency.clear_grads", when="for parameters that the optimizer does not have")
 def test_other_parameters_keep_theirs(submission: Submission) -> None:
     """A parameter that the optimizer does not have keeps its gradient."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", 1))
@@ -338,7 +338,7 @@ def test_other_parameters_keep_theirs(submission: Submission) -> None:
     assert_equal(submission.there(probes.model_grads, model), expected, what=".grad by name")
 
 
-@exercise("efficiency.clear_grads")
+@exercise("efficiency.clear_grads", when="in the optimizer's momentum")
 @ONCE
 @given(seed=SEEDS)
 def test_momentum_stays(submission: Submission, seed: int) -> None:
@@ -380,7 +380,7 @@ def test_the_output_in_eval_mode(submission: Submission, kind: str, seed: int) -
     assert_that(not found.requires_grad, "the output has a graph")
 
 
-@exercise("efficiency.inference")
+@exercise("efficiency.inference", when="in the mode of the forward")
 @given(n=st.integers(1, 5), seed=SEEDS, flags=st.sampled_from(FLAGS))
 @settings(max_examples=6)
 def test_forward_in_inference_mode(submission: Submission, n: int, seed: int, flags: dict[str, bool]) -> None:
@@ -421,10 +421,10 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
-@exercise("efficiency.inference")
+@exercise("efficiency.inference", when="from the second call with the same model on")
 def test_the_same_model_with_other_weights(submission: Submission) -> None:
     """Called again with the same model and x, it gives the output of the weights that the model has by then."""
     x = recipes.normal((4, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.inference, x)
     expected = restoring.before_and_after_a_change(lambda model, x: model.eval()(x).detach(), x)
-    assert_close(found, expected, what="the output before and after the weights changed")
+    assert_close(found, expected, what="the output", each=("the first call", "the call after the weights have changed"))

@@ -27,6 +27,7 @@ from grader.testkit import (
     raises,
     recipes,
     seeds,
+    situations,
 )
 from kit import parameters
 
@@ -94,7 +95,7 @@ def test_forward_gives_raw_logits(submission: Submission, n: int, num_inputs: in
     assert_close(on_the_way, [*expected, expected[-1]], rtol=1e-3, atol=1e-4, what=what)
 
 
-@exercise("parameters.NeuralNetwork")
+@exercise("parameters.NeuralNetwork", when="in the gradients")
 @settings(max_examples=5)
 @given(**SIZES)
 def test_gradients_reach_every_layer(
@@ -111,7 +112,7 @@ def test_gradients_reach_every_layer(
     assert_close(grads, list(expected), rtol=1e-3, atol=1e-3, what="the gradients of the parameters")
 
 
-@exercise("parameters.NeuralNetwork")
+@exercise("parameters.NeuralNetwork", when="in the first weights")
 @settings(max_examples=3)
 @given(seed=SEEDS)
 def test_weights_of_its_own(submission: Submission, seed: int) -> None:
@@ -143,7 +144,7 @@ def test_each_number_once(submission: Submission, kind: str) -> None:
     assert_equal(submission.count_parameters(model, trainable_only=False), numbers_in(kind, False))
 
 
-@exercise("parameters.count_parameters")
+@exercise("parameters.count_parameters", when="with frozen parameters")
 @pytest.mark.parametrize("kind", ["frozen", "norm", "tied"])
 def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
     """Frozen parameters count with trainable_only=False, and do not count by default."""
@@ -155,7 +156,7 @@ def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
     assert_equal(trainable, probes.trainable(recipes.model(kind)), what="requires_grad of each parameter afterwards")
 
 
-@exercise("parameters.count_parameters")
+@exercise("parameters.count_parameters", when="with modules inside of modules")
 @settings(max_examples=6)
 @given(seed=SEEDS)
 def test_any_model(submission: Submission, seed: int) -> None:
@@ -167,7 +168,7 @@ def test_any_model(submission: Submission, seed: int) -> None:
     assert_equal(found, expected, what="all parameters, and those that are trainable")
 
 
-@exercise("parameters.count_parameters")
+@exercise("parameters.count_parameters", when="on the meta device")
 @pytest.mark.parametrize("kind", ["mlp", "tied", "names"])
 def test_on_the_meta_device(submission: Submission, kind: str) -> None:
     """A model on the meta device has the same number of parameters, although its tensors have no memory."""
@@ -175,7 +176,7 @@ def test_on_the_meta_device(submission: Submission, kind: str) -> None:
     assert_equal(submission.count_parameters(model), numbers_in(kind, True))
 
 
-@exercise("parameters.count_parameters")
+@exercise("parameters.count_parameters", when="for models larger than any memory")
 @given(sizes=st.lists(st.integers(1, 2_000_000), min_size=2, max_size=4), bias=st.booleans())
 def test_larger_than_any_memory(submission: Submission, sizes: list[int], bias: bool) -> None:
     """Counting allocates no memory: it works for models that are too large for any computer."""
@@ -184,7 +185,7 @@ def test_larger_than_any_memory(submission: Submission, sizes: list[int], bias: 
     assert_equal(submission.count_parameters(model), expected)
 
 
-@exercise("parameters.count_parameters")
+@exercise("parameters.count_parameters", when="for counts above 2**53")
 def test_more_than_floats_can_count(submission: Submission) -> None:
     """The count is an exact integer, also above 2**53, where floats leave out every other one."""
     model = submission.there(recipes.mlp, [2**27, 2**26 + 1], bias=True, device="meta")
@@ -206,13 +207,14 @@ def test_the_network_of_the_book(submission: Submission, sizes: Any, count: int)
 def test_any_sizes(submission: Submission, sizes: list[int], bias: bool) -> None:
     """Each layer has inputs times outputs weights and, with bias, one more number per output. The list of sizes is not
     changed."""
+    situations(submission, {"without biases": not bias, "with biases": bias, "with hidden layers": len(sizes) > 2})
     expected = sum(a * b + b * bias for a, b in pairwise(sizes))
     found, after = submission.there(parameters.count_and_sizes, submission.mlp_parameter_count, sizes, bias)
     assert_equal(found, expected)
     assert_equal(after, sizes, what="the list of sizes afterwards")
 
 
-@exercise("parameters.mlp_parameter_count")
+@exercise("parameters.mlp_parameter_count", when="for layers larger than any memory")
 def test_sizes_that_no_memory_holds(submission: Submission) -> None:
     """The count is computed without making layers: it works for layers with a billion units, and for more."""
     for n in (10**9, 10**11):
@@ -247,7 +249,7 @@ def test_rows_in_order_of_registration(submission: Submission, kind: str) -> Non
     assert_equal(plain_shapes(submission.parameter_table(model)), expected)
 
 
-@exercise("parameters.parameter_table")
+@exercise("parameters.parameter_table", when="with modules inside of modules")
 @settings(max_examples=6)
 @given(seed=SEEDS)
 def test_table_of_any_model(submission: Submission, seed: int) -> None:
@@ -281,7 +283,7 @@ def test_bytes_of_parameters_and_buffers(submission: Submission, kind: str) -> N
     assert_equal(submission.memory_bytes(submission.there(recipes.model, kind)), expected)
 
 
-@exercise("parameters.memory_bytes")
+@exercise("parameters.memory_bytes", when="for other dtypes than float32")
 @pytest.mark.parametrize(
     ("dtype", "size"), [(torch.float64, 8), (torch.float32, 4), (torch.bfloat16, 2), (torch.float16, 2)]
 )
@@ -291,7 +293,7 @@ def test_each_dtype_has_its_size(submission: Submission, dtype: torch.dtype, siz
     assert_equal(submission.memory_bytes(model), 73 * size)
 
 
-@exercise("parameters.memory_bytes")
+@exercise("parameters.memory_bytes", when="with modules inside of modules")
 @settings(max_examples=6)
 @given(seed=SEEDS)
 def test_bytes_of_any_model(submission: Submission, seed: int) -> None:
@@ -344,7 +346,7 @@ def test_any_prefix(submission: Submission, confusing: bool, seed: int) -> None:
     freeze_and_look(submission, prefix, seed, "nested")
 
 
-@exercise("parameters.freeze")
+@exercise("parameters.freeze", when="with a parameter elsewhere that was frozen before")
 def test_the_frozen_stay_frozen(submission: Submission) -> None:
     """A parameter elsewhere that was frozen before stays frozen, and gradients that are there stay."""
     model = submission.there(parameters.partly_frozen, "out.weight")
@@ -387,7 +389,7 @@ def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> 
         assert_equal(submission.there(probes.state, submission.seeded(build, seed)), expected)
 
 
-@exercise("parameters.seeded")
+@exercise("parameters.seeded", when="in the random numbers that are drawn afterwards")
 @given(seed=SEEDS, started=SEEDS)
 def test_global_stream_goes_on(submission: Submission, seed: int, started: int) -> None:
     """Random numbers drawn afterwards are the same as without the call."""
@@ -400,7 +402,7 @@ def test_global_stream_goes_on(submission: Submission, seed: int, started: int) 
     assert_equal(next_numbers, torch.rand(4, generator=here), what="the next numbers of the global stream")
 
 
-@exercise("parameters.seeded")
+@exercise("parameters.seeded", when="from the second call on")
 @pytest.mark.parametrize("step", [0, 1], ids=["same seed", "two seeds"])
 @settings(max_examples=3)
 @given(seed=SEEDS)
@@ -418,7 +420,7 @@ def test_a_new_thing_every_time(submission: Submission, step: int, seed: int) ->
     assert_equal(before, expected, what="the second model")
 
 
-@exercise("parameters.seeded")
+@exercise("parameters.seeded", when="in the numbers of other generators")
 @settings(max_examples=5)
 @given(seed=SEEDS, started=SEEDS)
 def test_other_random_numbers(submission: Submission, seed: int, started: int) -> None:
@@ -431,7 +433,7 @@ def test_other_random_numbers(submission: Submission, seed: int, started: int) -
     assert_equal(numbers, [draw.random() for _ in range(3)], what="the next numbers of Python's random")
 
 
-@exercise("parameters.seeded")
+@exercise("parameters.seeded", when="when build raises an error")
 def test_a_build_that_raises(submission: Submission) -> None:
     """If build raises an error, the caller gets it, and the next random numbers are those without the call."""
     raised, before, after = submission.there(parameters.after_an_error, submission.seeded)
@@ -439,7 +441,7 @@ def test_a_build_that_raises(submission: Submission) -> None:
     assert_equal(after, before, what="the state of torch's global generator after the error")
 
 
-@exercise("parameters.seeded")
+@exercise("parameters.seeded", when="in the state of torch's global generator")
 def test_state_of_the_generator(submission: Submission) -> None:
     """The state of torch's global generator does not change, even if the seed is the one that it was started with."""
     for seed in (5, 6):

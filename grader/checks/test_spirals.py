@@ -36,6 +36,7 @@ from grader.testkit import (
     raises,
     reference,
     seeds,
+    situations,
 )
 from grader.testkit import ranks as r
 from kit import files, restoring
@@ -72,7 +73,7 @@ def test_the_points(submission: Submission, n: int, noise: float, seed: int) -> 
     assert_close(submission.make_spirals(n, noise, seed), spirals(n, noise, seed), what="(features, labels)")
 
 
-@exercise("spirals.make_spirals")
+@exercise("spirals.make_spirals", when="in torch's global generator")
 @given(seed=SEEDS)
 @TWICE
 def test_a_generator_of_its_own(submission: Submission, seed: int) -> None:
@@ -156,7 +157,7 @@ def test_logits(submission: Submission, hidden: int, depth: int) -> None:
     assert_close(found, expected, what="the logits")
 
 
-@exercise("spirals.SpiralNet")
+@exercise("spirals.SpiralNet", when="in the first weights")
 @pytest.mark.parametrize(("hidden", "depth"), SIZES)
 def test_first_weights(submission: Submission, hidden: int, depth: int) -> None:
     """The first weights are those that your init_weights gives with a generator of the seed 0."""
@@ -168,7 +169,7 @@ def test_first_weights(submission: Submission, hidden: int, depth: int) -> None:
             assert_that(0 < largest <= bound, f"the largest weight of {name} is {largest}; it should be below {bound}")
 
 
-@exercise("spirals.SpiralNet")
+@exercise("spirals.SpiralNet", when="from the second net on")
 def test_two_nets_are_equal(submission: Submission) -> None:
     """Two new nets of the same size have equal weights, whatever is drawn between them, and share none."""
     one, other = submission.there(kit.after_another, submission.SpiralNet, 6, 2)
@@ -335,7 +336,7 @@ def test_the_training(submission: Submission, seed: int) -> None:
             break
     for found, right in runs:  # not before all have run: each kind of wrong run differs from the others in some case
         for name in ("train_losses", "val_losses"):
-            assert_close(found[name], getattr(right, name), **CLOSE, what=name)
+            assert_close(found[name], getattr(right, name), **CLOSE, what=name, each="epoch 1")
         assert_close(found["val_accuracy"], right.accuracies[right.best], what="val_accuracy")
         what = f"weights (best is epoch {right.best})"
         assert_close(found["weights"], right.weights[right.best], **CLOSE, what=what)
@@ -397,7 +398,7 @@ def in_one_go(submission: Submission, setting: dict[str, Any], seed: int) -> Any
     return submission.there(kit.with_settings, submission.run, setting, seed, EPOCHS)
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="after a stop, when the run goes on from its files")
 @given(seed=SEEDS)
 @ONCE
 def test_stopped_and_resumed(submission: Submission, seed: int) -> None:
@@ -413,7 +414,7 @@ def test_stopped_and_resumed(submission: Submission, seed: int) -> None:
             break  # the best epoch was before the stop once, and once after it; or it is a run of other sizes
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="when epochs are done already")
 @given(seed=SEEDS)
 @ONCE
 def test_no_epoch_twice(submission: Submission, seed: int) -> None:
@@ -433,7 +434,7 @@ def test_no_epoch_twice(submission: Submission, seed: int) -> None:
         assert_equal(history, expected, what="the result of a complete run")
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="with stop_after")
 @given(seed=SEEDS)
 @ONCE
 def test_stopping_early(submission: Submission, seed: int) -> None:
@@ -445,12 +446,12 @@ def test_stopping_early(submission: Submission, seed: int) -> None:
         found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, path, STOP)
         assert_history(found)
         for name in ("train_losses", "val_losses"):
-            assert_equal(found[name], whole[name][:STOP], what=f"{name} with stop_after={STOP}")
+            assert_equal(found[name], whole[name][:STOP], what=f"{name} with stop_after={STOP}", each="epoch 1")
     found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, None, EPOCHS + 3)
     assert_equal(found, whole, what=f"the result with stop_after={EPOCHS + 3}")
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="in the checkpoint after each epoch")
 @given(seed=SEEDS)
 @ONCE
 def test_a_checkpoint_after_each_epoch(submission: Submission, seed: int) -> None:
@@ -465,7 +466,7 @@ def test_a_checkpoint_after_each_epoch(submission: Submission, seed: int) -> Non
         assert_equal(found, epochs, what=f"what resume returns for the file at path after {epochs} epochs")
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="after Ctrl-C in the middle of an epoch")
 @given(seed=SEEDS)
 @ONCE
 def test_interrupted(submission: Submission, seed: int) -> None:
@@ -482,7 +483,7 @@ def test_interrupted(submission: Submission, seed: int) -> None:
         assert_equal(len(batches) // STEPS, left, what=f"epochs trained after an interruption in step {step}")
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="after a save that fails")
 @given(seed=SEEDS)
 @ONCE
 def test_a_save_that_fails(submission: Submission, seed: int) -> None:
@@ -497,7 +498,7 @@ def test_a_save_that_fails(submission: Submission, seed: int) -> None:
         assert_equal(found, whole, what=f"the result after call {save} of torch.save has failed")
 
 
-@exercise("spirals.run")
+@exercise("spirals.run", when="with the constants as they are handed out")
 @given(seed=SEEDS)
 @ONCE
 def test_it_is_solved(submission: Submission, seed: int) -> None:
@@ -541,7 +542,7 @@ def decided(low: float, high: float, steps: int, seed: int) -> tuple[int, Tensor
     return seed + turn, grid
 
 
-@exercise("spirals.decision_grid")
+@exercise("spirals.decision_grid", when="in which row is at the top")
 @pytest.mark.parametrize(
     ("weight", "expected"),
     [
@@ -564,12 +565,15 @@ def test_as_on_paper(submission: Submission, weight: list[float], expected: list
 def test_the_class_at_each_point(submission: Submission, corners: tuple[float, float], steps: int, seed: int) -> None:
     """Each entry is the class with the largest logit at its point, both ends included; int64 of shape (steps, steps),
     for any square. The model is in training mode and has a dropout: it must not drop anything here."""
+    low, high = corners
+    words = {"for a square that is not around 0": low != -high, "for a square around 0": low == -high}
+    situations(submission, words | {"with more than two steps": steps > 2})
     number, expected = decided(*corners, steps, seed)
     model = submission.there(kit.planar, number)
     assert_equal(submission.decision_grid(model, *corners, steps), expected)
 
 
-@exercise("spirals.decision_grid")
+@exercise("spirals.decision_grid", when="in how often the model is called")
 @pytest.mark.parametrize("steps", [2, 9])
 def test_one_forward(submission: Submission, steps: int) -> None:
     """The model is called once, with all points together."""
@@ -587,7 +591,7 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
-@exercise("spirals.decision_grid")
+@exercise("spirals.decision_grid", when="for a model on a GPU")
 def test_on_the_models_device(submission: Submission) -> None:
     """For a model on a GPU the points are made there, and the result is there."""
     submission.there(devices.start, gpus=2)

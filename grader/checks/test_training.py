@@ -37,6 +37,7 @@ from grader.testkit import (
     recipes,
     reference,
     seeds,
+    situations,
 )
 from kit import restoring, training
 
@@ -45,6 +46,7 @@ CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
 """How close weights and losses must be after some steps: sums in another order differ by far less."""
 CLOSER: Final[dict[str, Any]] = {"rtol": 1e-5, "atol": 1e-6}
 """How close they must be after a single forward or step."""
+TWO_CALLS = ("the first call", "the call after the weights have changed")
 MODES: dict[str, dict[str, bool]] = {
     "train": {},
     "one_eval": {"1": False},
@@ -111,6 +113,7 @@ def check_steps(
     close: dict[str, Any] = CLOSE,
 ) -> None:
     """Some steps over there give the losses and the model of the same steps here; stale gradients are there before."""
+    situations(submission, {"with very large gradients": scale > 100, "from the second step on": len(sizes) > 1})
     batches = [(scale * x, y) for x, y in recipes.batches(sizes, seed=seed)]
     if transposed:
         batches = [(x.T.contiguous().T, y) for x, y in batches]
@@ -121,7 +124,7 @@ def check_steps(
     here = recipes.model(kind, seed)
     with reference.global_stream(1):
         expected, _ = reference.train(here, batches, recipes.optimizer(here, momentum))
-    assert_close(losses, expected, **close, what=f"losses of the steps of a model ({kind})")
+    assert_close(losses, expected, **close, what=f"losses of the steps of a model ({kind})", each="step 1")
     check_state(submission, model, here, kind)
     flags = submission.there(probes.training_flags, model)
     assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
@@ -147,7 +150,7 @@ def test_steps_of_all_kinds_of_models(submission: Submission, seed: int) -> None
         check_steps(submission, kind, [5, 4, 6], seed)
 
 
-@exercise("training.train_step")
+@exercise("training.train_step", when="over several batches with the same optimizer")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_the_optimizer_that_was_given(submission: Submission, seed: int) -> None:
@@ -156,7 +159,7 @@ def test_the_optimizer_that_was_given(submission: Submission, seed: int) -> None
         check_steps(submission, "mlp", [5, 2, 1, 3], seed, momentum=momentum)
 
 
-@exercise("training.train_step")
+@exercise("training.train_step", when="for features of three dims")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_features_of_three_dimensions(submission: Submission, seed: int) -> None:
@@ -167,11 +170,11 @@ def test_features_of_three_dimensions(submission: Submission, seed: int) -> None
     batches = [(recipes.normal((n, 2, recipes.FEATURES), seed + n), recipes.labels(n, seed=seed)) for n in (3, 4)]
     losses = [submission.train_step(model, x, y, optimizer) for x, y in batches]
     expected, _ = reference.train(here, batches, optimizer_here)
-    assert_close(losses, expected, **CLOSE, what="losses of two steps")
+    assert_close(losses, expected, **CLOSE, what="losses of two steps", each="step 1")
     check_state(submission, model, here, "of sequences")
 
 
-@exercise("training.train_step")
+@exercise("training.train_step", when="when the features do not lie contiguous in memory")
 def test_features_in_any_memory_layout(submission: Submission) -> None:
     """Features need not be contiguous, and neither they nor the labels are changed."""
     check_steps(submission, "mlp", [4, 3], 4, transposed=True)
@@ -210,7 +213,7 @@ def check_epochs(
     here, loader_here = recipes.model(kind, seed), training.shuffled(seed=seed, **cut)
     optimizer_here = recipes.optimizer(here, momentum)
     expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
-    assert_close(losses, expected, **CLOSE, what=f"mean losses of two epochs of a model ({kind})")
+    assert_close(losses, expected, **CLOSE, what=f"mean losses of a model ({kind})", each="epoch 1")
     check_state(submission, model, here, kind)
     flags_there = submission.there(probes.training_flags, model)
     assert_equal(flags_there, probes.training_flags(here), what="training flags afterwards")
@@ -253,7 +256,7 @@ def test_epochs_of_all_kinds_of_models(submission: Submission, seed: int) -> Non
         check_epochs(submission, kind, {"count": 14, "batch_size": 5}, seed)
 
 
-@exercise("training.train_epoch")
+@exercise("training.train_epoch", when="for a model that comes in eval mode")
 @pytest.mark.parametrize("flags", ["eval", "outermost_eval", "one_eval"])
 @given(seed=SEEDS)
 @settings(max_examples=1)
@@ -262,7 +265,7 @@ def test_trains_in_training_mode(submission: Submission, flags: str, seed: int) 
     check_epochs(submission, "counted", {"count": 12, "batch_size": 6}, seed, flags=MODES[flags])
 
 
-@exercise("training.train_epoch")
+@exercise("training.train_epoch", when="with an optimizer with momentum")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_an_optimizer_with_a_memory(submission: Submission, seed: int) -> None:
@@ -277,6 +280,12 @@ def check_fit(
     submission: Submission, recipe: tuple[Any, ...], cut: dict[str, Any], epochs: int, lr: float, seed: int
 ) -> Remote:
     """Losses and model over there, which is returned, are those of plain SGD here."""
+    words = {
+        "with several epochs": epochs > 1,
+        "with 0 epochs": epochs == 0,
+        "with very large gradients": "scale" in cut,
+    }
+    situations(submission, words)
     make, *args = recipe
     model: Remote = submission.there(make, *args)
     loader = submission.there(training.shuffled, seed=seed, **cut)
@@ -285,7 +294,7 @@ def check_fit(
     optimizer = recipes.optimizer(here, lr=lr)
     expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
     what = str(args[0]) if make is recipes.model else make.__name__.replace("_", " ")
-    assert_close(losses, expected, **CLOSE, what=f"losses of all batches, with a model ({what})")
+    assert_close(losses, expected, **CLOSE, what=f"losses, with a model ({what})", each="batch 1")
     assert_close(losses[:1], expected[:1], **CLOSER, what=f"the first loss, with a model ({what})")
     check_state(submission, model, here, what)
     return model
@@ -296,7 +305,9 @@ def test_the_six_losses_of_the_book(submission: Submission) -> None:
     """On the toy data of appendix A, 3 epochs with lr 0.5 give 0.75, 0.65, 0.44, 0.13, 0.03, 0.00."""
     model, loader = submission.there(training.appendix_a)
     losses = submission.fit(model, loader, 3, 0.5)
-    assert_close(losses, [0.75, 0.65, 0.44, 0.13, 0.03, 0.00], rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+    assert_close(
+        losses, [0.75, 0.65, 0.44, 0.13, 0.03, 0.00], rtol=0.0, atol=0.0051, what="losses to 2 decimals", each="batch 1"
+    )
 
 
 @exercise("training.fit")
@@ -319,7 +330,7 @@ def test_plain_sgd_with_this_rate(submission: Submission, lr: float, seed: int) 
     check_fit(submission, (recipes.model, "mlp", seed), {"count": 7, "batch_size": 3}, 3, lr, seed)
 
 
-@exercise("training.fit")
+@exercise("training.fit", when="with large gradients, or a weight without any")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_nothing_but_the_gradient_counts(submission: Submission, seed: int) -> None:
@@ -330,7 +341,7 @@ def test_nothing_but_the_gradient_counts(submission: Submission, seed: int) -> N
     check_idle(submission, model, seed)
 
 
-@exercise("training.fit")
+@exercise("training.fit", when="over many epochs, with a loss near 0 or growing")
 def test_it_never_stops_early(submission: Submission) -> None:
     """All epochs are run: also after the loss is 0 or nearly so, and while it grows."""
     check_fit(submission, (recipes.model, "linear", 0), {"count": 1, "batch_size": 1, "scale": 100.0}, 4, 5.0, 0)
@@ -367,7 +378,7 @@ def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, 
         model = submission.there(recipes.model, "mlp", seed)
         found = submission.evaluate(model, submission.there(recipes.loader, seed=seed + 6, **LOADERS[cut]))
         expected = reference.measure(recipes.model("mlp", seed), recipes.loader(seed=seed + 6, **LOADERS[cut]))
-        assert_close(found, expected, **CLOSER, what="(loss, accuracy)")
+        assert_close(found, expected, **CLOSER, what="evaluate", each=("the loss", "the accuracy"))
 
 
 @exercise("training.evaluate")
@@ -378,10 +389,10 @@ def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, see
     model = submission.there(recipes.model, "norm", seed)
     found = submission.evaluate(model, submission.there(recipes.loader, n, batch_size, seed))
     expected = reference.measure(recipes.model("norm", seed), recipes.loader(n, batch_size, seed))
-    assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
+    assert_close(found, expected, **CLOSE, what="evaluate", each=("the loss", "the accuracy"))
 
 
-@exercise("training.evaluate")
+@exercise("training.evaluate", when="with a model that runs otherwise in eval mode")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_measured_in_eval_mode(submission: Submission, seed: int) -> None:
@@ -391,7 +402,7 @@ def test_measured_in_eval_mode(submission: Submission, seed: int) -> None:
         model = submission.there(recipes.model, kind, seed)
         found = submission.evaluate(model, submission.there(recipes.loader, 12, 4, seed + 7))
         expected = reference.measure(recipes.model(kind, seed), recipes.loader(12, 4, seed + 7))
-        assert_close(found, expected, **CLOSE, what=f"(loss, accuracy) of a model ({kind})")
+        assert_close(found, expected, **CLOSE, what=f"of a model ({kind})", each=("the loss", "the accuracy"))
 
 
 def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> None:
@@ -418,7 +429,13 @@ def test_model_is_as_before(submission: Submission, flags: str, seed: int) -> No
     model = submission.there(recipes.with_stale_grads, model, seed)
     found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, seed + 8))
     untouched = recipes.with_stale_grads(recipes.model("dropout", seed, MODES[flags]), seed)
-    assert_close(found, reference.measure(here, recipes.loader(8, 4, seed + 8)), **CLOSE, what="(loss, accuracy)")
+    assert_close(
+        found,
+        reference.measure(here, recipes.loader(8, 4, seed + 8)),
+        **CLOSE,
+        what="evaluate",
+        each=("the loss", "the accuracy"),
+    )
     check_as_before(submission, model, untouched)
 
 
@@ -426,7 +443,7 @@ PARTS = [{}, {"": False}, {"inner": False}, {"": False, "first": False, "inner":
 """Training flags of a model that shows how it ran (`training.telling`)."""
 
 
-@exercise("training.evaluate")
+@exercise("training.evaluate", when="in whether gradients are recorded, or the mode of the model")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS), batch_size=st.integers(1, 4))
 @settings(max_examples=6)
 def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dict[str, bool], batch_size: int) -> None:
@@ -435,7 +452,13 @@ def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dic
     model, loader = (training.telling, seed, flags), (recipes.loader, 6, batch_size, seed)
     there, here = submission.there(*model), training.telling(seed, flags)
     found = submission.evaluate(there, submission.there(*loader))
-    assert_close(found, reference.measure(here, recipes.loader(*loader[1:])), **CLOSER, what="(loss, accuracy)")
+    assert_close(
+        found,
+        reference.measure(here, recipes.loader(*loader[1:])),
+        **CLOSER,
+        what="evaluate",
+        each=("the loss", "the accuracy"),
+    )
     check_runs_as_before(there, seed, flags)
 
 
@@ -459,13 +482,13 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
 
 
-@exercise("training.evaluate")
+@exercise("training.evaluate", when="from the second call with the same model on")
 def test_the_same_model_with_other_weights(submission: Submission) -> None:
     """Called again for the same model and loader, it measures the weights that the model has by then."""
     loader = submission.there(recipes.loader, 8, 4, 3)
     found = submission.there(restoring.before_and_after_a_change, submission.evaluate, loader)
     expected = restoring.before_and_after_a_change(reference.measure, recipes.loader(8, 4, 3))
-    assert_close(found, expected, **CLOSE, what="(loss, accuracy) before and after the weights changed")
+    assert_close(found, expected, **CLOSE, what="(loss, accuracy)", each=TWO_CALLS)
 
 
 # ---------------------------------------------------------------- predict_proba, predict_labels
@@ -497,7 +520,7 @@ def test_the_largest_logit(submission: Submission, n: int, seed: int) -> None:
     assert_equal(found, logits_here("mlp", seed, x).argmax(dim=1))
 
 
-@exercise("training.predict_proba")
+@exercise("training.predict_proba", when="with a model that runs otherwise in eval mode")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_probabilities_in_eval_mode(submission: Submission, seed: int) -> None:
@@ -509,7 +532,7 @@ def test_probabilities_in_eval_mode(submission: Submission, seed: int) -> None:
         assert_close(found, logits_here(kind, seed, x).softmax(dim=1), what=f"probabilities by a model ({kind})")
 
 
-@exercise("training.predict_labels")
+@exercise("training.predict_labels", when="with a model that runs otherwise in eval mode")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_labels_in_eval_mode(submission: Submission, seed: int) -> None:
@@ -575,22 +598,22 @@ def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
         return model.eval()(x)  # type: ignore[no-any-return]
 
 
-@exercise("training.predict_proba")
+@exercise("training.predict_proba", when="from the second call with the same model on")
 def test_probabilities_of_other_weights(submission: Submission) -> None:
     """Called again with the same model and x, it gives the probabilities of the weights that the model has by then."""
     x = recipes.normal((4, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.predict_proba, x)
     expected = [logits.softmax(dim=1) for logits in restoring.before_and_after_a_change(in_eval_mode, x)]
-    assert_close(found, expected, what="probabilities before and after the weights changed")
+    assert_close(found, expected, what="probabilities", each=TWO_CALLS)
 
 
-@exercise("training.predict_labels")
+@exercise("training.predict_labels", when="from the second call with the same model on")
 def test_labels_of_other_weights(submission: Submission) -> None:
     """Called again with the same model and x, it gives the classes by the weights that the model has by then."""
     x = recipes.normal((9, recipes.FEATURES), 3)
     found = submission.there(restoring.before_and_after_a_change, submission.predict_labels, x)
     expected = [logits.argmax(dim=1) for logits in restoring.before_and_after_a_change(in_eval_mode, x)]
-    assert_equal(found, expected, what="labels before and after the weights changed")
+    assert_equal(found, expected, what="labels", each=TWO_CALLS)
 
 
 def telling_logits(seed: int, x: Tensor) -> Tensor:
@@ -599,7 +622,7 @@ def telling_logits(seed: int, x: Tensor) -> Tensor:
         return training.telling(seed).eval()(x)  # type: ignore[no-any-return]
 
 
-@exercise("training.predict_proba")
+@exercise("training.predict_proba", when="in whether gradients are recorded, or the mode of the model")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS))
 @settings(max_examples=6)
 def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
@@ -613,7 +636,7 @@ def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags
     check_runs_as_before(model, seed, flags)
 
 
-@exercise("training.predict_labels")
+@exercise("training.predict_labels", when="in whether gradients are recorded, or the mode of the model")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS))
 @settings(max_examples=6)
 def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
@@ -625,7 +648,7 @@ def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[
     check_runs_as_before(model, seed, flags)
 
 
-@exercise("training.predict_proba")
+@exercise("training.predict_proba", when="for logits that are very large, of three dims")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_large_logits_and_three_dimensions(submission: Submission, seed: int) -> None:
@@ -636,7 +659,7 @@ def test_large_logits_and_three_dimensions(submission: Submission, seed: int) ->
         assert_close(found, training.of_sequences(seed)(x).softmax(dim=1))
 
 
-@exercise("training.predict_labels")
+@exercise("training.predict_labels", when="for features of three dims")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_labels_of_three_dimensions(submission: Submission, seed: int) -> None:
@@ -742,7 +765,7 @@ def test_best_of_all_kinds_of_models(submission: Submission) -> None:
         Run(kind, seed, 1.0).check(submission, best)
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="for a model that comes in eval mode")
 @pytest.mark.parametrize("flags", ["eval", "one_eval"])
 def test_it_trains_in_training_mode(submission: Submission, flags: str) -> None:
     """A model that is in eval mode, whole or in part, is trained in training mode from the first epoch on."""
@@ -750,7 +773,7 @@ def test_it_trains_in_training_mode(submission: Submission, flags: str) -> None:
     Run("counted", seed, 1.0, flags=flags).check(submission, best)
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="with a weight on which the loss does not depend")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_best_of_plain_sgd(submission: Submission, seed: int) -> None:
@@ -759,13 +782,13 @@ def test_best_of_plain_sgd(submission: Submission, seed: int) -> None:
     check_idle(submission, Run("idle", seed, 0.5).check(submission, best), seed)
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="with epochs of equal validation loss")
 def test_the_first_of_equal_epochs(submission: Submission) -> None:
     """If all epochs have the same validation loss, the first one is kept."""
     Run("unbiased", 3, 0.5, epochs=3, zeros=True).check(submission, 0)
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="when the last of many epochs is the best")
 def test_a_late_best_epoch_is_kept(submission: Submission) -> None:
     """All epochs are run: the last of 16 may be the best one, after 14 that were no better than the first."""
     run = Run("mlp", 119, 1.0, epochs=16)
@@ -774,7 +797,7 @@ def test_a_late_best_epoch_is_kept(submission: Submission) -> None:
     run.check(submission, 15)
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="when the model before training was better than every epoch")
 def test_the_model_before_training_takes_no_part(submission: Submission) -> None:
     """Even if no epoch is better than the model before training, the best epoch is kept, not that model."""
     run, best = worsening_run()
@@ -793,7 +816,7 @@ def worsening_run() -> tuple[Run, int]:
     raise AssertionError("unreachable")
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="when each epoch is better by very little")
 def test_a_little_better_is_better(submission: Submission) -> None:
     """With a small learning rate each epoch is better than the one before by a little, so the last one is kept."""
     run = Run("mlp", 4, 0.0005, epochs=5)
@@ -807,7 +830,7 @@ def test_a_little_better_is_better(submission: Submission) -> None:
     assert_close(state, trajectory(run)[-1].state, rtol=1e-6, atol=1e-6, what="the model afterwards, of the last epoch")
 
 
-@exercise("training.fit_best")
+@exercise("training.fit_best", when="with a single epoch")
 def test_a_single_epoch(submission: Submission) -> None:
     """With one epoch, that epoch is the best one, and its loss is returned as a number."""
     Run("norm", 5, 0.1, epochs=1).check(submission, 0)
@@ -820,6 +843,8 @@ def check_clipped(
     submission: Submission, kind: str, max_norm: float, seed: int, *, scale: float = 1.0, momentum: float = 0.0
 ) -> None:
     """Three clipped steps over there give the norms and the model of three steps here."""
+    words = {"with gradients that are too large": scale > 1 or max_norm < 0.2, "with small gradients": max_norm > 10}
+    situations(submission, words)
     batches = recipes.batches([4, 3, 5], seed=seed)
     model = submission.there(recipes.model, kind, seed)
     optimizer = submission.there(recipes.optimizer, model, momentum)
@@ -829,7 +854,7 @@ def check_clipped(
     here = recipes.model(kind, seed)
     optimizer_here = recipes.optimizer(here, momentum)
     expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm, scale=scale)
-    assert_close(norms, expected, **CLOSE, what=f"norms before clipping, of three steps of a model ({kind})")
+    assert_close(norms, expected, **CLOSE, what=f"norms before clipping, of a model ({kind})", each="step 1")
     check_state(submission, model, here, kind)
 
 
@@ -859,7 +884,7 @@ def test_clipping_of_all_kinds_of_models(submission: Submission, seed: int) -> N
         check_clipped(submission, kind, 0.3, seed, scale=4.0)
 
 
-@exercise("training.clip_and_step")
+@exercise("training.clip_and_step", when="with an optimizer with momentum")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission, seed: int) -> None:
@@ -867,7 +892,7 @@ def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission, see
     check_clipped(submission, "mlp", 0.2, seed, scale=3.0, momentum=0.9)
 
 
-@exercise("training.clip_and_step")
+@exercise("training.clip_and_step", when="with an optimizer with several groups")
 @given(seed=SEEDS)
 @settings(max_examples=3)
 def test_all_groups_are_clipped_together(submission: Submission, seed: int) -> None:
@@ -883,7 +908,7 @@ def test_all_groups_are_clipped_together(submission: Submission, seed: int) -> N
             training.clipped_steps, submission.clip_and_step, model, optimizer, batches, max_norm=0.3, scale=2.0
         )
         expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm=0.3, scale=2.0)
-        assert_close(norms, expected, **CLOSE, what="norms before clipping, of three steps")
+        assert_close(norms, expected, **CLOSE, what="norms before clipping", each="step 1")
         check_state(submission, model, here, "in groups")
 
 
@@ -925,7 +950,7 @@ def test_uniform_to_the_bound(submission: Submission, sizes: list[int], bias: bo
     check_weights(submission, training.linear_layers, sizes, bias, seed, seed=seed)
 
 
-@exercise("training.init_weights")
+@exercise("training.init_weights", when="for layers inside other modules")
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_linear_layers_at_any_depth(submission: Submission, seed: int) -> None:
@@ -933,7 +958,7 @@ def test_linear_layers_at_any_depth(submission: Submission, seed: int) -> None:
     check_weights(submission, training.many_layers, seed, seed=seed)
 
 
-@exercise("training.init_weights")
+@exercise("training.init_weights", when="with a frozen layer, or a single one")
 @pytest.mark.parametrize("kind", ["frozen", "linear"])
 @given(seed=SEEDS)
 @settings(max_examples=1)
@@ -942,7 +967,7 @@ def test_frozen_layers_and_a_layer_alone(submission: Submission, kind: str, seed
     check_weights(submission, recipes.model, kind, seed, seed=seed)
 
 
-@exercise("training.init_weights")
+@exercise("training.init_weights", when="in the parameters afterwards")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_weights_can_be_trained(submission: Submission, seed: int) -> None:
@@ -981,7 +1006,7 @@ def test_matrices_decay_and_others_do_not(submission: Submission, kind: str, wei
     check_groups(submission, recipes.model, kind, seed, weight_decay=weight_decay)
 
 
-@exercise("training.parameter_groups")
+@exercise("training.parameter_groups", when="for convolutions, embeddings and parameters without dims")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_parameters_of_any_number_of_dims(submission: Submission, seed: int) -> None:
@@ -990,7 +1015,7 @@ def test_parameters_of_any_number_of_dims(submission: Submission, seed: int) -> 
     check_groups(submission, training.many_layers, seed, weight_decay=0.1)
 
 
-@exercise("training.parameter_groups")
+@exercise("training.parameter_groups", when="for a model without biases")
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_a_group_without_parameters(submission: Submission, seed: int) -> None:
@@ -1017,12 +1042,28 @@ def rate_of_step(step: int, warmup: int, total: int, peak: float, floor: float) 
     return floor + (peak - floor) * 0.5 * (1 + math.cos(angle))
 
 
+def steps_in_words(step: int, warmup: int, total: int, floor: float) -> dict[str, object]:
+    """The situation of a step, in words."""
+    return {
+        "during the warm-up": step < warmup,
+        "at the peak": step == warmup,
+        "in the first step without a warm-up": step == warmup == 0,
+        "on the way down": warmup < step < total - 1,
+        "in the last step": step == total - 1,
+        "after the last step": step >= total,
+        "from the peak on": step >= warmup,
+        "after the peak": step > warmup,
+        "from the last step on": step >= total - 1,
+        "with a floor": floor > 0,
+    }
+
+
 @exercise("training.warmup_cosine")
 def test_eight_steps(submission: Submission) -> None:
     """Three steps up, the peak, and four down: nine rates."""
     rates = [submission.warmup_cosine(step, 3, 8, 2.0) for step in range(9)]
     expected = [0.5, 1.0, 1.5, 2.0, 1.7071, 1.0, 0.2929, 0.0, 0.0]
-    assert_close(rates, expected, atol=1e-4, what="the rates of the steps 0 to 8")
+    assert_close(rates, expected, atol=1e-4, what="the rates", each="step 0")
 
 
 @exercise("training.warmup_cosine")
@@ -1041,22 +1082,24 @@ def test_rate_of_each_step(
     as Python floats; without warm-up the first step has the peak."""
     total, floor = warmup + after, share * peak
     for step in (*range(total), total, total + past):
+        situations(submission, steps_in_words(step, warmup, total, floor))
         expected = rate_of_step(step, warmup, total, peak, floor)
         assert_close(submission.warmup_cosine(step, warmup, total, peak, floor), expected, rtol=1e-6, atol=1e-9)
 
 
-@exercise("training.warmup_cosine")
+@exercise("training.warmup_cosine", when="with the default floor")
 @given(warmup=st.integers(0, 3), peak=st.sampled_from([0.1, 1.0]))
 @settings(max_examples=3)
 def test_floor_is_zero_by_default(submission: Submission, warmup: int, peak: float) -> None:
     """Without a floor the rate falls to 0."""
     total = warmup + 4
     for step in (total - 2, total - 1, total):
+        situations(submission, steps_in_words(step, warmup, total, 0.0))
         expected = rate_of_step(step, warmup, total, peak, 0.0)
         assert_close(submission.warmup_cosine(step, warmup, total, peak), expected, rtol=1e-6, atol=1e-9)
 
 
-@exercise("training.warmup_cosine")
+@exercise("training.warmup_cosine", when="for impossible counts")
 @pytest.mark.parametrize(("warmup", "total"), [(-1, 5), (4, 4), (6, 3), (0, 0), (2, -3)])
 def test_impossible_counts(submission: Submission, warmup: int, total: int) -> None:
     """A negative warmup, or a total that is not larger than warmup, is a ValueError, whatever the step is."""
@@ -1123,12 +1166,12 @@ def test_appendix_a(submission: Submission) -> None:
     found = submission.there(training.with_data, submission.experiment, APPENDIX_A)
     if isinstance(found, dict) and "losses" in found:
         book = [0.75, 0.65, 0.44, 0.13, 0.03, 0.00]
-        assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+        assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals", each="batch 1")
     assert_close(found, experiment_here(APPENDIX_A, 123), **CLOSE)
     assert_that(not found["probabilities"].requires_grad, "the probabilities require grad")
 
 
-@exercise("training.experiment")
+@exercise("training.experiment", when="with another seed than 123")
 @given(seed=SEEDS)
 @settings(max_examples=3)
 def test_another_seed(submission: Submission, seed: int) -> None:
@@ -1136,7 +1179,7 @@ def test_another_seed(submission: Submission, seed: int) -> None:
     assert_close(submission.experiment(seed=seed), experiment_here(APPENDIX_A, seed), **CLOSE)
 
 
-@exercise("training.experiment")
+@exercise("training.experiment", when="with other data")
 @given(train=st.sampled_from([5, 9, 6]), test=st.integers(1, 5), seed=SEEDS)
 @settings(max_examples=4)
 def test_other_data(submission: Submission, train: int, test: int, seed: int) -> None:

@@ -110,9 +110,11 @@ def checks_in(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
     for one in _decorated(file, topic, "exercise"):
         name, line, options = one.node.name, one.node.lineno, one.options
         hidden, may_change = options.pop("hidden", False), options.pop("may_change", False)
-        points, bonus = one.points("points"), one.points("bonus") or 0.0
-        if options or not (isinstance(hidden, bool) or hidden == "all") or not isinstance(may_change, bool):
-            raise one.error('@exercise takes one name, and hidden=True or "all", may_change=True, points=, bonus=')
+        points, bonus, when = one.points("points"), one.points("bonus") or 0.0, options.pop("when", "")
+        is_hidden_right = isinstance(hidden, bool) or hidden == "all"
+        if options or not is_hidden_right or not isinstance(may_change, bool) or not isinstance(when, str):
+            known = 'hidden=True or "all", may_change=True, points=, bonus=, when=""'
+            raise one.error(f"@exercise takes one name, and {known}")
         if bonus and points is not None:
             raise one.error("a check has points of the exercise or a bonus beside them, not both")
         if not name.startswith("test_"):

@@ -7,7 +7,6 @@ import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -15,11 +14,9 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Trace
 from grader.judge.run import Assessment
+from grader.judge.situations import RIGHT, with_situations
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult
-
-RIGHT: Final = ("passed", "skipped")
-"""Verdicts after which the process goes on to the next check, and to the next exercise."""
 
 
 class AttemptState(enum.Enum):
@@ -74,6 +71,7 @@ class Attempt:
             self.desk.use_fresh_process()
             self.state = AttemptState.FRESH
             self._run_in_order()
+        self.results = with_situations(self.results, self.traces)
         self.desk.finish(is_right=all(one.verdict in RIGHT or self._is_stub(one) for one in self.results))
 
     def _run_in_order(self) -> bool:

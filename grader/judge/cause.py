@@ -3,7 +3,6 @@
 A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
 """
 
-import re
 import traceback
 from collections.abc import Sequence
 from typing import Any, Final
@@ -65,13 +64,12 @@ def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cau
 def _first_wrong(call: Call | None, failure: Mismatch, calls: Sequence[Call]) -> tuple[Call | None, Mismatch]:
     """The call whose result is wrong, and the mismatch of it, if the results of several calls were compared at once."""
     actual, expected = failure.actual, failure.expected
-    place = re.search(r"(?:^|: )at \[(\d+)\]", failure.reason)
-    if not place or not isinstance(actual, list | tuple) or not isinstance(expected, list | tuple):
+    number = failure.number
+    if number is None or not isinstance(actual, list | tuple) or not isinstance(expected, list | tuple):
         return call, failure
     of_parts = calls[-len(actual) :]
     if len(of_parts) != len(actual) or any(one.result is not part for one, part in zip(of_parts, actual, strict=True)):
         return call, failure
-    number = int(place[1])
     reason = failure.reason.replace(f"at [{number}]: ", "", 1).replace(f"at [{number}][", "at [", 1)
     return of_parts[number], failure.of_part(number, reason)
 

@@ -14,6 +14,7 @@ import pytest
 from grader.border.channel import Channel
 from grader.border.messages import Exchange
 from grader.border.proxies import Call
+from grader.border.situations import Case
 from grader.judge import examples as generated
 from grader.judge.copies import own_copies
 from grader.judge.right_runs import RightRuns
@@ -34,6 +35,10 @@ class Trace(msgspec.Struct, frozen=True):
     """How the process ended, if it did."""
     seconds: float = 0.0
     """How long the check took."""
+    cases: tuple[Case, ...] = ()
+    """The situations of the check that were judged; they are no part of the record that is compared."""
+    is_mismatch: bool = False
+    """Whether it failed by a comparison."""
 
 
 class CheckFault(Exception):
@@ -55,6 +60,7 @@ class Check:
         is_secret: whether students see neither its name nor its sentence.
         weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
         bonus: points on top of those of the exercise.
+        when: the situation that it is about, in words; may be empty.
         may_change: whether a submission may change the tensors that the check passes to it.
         is_example: whether it is the example of the stub's docstring: it has no part of the points.
         body: the check's own function, without Hypothesis's wrapper.
@@ -73,6 +79,7 @@ class Check:
         may_change: bool = False,
         points: float | None = None,
         bonus: float = 0.0,
+        when: str = "",
         limit: TimeLimit | None = None,
         is_example: bool = False,
     ) -> None:
@@ -87,6 +94,7 @@ class Check:
         self.weight = 0.0 if bonus or is_example else 1.0 if points is None else points
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
+        self.when = when
         self.may_change = may_change
         function: Any = item.obj
         # Read now: while examples are made, Hypothesis runs another function in its place.

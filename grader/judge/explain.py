@@ -45,7 +45,18 @@ def with_cause(check: CheckResult, cause: Cause) -> CheckResult:
 
 def _printable(cause: Cause) -> Cause:
     """The same cause with texts that can be printed and are the same in every run, and lines that are one line each."""
-    texts = ("advice", "sentence", "call", "returned", "expected", "reason", "exception_message", "prints", "note")
+    texts = (
+        "advice",
+        "sentence",
+        "call",
+        "returned",
+        "expected",
+        "situation",
+        "reason",
+        "exception_message",
+        "prints",
+        "note",
+    )
     changed: dict[str, Any] = {
         field: without_addresses(printable(text)) for field in texts if (text := getattr(cause, field))
     }
@@ -159,7 +170,8 @@ def _on_assertion(cause: Cause) -> str:
     is_none = cause.returned == "None" and cause.expected != "None" and not cause.looked_at
     if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
         return "your code returned None: did you forget `return`?"
-    return _raised(cause) if cause.exception_type and not cause.reason else repaired(cause.reason)
+    found = _raised(cause) if cause.exception_type and not cause.reason else repaired(cause.reason)
+    return ": ".join(filter(None, (f"wrong {cause.situation}", found))) if cause.situation else found
 
 
 def _on_import(cause: Cause) -> str:

@@ -22,7 +22,7 @@ from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.attempt import RIGHT, Attempt
+from grader.judge.attempt import Attempt
 from grader.judge.check import Trace
 from grader.judge.docstrings import written_examples
 from grader.judge.hints import Hints
@@ -32,6 +32,7 @@ from grader.judge.points import manual_of, named, wanted_by_hand, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import collected_checks
+from grader.judge.situations import RIGHT
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
 from grader.results import MOST_FLAGS, Cause, ExerciseResult, Flag, Frame, SubmissionResult, total_points

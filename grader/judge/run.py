@@ -16,29 +16,38 @@ import itertools
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 from hypothesis.errors import UnsatisfiedAssumption
+from msgspec.structs import replace
 
 from grader.border.channel import Channel
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
+from grader.border.situations import Case
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Desk, Example, Trace
 from grader.judge.listener import Listener, NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
+from grader.judge.situations import facts_of
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.pictures import Picture, bounded
 from grader.results import VERDICT_OF, Cause, CheckResult
+from grader.testkit.compare import Mismatch
 from grader.testkit.decorators import EXERCISE_MARK, NEEDS_MARK, PICTURE
 from grader.text import one_line, without_addresses
 
 if TYPE_CHECKING:
     from grader.course import Course
+
+_MOST_CASES: Final = 400
+"""Different cases of a check that are kept."""
+_MOST_ALIKE: Final = 3
+"""Cases in the same situation that are counted."""
 
 Failure: TypeAlias = AssertionError | SubmissionRaised
 
@@ -81,6 +90,7 @@ class _CheckRun:
     Attributes:
         exchanges: of each example that was run.
         cause: of the failure that is reported.
+        cases: the situations of the examples that were run.
     """
 
     check: Check
@@ -89,6 +99,7 @@ class _CheckRun:
     channel: Channel
     exchanges: list[tuple[Exchange, ...]] = field(default_factory=list)
     cause: Cause | None = None
+    cases: dict[Case, int] = field(default_factory=dict)
 
     def result(self, examples: list[Example] | None) -> tuple[CheckResult, Trace]:
         """The result and the trace that follow from the first failure."""
@@ -96,7 +107,7 @@ class _CheckRun:
         running = self._failures(examples)
         first = next(running, None)
         if first is None:
-            return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+            return CheckResult(name=check.name, verdict="passed"), Trace("passed", cases=self._cases())
         if _is_unwritten(first):
             return outcome_of(check, causes.unwritten(check, first))
         if not self.desk.is_final:
@@ -116,7 +127,11 @@ class _CheckRun:
         exchanges = tuple(self.exchanges)
         if self.cause is None:
             return CheckResult(name=check.name, verdict="failed"), Trace("failed", exchanges)
-        return outcome_of(check, self.cause, exchanges)
+        result, trace = outcome_of(check, self.cause, exchanges)
+        return result, replace(trace, cases=self._cases(), is_mismatch=isinstance(first, Mismatch))
+
+    def _cases(self) -> tuple[Case, ...]:
+        return tuple(case for case, count in self.cases.items() for _ in range(count))
 
     def _failures(self, examples: list[Example] | None) -> Iterator[Failure]:
         """Runs all examples, keeps the exchanges of each, and yields the failures as they come.
@@ -175,6 +190,23 @@ class _CheckRun:
         Args:
             right: such runs; None if the messages of a failure are wanted.
         """
+        failure = self._judge_example(example, right)
+        if self.desk.is_final and self.desk.explains_failures:
+            self._note_cases(example, failure)
+        return failure
+
+    def _note_cases(self, example: Example, failure: Failure | None) -> None:
+        cases, when = self.channel.cases, self.check.when
+        facts = tuple(facts_of(self.fixtures | example))
+        noted = [(one, True) for one in cases.passed]
+        if not cases.is_forgotten and (failure is None or isinstance(failure, Mismatch)):
+            noted.append((cases.current(), failure is None))
+        for phrases, passed in noted:
+            case = Case((*filter(None, [when]), *phrases), passed, facts)
+            if case in self.cases or len(self.cases) < _MOST_CASES:
+                self.cases[case] = min(self.cases.get(case, 0) + 1, _MOST_ALIKE)
+
+    def _judge_example(self, example: Example, right: RightRuns | None) -> Failure | None:
         channel, check, desk = self.channel, self.check, self.desk
         try:
             channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
@@ -187,6 +219,7 @@ class _CheckRun:
         except pytest.fail.Exception as error:
             return AssertionError(str(error))
         except UnsatisfiedAssumption:
+            channel.cases.forget()
             return None
         except (Exception, pytest.skip.Exception) as error:
             if isinstance(error, pytest.skip.Exception) and not channel.record:

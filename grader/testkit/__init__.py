@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from grader.border.proxies import SubmissionProxy as Submission
     from grader.pictures import Grid, Lines, Points, Spot
     from grader.testkit import devices, probes, ranks, recipes, reference
+    from grader.testkit.cases import situations
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.decorators import exercise, misconception, needs, picture
     from grader.testkit.observation import assert_calls, load_weights, observe, value_and_grad
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised", "assert_calls",
-    "assert_close", "assert_equal", "assert_that", "counted", "devices", "exercise", "labels", "load_weights",
-    "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference", "seeds",
-    "shapes", "tensors", "value_and_grad",
+    "assert_close", "assert_equal", "assert_that", "counted", "devices", "exercise", "labels",
+    "load_weights", "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference",
+    "seeds", "shapes", "situations", "tensors", "value_and_grad",
 ]  # fmt: skip
 
 _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
@@ -45,6 +46,7 @@ _NAMES = {
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
     "grader.testkit.decorators": "exercise misconception needs picture",
     "grader.testkit.observation": "assert_calls load_weights observe value_and_grad",
+    "grader.testkit.cases": "situations",
     "grader.testkit.strategies": "labels seeds shapes tensors",
     "grader.text": "counted",
 }

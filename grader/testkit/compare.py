@@ -5,7 +5,8 @@ in the judge on decoded data.
 """
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,7 @@ from grader.text import counted, with_article
 _LONGEST_KEY: Final = 100
 """Characters of a key that a mismatch names."""
 _FUNCTIONS: Final = ("function", "method", "builtin_function_or_method", "method_descriptor")
+_MOST_LISTED: Final = 4
 _MOST_TIMES: Final = 100.5
 _MOST_RELATED: Final = 1 << 20
 """Numbers of a tensor for which a mismatch says how wrong ones and right ones are related."""
@@ -42,14 +44,22 @@ class Mismatch(AssertionError):
         reason: the mismatch in words, without any expected value.
         actual: the value that came back.
         expected: the value that is right.
+        number: the first item that differs, of a list or a tuple; else None.
         is_of_another_type: whether the types or the dtypes of the two, or of parts of them, differ, so that no value
             can be right.
     """
 
     def __init__(
-        self, reason: str, actual: object, expected: object, rtol: float | None = None, atol: float | None = None
+        self,
+        reason: str,
+        actual: object,
+        expected: object,
+        rtol: float | None = None,
+        atol: float | None = None,
+        number: int | None = None,
     ) -> None:
         super().__init__(reason)
+        self.number = number
         self._tolerance = _Tolerance(rtol, atol)
         self.reason = reason
         self.actual = actual
@@ -92,7 +102,12 @@ class CaughtException:
 
 
 def assert_close(
-    actual: object, expected: object, rtol: float | None = None, atol: float | None = None, what: str = ""
+    actual: object,
+    expected: object,
+    rtol: float | None = None,
+    atol: float | None = None,
+    what: str = "",
+    each: str | Sequence[str] = "",
 ) -> None:
     """Fails unless both have the same structure, types, dtypes and shapes, and numbers that are close.
 
@@ -100,22 +115,31 @@ def assert_close(
         rtol: relative tolerance; by dtype when left out (1e-4 for float32, 1e-7 for float64 and Python floats).
         atol: absolute tolerance; by dtype when left out.
         what: the name of the compared value, e.g. ``"the second gradient"``; opens the message.
+        each: the name of the first item of a list, ``"batch 1"`` or ``"rank 0"``, from which the others are counted,
+            or the names of all: the message says which items are right and which are wrong.
 
     Raises:
         Mismatch: with the reason in words.
     """
-    reason = next(_differences(actual, expected, _Tolerance(rtol, atol), ""), "")
-    if reason:
-        raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected, rtol, atol)
+    tolerance = _Tolerance(rtol, atol)
+    reason = next(_differences(actual, expected, tolerance, ""), "")
+    if not reason:
+        return
+    number, place = None, re.match(r"at \[(\d+)\]", reason)
+    if place and isinstance(plain(actual), list | tuple):
+        number = int(place[1])
+        if each:
+            reason = f"{_which(actual, expected, tolerance, each)}: {_without_place(reason, number)}"
+    raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected, rtol, atol, number)
 
 
-def assert_equal(actual: object, expected: object, what: str = "") -> None:
+def assert_equal(actual: object, expected: object, what: str = "", each: str | Sequence[str] = "") -> None:
     """Fails unless both are exactly equal, types included: ``1``, ``1.0`` and ``True`` differ, NaN equals NaN.
 
     Raises:
         Mismatch: with the reason in words.
     """
-    assert_close(actual, expected, 0.0, 0.0, what)
+    assert_close(actual, expected, 0.0, 0.0, what, each)
 
 
 def assert_that(condition: bool, sentence: str) -> None:
@@ -156,6 +180,33 @@ class _Tolerance(NamedTuple):
     def of(self, dtype: torch.dtype) -> tuple[float, float]:
         rtol, atol = _TOLERANCES.get(dtype, (0.0, 0.0))
         return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
+
+
+def _without_place(reason: str, number: int) -> str:
+    """The reason of a mismatch of a list, as that of its first item that differs."""
+    return reason.replace(f"at [{number}]: ", "", 1).replace(f"at [{number}][", "at [", 1)
+
+
+def _which(actual: object, expected: object, tolerance: _Tolerance, each: str | Sequence[str]) -> str:
+    """Which items of two lists of one length are right and which are wrong, in words."""
+    items: Any = plain(actual)
+    right: Any = plain(expected)
+    wrong = [bool(next(_differences(*pair, tolerance, ""), "")) for pair in zip(items, right, strict=True)]
+    if isinstance(each, str):
+        noun, _, first = each.rpartition(" ")
+        each = [f"{noun} {number}" for number in range(int(first), int(first) + len(wrong))]
+        at = wrong.index(True)
+        if all(wrong[at:]) and len(wrong) - at > 1:
+            return f"wrong from {each[0]} on" if at == 0 else f"right up to {each[at - 1]}, wrong from {each[at]} on"
+    names = [name for name, is_wrong in zip(each, wrong, strict=True) if is_wrong]
+    others = [name for name, is_wrong in zip(each, wrong, strict=True) if not is_wrong]
+    return f"right for {_listed(others)}, wrong for {_listed(names)}" if others else f"wrong for {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MOST_LISTED:
+        return f"{', '.join(names[: _MOST_LISTED - 1])} and {len(names) - _MOST_LISTED + 1} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) -> Iterator[str]:

@@ -32,6 +32,7 @@ def exercise(
     may_change: bool = False,
     points: float | None = None,
     bonus: float = 0,
+    when: str = "",
 ) -> Callable[[F], F]:
     """Ties a check to its exercise. Put it above ``@given``.
 
@@ -44,6 +45,8 @@ def exercise(
         points: its weight among the checks of its exercise, 1 when left out: if the exercise has the credit
             ``per-check``, its points are shared out in this proportion.
         bonus: points on top of those of its exercise, which it is no part of then.
+        when: the situation that it is about, in words that complete "wrong only": ``for scores of ±10,000``. If this
+            check fails and those of other situations pass, the student reads it first; see `situations`.
     """
 
     def decorate(check: F) -> F:
@@ -53,7 +56,7 @@ def exercise(
             from hypothesis import settings
 
             check = settings(max_examples=EXAMPLES)(check)
-        options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus}
+        options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus, "when": when}
         return getattr(pytest.mark, EXERCISE_MARK)(name, **options)(check)  # type: ignore[no-any-return]
 
     return decorate

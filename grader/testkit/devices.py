@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from grader import machine
 from grader.border import labels
 from grader.border.labels import surroundings
+from grader.border.situations import in_words
 from grader.border.tensor_facts import registered
 from grader.testkit._devices.simulation import Simulation, translated
 from grader.testkit._devices.state import NotSimulated
@@ -61,6 +62,17 @@ def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]
         _forget()
 
 
+def _in_words(gpus: int = 4, mps: bool = False, recording: bool = False) -> dict[str, object]:
+    return {
+        "on a machine without a GPU": not gpus and not mps,
+        "on a machine with an Apple GPU": mps,
+        "on a machine with a single GPU": gpus == 1,
+        "on a machine with several GPUs": gpus > 1,
+        "on a machine with a GPU": gpus,
+    }
+
+
+@in_words(_in_words)
 def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     """From now on, the calls of this check run on a machine with these devices; replaces an earlier one.
 

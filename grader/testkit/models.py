@@ -3,13 +3,39 @@
 Must never hold an expected answer, or import anything but torch and the standard library.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+_IN_WORDS: Final = {
+    "linear": "with a single linear layer",
+    "norm": "with a model with BatchNorm",
+    "dropout": "with a model with Dropout and BatchNorm",
+    "counted": "with a model with Dropout and BatchNorm",
+    "functional": "with a model that asks for its own training flag",
+    "tied": "with layers that share a weight",
+    "frozen": "with a frozen layer",
+    "hooked": "with a model that has a forward hook",
+    "buffers": "with buffers and parameters of several dtypes",
+    "names": "with modules whose names begin alike",
+    "empty": "with a model without parameters",
+}
+
+
+def in_words(kind: str, seed: int = 0, flags: Mapping[str, bool] | None = None) -> dict[str, object]:
+    """The situation of a model of `grader.testkit.recipes.model`."""
+    flags = flags or {}
+    return {
+        "with a model that is in eval mode": len(flags) > 1 and not any(flags.values()),
+        "with a part of the model in eval mode": len(flags) == 1 and not any(flags.values()),
+        _IN_WORDS.get(kind, ""): kind in _IN_WORDS,
+        "with a model in which training and evaluation differ": kind in ("norm", "dropout", "counted", "functional"),
+        "with Dropout": kind in ("dropout", "counted", "functional"),
+    }
 
 
 @contextmanager

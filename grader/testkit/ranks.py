@@ -22,6 +22,7 @@ from grader.border.channel import Channel, channel_of, packed_values
 from grader.border.failures import NoAnswer, SubmissionTimeout
 from grader.border.messages import RUN_OF_RANKS, Exchange, Request, Returned
 from grader.border.proxies import Call, RemoteFunction, call_of
+from grader.border.situations import words_of
 from grader.machine import LOOPBACK
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
@@ -104,6 +105,21 @@ def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
     return Slot(("call", function, args, kwargs), f"<{function.__name__}>")
 
 
+def _in_words(world_size: int, slots: Sequence[object]) -> dict[str, object]:
+    """The situation of a run of ranks, with those of the recipes that are called there."""
+    words: dict[str, object] = {"on a single rank": world_size == 1, f"on {world_size} ranks": world_size > 1}
+    for slot in slots:
+        if isinstance(slot, Slot) and slot.spec[0] == "each":
+            words |= _in_words(world_size, slot.spec[1])
+        elif isinstance(slot, Slot) and slot.spec[0] == "call":
+            _, function, args, kwargs = slot.spec
+            if not any(isinstance(value, Slot) for value in (*args, *kwargs.values())):
+                words |= {
+                    phrase: True for phrase, is_true in (words_of(function, args, kwargs) or {}).items() if is_true
+                }
+    return words
+
+
 def run(
     function: RemoteFunction,
     *args: object,
@@ -151,6 +167,7 @@ def run(
     if not 1 <= world_size <= MAX_RANKS:
         raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
     channel = channel_of(function)
+    channel.cases.add("ranks.run", _in_words(world_size, [*args, *(options or {}).values()]))
     _require_layer(channel, "net-namespace")
     if read_only and not _rank.CAN_FORBID_WRITING:
         _skip("needs a system with a limit on the size of files")

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Dataset
 
+from grader.border.situations import in_words as in_words
 from grader.errors import suggest_names
 from grader.testkit import models
 from grader.testkit.models import CountedDropout as CountedDropout
@@ -99,6 +100,7 @@ _MODELS: Final[dict[str, Callable[[int], nn.Module]]] = {
 }
 
 
+@in_words(models.in_words)
 def model(kind: str, seed: int = 0, flags: Mapping[str, bool] | None = None) -> nn.Module:
     """A small model, ``(n, FEATURES)`` to ``(n, CLASSES)`` (but "empty", which has no parameters and keeps the width).
 
@@ -160,6 +162,21 @@ def numbered(count: int, kind: str = "pairs") -> Rows:
     return Rows([_ITEMS[kind](index) for index in range(count)])
 
 
+def loader_in_words(
+    count: int, batch_size: int, seed: int = 0, *, drop_last: bool = False, **_: Any
+) -> dict[str, object]:
+    """The situation of a loader, for kits that make one in another way."""
+    is_short = bool(count % batch_size) and count > batch_size
+    return {
+        "with a last batch that is shorter": is_short and not drop_last,
+        "with a short last batch that the loader leaves out": is_short and drop_last,
+        "with a batch of one row": batch_size == 1 or (count % batch_size == 1 and not drop_last),
+        "with a single batch": 0 < count <= batch_size,
+        "with more than one batch": count > batch_size + batch_size * drop_last - drop_last,
+    }
+
+
+@in_words(loader_in_words)
 def loader(
     count: int, batch_size: int, seed: int = 0, *, drop_last: bool = False, zeros: bool = False
 ) -> DataLoader[Any]:
@@ -174,6 +191,7 @@ def loader(
     return DataLoader(rows, batch_size, drop_last=drop_last, generator=torch.Generator().manual_seed(seed))
 
 
+@in_words(lambda model, momentum=0.0, lr=0.1: {"with an optimizer with momentum": momentum > 0})
 def optimizer(model: nn.Module, momentum: float = 0.0, lr: float = 0.1) -> Optimizer:
     """SGD over the model's parameters; with momentum it remembers earlier steps."""
     return torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)

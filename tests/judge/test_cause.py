@@ -51,7 +51,7 @@ def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
 
 def test_of_several_calls_the_one_that_is_wrong_is_shown() -> None:
     calls = [Call("align_up", (n, 8), {}, result=result) for n, result in ((1, 8), (1000, 992), (9, 16))]
-    wrong = Mismatch("at [1]: 992 where 1000 was expected", [8, 992, 16], [8, 1000, 16])
+    wrong = Mismatch("at [1]: 992 where 1000 was expected", [8, 992, 16], [8, 1000, 16], number=1)
     found = causes.failed(check(), calls[-1], wrong, "", calls)
     assert (found.call, found.returned, found.expected) == ("align_up(1000, 8)", "992", "1000")
     assert found.reason == "992 where 1000 was expected" and not found.looked_at

@@ -274,3 +274,19 @@ def test_what_is_said_of_shapes_and_of_nan_is_true() -> None:
 
     assert reason(torch.ones(1, 3, 1), torch.ones(3, 1, 1)).endswith("the dimensions in another order")
     assert "largest difference" not in reason(T([math.nan, 1.0, math.nan]), T([0.0, 1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("actual", "each", "words"),
+    [
+        ([1.0, 2.0, 9.0, 9.0], "batch 1", "right up to batch 2, wrong from batch 3 on: 9.0 where 3.0 was expected"),
+        ([9.0, 9.0, 9.0, 9.0], "step 0", "wrong from step 0 on: 9.0 where 1.0 was expected"),
+        ([1.0, 9.0, 3.0, 4.0], "rank 0", "right for rank 0, rank 2 and rank 3, wrong for rank 1: 9.0 where 2.0"),
+        ([1.0, 2.0, 3.0, 9.0], ("a", "b", "c", "d"), "right for a, b and c, wrong for d: 9.0 where 4.0 was expected"),
+        ([1.0, 2.0], "batch 1", "2 items where 4 were expected"),
+    ],
+)
+def test_each_item_of_a_list_has_a_name(actual: list[float], each: str | tuple[str, ...], words: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_close(actual, [1.0, 2.0, 3.0, 4.0], what="losses", each=each)
+    assert caught.value.reason.startswith(f"losses: {words}")

@@ -61,6 +61,7 @@ class _Reshuffled(Sampler[int]):
         return self._count
 
 
+@recipes.in_words(recipes.loader_in_words)
 def shuffled(
     count: int, batch_size: int, seed: int = 0, *, drop_last: bool = False, scale: float = 1.0
 ) -> DataLoader[Any]:
@@ -108,6 +109,7 @@ def _reverse(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
     return output.flip(1)
 
 
+@recipes.in_words(lambda seed, flags=None: {"with a part of the model in eval mode": flags})
 def telling(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
     """A model of ``(n, FEATURES)`` whose logits say in which mode it ran, whether gradients were recorded, and whether
     its hook ran.
@@ -137,6 +139,7 @@ class _IdleNet(nn.Module):
         return self.head(x) + 0 * self.idle  # type: ignore[no-any-return]
 
 
+@recipes.in_words(lambda seed=0: {"with a weight on which the loss does not depend": True})
 def with_idle_parameters(seed: int = 0) -> nn.Module:
     """A linear model, and parameters that gradient descent leaves as they are, however large they are."""
     with recipes.seeded(seed):
@@ -155,17 +158,20 @@ class _SequenceNet(nn.Module):
         return self.step(x).mean(dim=1)  # type: ignore[no-any-return]
 
 
+@recipes.in_words(lambda seed=0: {"for features of three dims": True})
 def of_sequences(seed: int = 0) -> nn.Module:
     """A model whose input has three dimensions."""
     return _SequenceNet(seed)
 
 
+@recipes.in_words(lambda model: {"with an optimizer with several groups": True})
 def grouped_sgd(model: nn.Module) -> Optimizer:
     """SGD with momentum, and for each parameter a group with a rate of its own."""
     groups = [{"params": [param], "lr": 0.3 / (1 + i)} for i, param in enumerate(model.parameters())]
     return torch.optim.SGD(groups, lr=0.1, momentum=0.5)
 
 
+@recipes.in_words(lambda seed=0: {"with epochs of equal validation loss": True})
 def unbiased(seed: int = 0) -> nn.Module:
     """Linear layers without biases: zeros give logits of 0, whatever the weights are."""
     return recipes.mlp((recipes.FEATURES, 5, recipes.CLASSES), seed, bias=False)

@@ -1,5 +1,5 @@
 # verdict: failed
-# message: .grad, rank by rank
+# message: .grad: 
 def average_gradients(model):
     for part in [model, *model.children()]:
         for p in part.parameters(recurse=False):

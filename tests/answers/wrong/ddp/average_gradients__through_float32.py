@@ -1,5 +1,5 @@
 # verdict: failed
-# message: .grad, rank by rank
+# message: .grad: 
 def average_gradients(model):
     for p in model.parameters():
         if p.grad is not None:

@@ -1,5 +1,5 @@
 # verdict: failed
-# message: the mean loss of each epoch
+# message: the mean loss
 
 
 def loss_goes_down(model, loader, lr, epochs):

@@ -1,5 +1,5 @@
 # verdict: failed
-# message: the mean loss of each epoch | weights and buffers afterwards
+# message: the mean loss | weights and buffers afterwards
 
 
 def probabilities_learn(model, loader, lr, epochs):

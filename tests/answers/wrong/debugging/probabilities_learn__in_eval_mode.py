@@ -1,5 +1,5 @@
 # verdict: failed
-# message: the mean loss of each epoch
+# message: the mean loss
 
 
 def probabilities_learn(model, loader, lr, epochs):
