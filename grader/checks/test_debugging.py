@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -401,6 +401,7 @@ def test_epochs_differ(submission: Submission, seed: int) -> None:
 
 
 @exercise("debugging.each_epoch_new")
+@example(n=11, batch_size=4, epochs=2, seed=5)  # a short last batch after full ones
 @given(n=st.integers(1, 20), batch_size=st.integers(1, 7), epochs=st.integers(0, 3), seed=SEEDS)
 @settings(max_examples=5)
 def test_every_row_once_in_each_epoch(submission: Submission, n: int, batch_size: int, epochs: int, seed: int) -> None:
@@ -627,6 +628,7 @@ def test_as_if_it_had_not_stopped(submission: Submission, optimizer: str, schedu
 
 
 @exercise("debugging.same_after_resume", when="when it is stopped after another epoch")
+@example(stop=5, scheduler="steps", seed=5)  # nothing is left to train
 @given(stop=st.integers(0, 5), scheduler=st.sampled_from(["steps", "exponential", "milestones", "cosine"]), seed=SEEDS)
 @settings(max_examples=4)
 def test_stopped_after_any_epoch(submission: Submission, stop: int, scheduler: str, seed: int) -> None:
@@ -651,6 +653,7 @@ LR: Final = 0.13
 
 @exercise("debugging.gpu_not_waiting")
 @settings(max_examples=3)
+@example(count=40, before=2, after=1)  # more than anybody would read at once
 @given(count=st.integers(3, 6), before=st.integers(0, 3), after=st.integers(0, 3))
 def test_one_wait_in_an_epoch(submission: Submission, count: int, before: int, after: int) -> None:
     """Python waits for the GPU once in the whole epoch, for any number of batches."""

@@ -516,6 +516,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
 
 @exercise("devices.train_on", when="in how often Python waits for the GPU")
 @settings(max_examples=4)
+@example(count=40, before=2, after=1)  # more than anybody would read at once
 @given(count=st.integers(2, 6), before=st.integers(0, 3), after=st.integers(0, 3))
 def test_one_synchronisation(submission: Submission, count: int, before: int, after: int) -> None:
     """Python waits for the GPU once in the whole epoch, for any number of batches."""
