@@ -51,7 +51,7 @@ class Value:
 
     def __add__(self, other: Value | float) -> Value:
         """``self + other``."""
-        # each gives a new Value; write down here, or in backward, how it changes with its parents
+        # each gives a new Value, which knows its parents and the operation
         raise NotImplementedError("write `Value.__add__` here")
 
     def __radd__(self, other: float) -> Value:
@@ -149,7 +149,7 @@ def backward(value: Value) -> None:
     Read: Raschka, "PyTorch in One Hour", "Automatic differentiation made easy"; Dive into Deep Learning,
     "Backpropagation".
     """
-    # clear, then from the result to the inputs: add to each parent its share
+    # clear, then from the result to the inputs: hand to each parent its share
     raise NotImplementedError("write `backward` here")
 
 

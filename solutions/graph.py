@@ -50,14 +50,14 @@ class Value:
         self.data = float(data)
         self.grad = 0.0
         self._parents = tuple(parents)
-        self._slopes: tuple[float, ...] = ()
+        self._operation = ""
         # end
 
-    # solution: each gives a new Value; write down here, or in backward, how it changes with its parents
+    # solution: each gives a new Value, which knows its parents and the operation
     def __add__(self, other: Value | float) -> Value:
         """``self + other``."""
         other = self._as_value(other)
-        return self._result(self.data + other.data, (self, 1.0), (other, 1.0))
+        return self._result("+", self.data + other.data, self, other)
 
     def __radd__(self, other: float) -> Value:
         """``other + self``, for a number on the left."""
@@ -74,7 +74,7 @@ class Value:
     def __mul__(self, other: Value | float) -> Value:
         """``self * other``."""
         other = self._as_value(other)
-        return self._result(self.data * other.data, (self, other.data), (other, self.data))
+        return self._result("*", self.data * other.data, self, other)
 
     def __rmul__(self, other: float) -> Value:
         """``other * self``, for a number on the left."""
@@ -82,44 +82,40 @@ class Value:
 
     def __truediv__(self, other: Value | float) -> Value:
         """``self / other``."""
-        other = self._as_value(other)
-        return self._result(self.data / other.data, (self, 1 / other.data), (other, -self.data / other.data**2))
+        return self * self._as_value(other) ** -1
 
     def __rtruediv__(self, other: float) -> Value:
         """``other / self``, for a number on the left."""
-        return self._as_value(other) / self
+        return self**-1 * other
 
     def __neg__(self) -> Value:
         """``-self``."""
-        return self._result(-self.data, (self, -1.0))
+        return self * -1
 
     def __pow__(self, exponent: float) -> Value:
         """``self ** exponent``, for a plain number as exponent."""
-        return self._result(self.data**exponent, (self, exponent * self.data ** (exponent - 1)))
+        return self._result("**", self.data**exponent, self, Value(exponent))
 
     def exp(self) -> Value:
         """e to the power of ``self``."""
-        found = math.exp(self.data)
-        return self._result(found, (self, found))
+        return self._result("exp", math.exp(self.data), self)
 
     def log(self) -> Value:
         """The natural logarithm of ``self``, which is positive."""
-        return self._result(math.log(self.data), (self, 1 / self.data))
+        return self._result("log", math.log(self.data), self)
 
     def tanh(self) -> Value:
         """The hyperbolic tangent of ``self``."""
-        found = math.tanh(self.data)
-        return self._result(found, (self, 1 - found**2))
+        return self._result("tanh", math.tanh(self.data), self)
 
     @staticmethod
     def _as_value(other: Value | float) -> Value:
         return other if isinstance(other, Value) else Value(other)
 
     @staticmethod
-    def _result(data: float, *parents: tuple[Value, float]) -> Value:
-        """A value computed from others, each with how fast the result changes with it."""
-        result = Value(data, (parent for parent, _ in parents))
-        result._slopes = tuple(slope for _, slope in parents)
+    def _result(operation: str, data: float, *parents: Value) -> Value:
+        result = Value(data, parents)
+        result._operation = operation
         return result
 
     # end
@@ -183,14 +179,27 @@ def backward(value: Value) -> None:
     Read: Raschka, "PyTorch in One Hour", "Automatic differentiation made easy"; Dive into Deep Learning,
     "Backpropagation".
     """
-    # solution: clear, then from the result to the inputs: add to each parent its share
+    # solution: clear, then from the result to the inputs: hand to each parent its share
     order = topological_order(value)
     for one in order:
         one.grad = 0.0
     value.grad = 1.0
     for one in reversed(order):
-        for parent, slope in zip(one._parents, one._slopes, strict=True):
-            parent.grad += one.grad * slope
+        match one._operation, one._parents:
+            case "+", (a, b):
+                a.grad += one.grad
+                b.grad += one.grad
+            case "*", (a, b):
+                a.grad += one.grad * b.data
+                b.grad += one.grad * a.data
+            case "**", (a, n):
+                a.grad += one.grad * n.data * a.data ** (n.data - 1)
+            case "exp", (a,):
+                a.grad += one.grad * one.data
+            case "log", (a,):
+                a.grad += one.grad / a.data
+            case "tanh", (a,):
+                a.grad += one.grad * (1 - one.data**2)
     # end
 
 

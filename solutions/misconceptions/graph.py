@@ -6,7 +6,7 @@ Never make one of them right: every one here must be caught by a check.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from grader.testkit import misconception
@@ -21,19 +21,19 @@ class _Value:
         self.data = float(data)
         self.grad = 0.0
         self._parents = tuple(parents)
-        self._slopes: tuple[float, ...] = ()
+        self._operation = ""
 
     def _as_value(self, other: Any) -> Any:
         return other if isinstance(other, _Value) else type(self)(other)
 
-    def _result(self, data: float, *parents: tuple[Any, float]) -> Any:
-        result = type(self)(data, (parent for parent, _ in parents))
-        result._slopes = tuple(slope for _, slope in parents)
+    def _result(self, operation: str, data: float, *parents: Any) -> Any:
+        result = type(self)(data, parents)
+        result._operation = operation
         return result
 
     def __add__(self, other: Any) -> Any:
         other = self._as_value(other)
-        return self._result(self.data + other.data, (self, 1.0), (other, 1.0))
+        return self._result("+", self.data + other.data, self, other)
 
     def __radd__(self, other: float) -> Any:
         return self + other
@@ -46,34 +46,31 @@ class _Value:
 
     def __mul__(self, other: Any) -> Any:
         other = self._as_value(other)
-        return self._result(self.data * other.data, (self, other.data), (other, self.data))
+        return self._result("*", self.data * other.data, self, other)
 
     def __rmul__(self, other: float) -> Any:
         return self * other
 
     def __truediv__(self, other: Any) -> Any:
-        other = self._as_value(other)
-        return self._result(self.data / other.data, (self, 1 / other.data), (other, -self.data / other.data**2))
+        return self * self._as_value(other) ** -1
 
     def __rtruediv__(self, other: float) -> Any:
-        return self._as_value(other) / self
+        return self**-1 * other
 
     def __neg__(self) -> Any:
-        return self._result(-self.data, (self, -1.0))
+        return self * -1
 
     def __pow__(self, exponent: float) -> Any:
-        return self._result(self.data**exponent, (self, exponent * self.data ** (exponent - 1)))
+        return self._result("**", self.data**exponent, self, type(self)(exponent))
 
     def exp(self) -> Any:
-        found = math.exp(self.data)
-        return self._result(found, (self, found))
+        return self._result("exp", math.exp(self.data), self)
 
     def log(self) -> Any:
-        return self._result(math.log(self.data), (self, 1 / self.data))
+        return self._result("log", math.log(self.data), self)
 
     def tanh(self) -> Any:
-        found = math.tanh(self.data)
-        return self._result(found, (self, 1 - found**2))
+        return self._result("tanh", math.tanh(self.data), self)
 
 
 @misconception(
@@ -87,9 +84,6 @@ class NoReflectedOperators(_Value):
         return NotImplemented
 
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = _refuse
-
-    def __sub__(self, other: Any) -> Any:
-        return self + -self._as_value(other)
 
 
 @misconception(
@@ -154,7 +148,7 @@ class KeepsInts(_Value):
     name="results_are_numbers",
 )
 class ResultsAreNumbers(_Value):
-    def _result(self, data: float, *parents: tuple[Any, float]) -> Any:
+    def _result(self, operation: str, data: float, *parents: Any) -> Any:
         return data
 
 
@@ -165,7 +159,7 @@ class ResultsAreNumbers(_Value):
     name="changes_its_operand",
 )
 class ChangesItsOperand(_Value):
-    def _result(self, data: float, *parents: tuple[Any, float]) -> Any:
+    def _result(self, operation: str, data: float, *parents: Any) -> Any:
         self.data = data
         return self
 
@@ -188,7 +182,7 @@ class GradIsNone(_Value):
 )
 class LogToBase10(_Value):
     def log(self) -> Any:
-        return self._result(math.log10(self.data), (self, 1 / self.data))
+        return self._result("log", math.log10(self.data), self)
 
 
 @misconception("Value", tell="a ** n is a multiplied by itself, not a times n.", name="power_is_a_product")
@@ -200,8 +194,7 @@ class PowerIsAProduct(_Value):
 @misconception("Value", tell="Your division rounds down: // is for whole numbers, / for all.", name="rounds_down")
 class RoundsDown(_Value):
     def __truediv__(self, other: Any) -> Any:
-        other = self._as_value(other)
-        return self._result(self.data // other.data, (self, 1 / other.data), (other, -self.data / other.data**2))
+        return self._result("/", self.data // self._as_value(other).data, self, other)
 
 
 # ---------------------------------------------------------------- topological_order
@@ -318,6 +311,36 @@ def _order(value: Any) -> list[Any]:
     return order
 
 
+def _slopes(one: Any) -> list[float]:
+    """How fast a value changes with each of its parents."""
+    a, b = ([parent.data for parent in one._parents] + [0.0, 0.0])[:2]
+    match one._operation:
+        case "+":
+            return [1.0, 1.0]
+        case "*":
+            return [b, a]
+        case "**":
+            return [b * a ** (b - 1), 0.0]
+        case "exp":
+            return [one.data]
+        case "log":
+            return [1 / a]
+        case "tanh":
+            return [1 - one.data**2]
+    return []
+
+
+def _backward(value: Any, slopes: Callable[[Any], list[float]]) -> None:
+    """The right way back, on which the derivatives may be wrong."""
+    order = _order(value)
+    for one in order:
+        one.grad = 0.0
+    value.grad = 1.0
+    for one in reversed(order):
+        for parent, slope in zip(one._parents, slopes(one)):
+            parent.grad += one.grad * slope
+
+
 @misconception(
     "backward",
     tell="A value that is used twice has the gradient of one use only: you overwrite .grad. Add each share: +=.",
@@ -328,7 +351,7 @@ def overwrites(value: Any) -> None:
         one.grad = 0.0
     value.grad = 1.0
     for one in reversed(order):
-        for parent, slope in zip(one._parents, one._slopes):
+        for parent, slope in zip(one._parents, _slopes(one)):
             parent.grad = one.grad * slope
 
 
@@ -345,7 +368,7 @@ def once_for_each_path(value: Any) -> None:
 
 def _follow(value: Any, share: float) -> None:
     value.grad += share
-    for parent, slope in zip(value._parents, value._slopes):
+    for parent, slope in zip(value._parents, _slopes(value)):
         _follow(parent, share * slope)
 
 
@@ -362,7 +385,7 @@ def hands_on_again(value: Any) -> None:
 
 
 def _hand_on(value: Any) -> None:
-    for parent, slope in zip(value._parents, value._slopes):
+    for parent, slope in zip(value._parents, _slopes(value)):
         parent.grad += value.grad * slope
         _hand_on(parent)
 
@@ -378,7 +401,7 @@ def forwards(value: Any) -> None:
         one.grad = 0.0
     value.grad = 1.0
     for one in order:
-        for parent, slope in zip(one._parents, one._slopes):
+        for parent, slope in zip(one._parents, _slopes(one)):
             parent.grad += one.grad * slope
 
 
@@ -393,7 +416,7 @@ def forgets_the_chain(value: Any) -> None:
         one.grad = 0.0
     value.grad = 1.0
     for one in reversed(order):
-        for parent, slope in zip(one._parents, one._slopes):
+        for parent, slope in zip(one._parents, _slopes(one)):
             parent.grad += slope
 
 
@@ -405,7 +428,7 @@ def forgets_the_chain(value: Any) -> None:
 def keeps_old_gradients(value: Any) -> None:
     value.grad = 1.0
     for one in reversed(_order(value)):
-        for parent, slope in zip(one._parents, one._slopes):
+        for parent, slope in zip(one._parents, _slopes(one)):
             parent.grad += one.grad * slope
 
 
@@ -421,7 +444,7 @@ def clears_the_inputs_only(value: Any) -> None:
             one.grad = 0.0
     value.grad = 1.0
     for one in reversed(order):
-        for parent, slope in zip(one._parents, one._slopes):
+        for parent, slope in zip(one._parents, _slopes(one)):
             parent.grad += one.grad * slope
 
 
@@ -435,31 +458,67 @@ def never_begins(value: Any) -> None:
     for one in order:
         one.grad = 0.0
     for one in reversed(order):
-        for parent, slope in zip(one._parents, one._slopes):
+        for parent, slope in zip(one._parents, _slopes(one)):
             parent.grad += one.grad * slope
 
 
-@misconception(
-    "backward",
-    part="Value",
-    tell="The derivative of tanh is 1 - y², with its result y. You have 1 - y.",
-    name="one_minus_y",
-)
-class OneMinusY(_Value):
-    def tanh(self) -> Any:
-        found = math.tanh(self.data)
-        return self._result(found, (self, 1 - found))
+def _wrong(operation: str, wrong: Callable[[Any], list[float]]) -> Callable[[Any], list[float]]:
+    """The derivatives, but for one operation."""
+    return lambda one: wrong(one) if one._operation == operation else _slopes(one)
+
+
+@misconception("backward", tell="The derivative of tanh is 1 - y², with its result y. You have 1 - y.")
+def one_minus_y(value: Any) -> None:
+    _backward(value, _wrong("tanh", lambda one: [1 - one.data]))
 
 
 @misconception(
-    "backward",
-    part="Value",
-    tell="The derivative of tanh is 1 - y² with its *result* y. You have 1 - x² with what goes in.",
-    name="one_minus_x_squared",
+    "backward", tell="The derivative of tanh is 1 - y² with its *result* y. You have 1 - x² with what goes in."
 )
-class OneMinusXSquared(_Value):
-    def tanh(self) -> Any:
-        return self._result(math.tanh(self.data), (self, 1 - self.data**2))
+def one_minus_x_squared(value: Any) -> None:
+    _backward(value, _wrong("tanh", lambda one: [1 - one._parents[0].data ** 2]))
+
+
+@misconception("backward", tell="The derivative of tanh is 1 - y², with its result y. You have y itself.")
+def tanh_for_its_derivative(value: Any) -> None:
+    _backward(value, _wrong("tanh", lambda one: [one.data]))
+
+
+@misconception("backward", tell="The derivative of a ** n is n * a ** (n - 1). Your exponent is not one less.")
+def power_keeps_its_exponent(value: Any) -> None:
+    _backward(value, _wrong("**", lambda one: [one._parents[1].data * one.data, 0.0]))
+
+
+@misconception("backward", tell="The derivative of a ** n is n * a ** (n - 1). The factor n is missing.")
+def power_without_its_factor(value: Any) -> None:
+    _backward(value, _wrong("**", lambda one: [one.data / one._parents[0].data, 0.0]))
+
+
+@misconception(
+    "backward", tell="In a product each factor gets the *other* one as its derivative. You gave each its own number."
+)
+def own_factor_for_the_other(value: Any) -> None:
+    _backward(value, _wrong("*", lambda one: [parent.data for parent in one._parents]))
+
+
+@misconception("backward", tell="exp is its own derivative: the number that comes out. You have what goes in.")
+def input_for_the_exponential(value: Any) -> None:
+    _backward(value, _wrong("exp", lambda one: [one._parents[0].data]))
+
+
+@misconception(
+    "backward", tell="The derivative of log is 1 / a with what goes in. You have 1 over the logarithm itself."
+)
+def one_over_the_logarithm(value: Any) -> None:
+    _backward(value, _wrong("log", lambda one: [1 / one.data]))
+
+
+@misconception("backward", tell="The derivative of a / b with respect to b is -a / b². You have the sign wrong.")
+def division_without_its_sign(value: Any) -> None:
+    def slopes(one: Any) -> list[float]:
+        return [one.data**2, 0.0] if one._operation == "**" and one._parents[1].data == -1 else _slopes(one)
+
+    _backward(value, slopes)
 
 
 @misconception(
@@ -471,53 +530,10 @@ class OneMinusXSquared(_Value):
 class MinusCountsAsPlus(_Value):
     def __sub__(self, other: Any) -> Any:
         other = self._as_value(other)
-        return self._result(self.data - other.data, (self, 1.0), (other, 1.0))
+        return self._result("+", self.data - other.data, self, other)
 
-
-@misconception(
-    "backward",
-    part="Value",
-    tell="The derivative of a / b with respect to b is -a / b². You have the sign wrong.",
-    name="division_without_its_sign",
-)
-class DivisionWithoutItsSign(_Value):
-    def __truediv__(self, other: Any) -> Any:
-        other = self._as_value(other)
-        return self._result(self.data / other.data, (self, 1 / other.data), (other, self.data / other.data**2))
-
-
-@misconception(
-    "backward",
-    part="Value",
-    tell="The derivative of a ** n is n * a ** (n - 1). Your exponent is not one less.",
-    name="power_keeps_its_exponent",
-)
-class PowerKeepsItsExponent(_Value):
-    def __pow__(self, exponent: float) -> Any:
-        return self._result(self.data**exponent, (self, exponent * self.data**exponent))
-
-
-@misconception(
-    "backward",
-    part="Value",
-    tell="In a product each factor gets the *other* one as its derivative. You gave each its own number.",
-    name="own_factor_for_the_other",
-)
-class OwnFactorForTheOther(_Value):
-    def __mul__(self, other: Any) -> Any:
-        other = self._as_value(other)
-        return self._result(self.data * other.data, (self, self.data), (other, other.data))
-
-
-@misconception(
-    "backward",
-    part="Value",
-    tell="exp is its own derivative: the number that comes out. What goes in is something else.",
-    name="input_for_the_exponential",
-)
-class InputForTheExponential(_Value):
-    def exp(self) -> Any:
-        return self._result(math.exp(self.data), (self, self.data))
+    def __rsub__(self, other: float) -> Any:
+        return self._as_value(other) - self
 
 
 # ---------------------------------------------------------------- Neuron
