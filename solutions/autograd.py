@@ -218,7 +218,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
-    """The model's output, computed as in use (`evaluating`, above, may be called): new is what the result is.
+    """The model's output for a batch, in a block of `evaluating`: new is only that a result leaves the block.
 
     Args:
         model: a module, in any mode: some of its submodules may be in training mode and others not. After the

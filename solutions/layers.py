@@ -225,7 +225,7 @@ class Adam:
             eps: added outside of the root.
         """
         # solution: two running means and a count for each parameter
-        self.params = list(params)
+        self.params = params
         self.lr, self.betas, self.eps = lr, betas, eps
         self.means = [torch.zeros_like(p) for p in self.params]
         self.squares = [torch.zeros_like(p) for p in self.params]

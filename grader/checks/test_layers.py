@@ -399,7 +399,7 @@ def test_gradients_are_finite(submission: Submission, hidden: str, seed: int) ->
     mask = (recipes.labels(16, 2, seed).reshape(4, 4) > 0) & (torch.tensor([hidden == "some"] * 3 + [False])[:, None])
     seen = value_and_grad(submission.attention, q, k, v, mask, wrt=(0, 1, 2))
     assert_as_torch(seen.value, mixed(q, k, v, mask))
-    expected = as_torch(lambda *args: mixed(*args, mask), q, k, v)
+    expected = as_torch(lambda *args: mixed(args[0], args[1], args[2], mask), q, k, v)
     assert_close(
         [torch.zeros_like(q) if grad is None else grad for grad in seen.grads],
         expected,
@@ -446,7 +446,8 @@ def test_one_step(submission: Submission, seed: int) -> None:
     params, here = submission.there(autograd.leaves, SHAPES, seed=seed), autograd.leaves(SHAPES, seed=seed)
     submission.Adam(params, lr=0.5).step()
     found = [facts["value"] for facts in submission.there(autograd.leaf_facts, params)]
-    expected = [p.detach() - 0.5 * p.grad / (p.grad.abs() + 1e-8) for p in here]
+    signs = [p.grad / (p.grad.abs() + 1e-8) for p in here if p.grad is not None]
+    expected = [p.detach() - 0.5 * sign for p, sign in zip(here, signs, strict=True)]
     assert_as_torch(found, expected, what="the parameters after the step")
 
 

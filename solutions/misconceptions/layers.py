@@ -423,8 +423,8 @@ def minus_infinity_gives_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
 
 @misconception(
     "attention",
-    tell="Replacing nan afterwards gives the right numbers, but the gradient of that softmax is nan all the same. Let no "
-    "nan come up: hide with a very low finite number.",
+    tell="Replacing nan afterwards gives the right numbers, but the gradient of that softmax is nan all the same. "
+    "Let no nan come up: hide with a very low finite number.",
 )
 def repairs_nan_afterwards(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     scores = q @ k.mT / math.sqrt(q.shape[-1])

@@ -1,4 +1,4 @@
-"""Tools over there for promises about afterwards, of calls and of blocks: a model in which everything can be left changed.
+"""Tools over there for promises about what is as before, after a call or a block: a model with much to be changed.
 
 Called locally by a check too; the same arguments give the same bits. Must never hold an expected answer, or import
 anything but torch, the standard library and the testkit.
@@ -70,9 +70,8 @@ def block(manager: Callable[..., Any], recording: bool, raises: bool, x: Tensor)
         try:
             with manager(model):
                 out = model(x)
-                found["inside"] = {
-                    **_modes(model), "output": probes.copied(out), "output requires grad": probes.exact(out).requires_grad
-                }  # fmt: skip
+                facts = {"output": probes.copied(out), "output requires grad": probes.exact(out).requires_grad}
+                found["inside"] = {**_modes(model), **facts}
                 if raises:
                     raise BrokenBlock("this block does not work")
         except BrokenBlock:
