@@ -376,7 +376,7 @@ def fitted(
     parameters = torch.tensor([*weights, bias], dtype=torch.float64, requires_grad=True)
     x = torch.tensor([[*inputs, 1.0] for inputs, _ in data], dtype=torch.float64)
     y = torch.tensor([target for _, target in data], dtype=torch.float64)
-    losses = []
+    losses: list[list[float]] = []
     for count in steps:
         losses.append([])
         for _ in range(count):

@@ -307,7 +307,7 @@ def test_gradients_of_a_convolution(submission: Submission, stride: int, padding
     args = images(seed, stride, padding)
     seen = value_and_grad(submission.conv2d, *args, stride=stride, padding=padding, wrt=(0, 1, 2))
     assert_that(seen.has_graph, "no gradient flows from the result to x, weight and bias")
-    expected = as_torch(lambda *given: F.conv2d(*given, stride, padding), *args)
+    expected = as_torch(lambda x, weight, bias: F.conv2d(x, weight, bias, stride, padding), *args)
     assert_close(seen.grads, expected, rtol=1e-4, atol=1e-4, what="the gradients of x, weight and bias")
 
 
