@@ -200,7 +200,7 @@ def assert_once_per_value(calls: Any) -> None:
     """Between the two numbers of doublings there are 64 times as many paths, and a half more values."""
     assert_that(type(calls) is list and len(calls) == 2, "the calls cannot be counted")
     assert_that(
-        calls[1] <= 3 * calls[0] + 50,
+        calls[1] <= 8 * calls[0] + 50,
         f"{calls[0]} calls for a value doubled 10 times, {calls[1]} for one doubled 16 times: "
         "is a value visited once for each path to it?",
     )

@@ -128,9 +128,7 @@ def test_gradients_of_the_norm(submission: Submission, shape: tuple[int, ...], s
 
 @exercise("layers.embed")
 @settings(max_examples=10)
-@given(
-    table=tensors("r d", dtype=FLOATS, r=(5, 7)), ids=labels(st.sampled_from([(), (4,), (2, 3), (2, 1, 2), (0,)]), 5)
-)
+@given(table=tensors("r d", dtype=FLOATS, r=(5, 7)), ids=labels(st.sampled_from([(), (4,), (2, 3), (2, 1, 2)]), 5))
 def test_a_row_for_each_id(submission: Submission, table: Tensor, ids: Tensor) -> None:
     """Each id is replaced with its row of the table, for ids of any shape, in the dtype of the table; nothing is
     changed, and torch's own embedding is not called."""
@@ -435,7 +433,7 @@ def adam(plan: list[list[bool]], seed: int, scale: float = 1.0, **settings: Any)
 
 
 def assert_same_steps(found: object, expected: object, what: str) -> None:
-    assert_close(found, expected, rtol=1e-7, atol=1e-9, what=what)
+    assert_close(found, expected, rtol=1e-6, atol=1e-7, what=what)
 
 
 @exercise("layers.Adam")

@@ -139,10 +139,11 @@ def flattens_the_ids(ids: Tensor, table: Tensor) -> Tensor:
 
 @misconception(
     "embed",
-    tell="torch.stack needs at least one vector, and works for a flat list of ids only. Index with all ids at once.",
+    tell="You go through the ids one by one, and whatever is inside of ids must be an id for that. Index with all of "
+    "them at once: table[ids].",
 )
 def stacks_one_by_one(ids: Tensor, table: Tensor) -> Tensor:
-    return torch.stack([table[i] for i in ids])
+    return torch.stack([table[int(i)] for i in ids])
 
 
 @misconception("embed", tell="That is torch's own embedding. The exercise is to write it.")
