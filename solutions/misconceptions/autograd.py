@@ -1095,24 +1095,6 @@ def predict_logits_puts_back_the_children_only(model: nn.Module, x: Tensor) -> T
 
 @misconception(
     "predict_logits",
-    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
-    "before. With no_grad you need not touch it at all.",
-)
-def predict_logits_thaws_what_was_frozen(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    model.requires_grad_(False)
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        model.requires_grad_(True)
-        for part, training in flags.items():
-            part.training = training
-
-
-@misconception(
-    "predict_logits",
     tell="You switch the recording of gradients on afterwards, also if the caller had it off. `with "
     "torch.no_grad():` puts back what was there.",
 )
