@@ -1,3 +1,4 @@
+import contextlib
 import copy
 
 import torch
@@ -32,6 +33,14 @@ def clear_gradients(params):
 
 
 @torch.no_grad()
+@contextlib.contextmanager
+def evaluating(model):
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        for part in model.modules():
+            stack.callback(setattr, part, "training", part.training)
+        yield model.eval()
+
+
 def predict_logits(model, x):
     return copy.deepcopy(model).eval()(x)
 

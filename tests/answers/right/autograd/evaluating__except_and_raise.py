@@ -4,10 +4,10 @@ def evaluating(model):
     for m in trained:
         m.training = False
     before = torch.is_grad_enabled()
-    torch._C._set_grad_enabled(False)
+    torch.set_grad_enabled(False)
 
     def put_back():
-        torch._C._set_grad_enabled(before)
+        torch.set_grad_enabled(before)
         for m in trained:
             m.training = True
 
