@@ -32,7 +32,6 @@ def clear_gradients(params):
         setattr(p, "grad", None)
 
 
-@torch.no_grad()
 @contextlib.contextmanager
 def evaluating(model):
     with contextlib.ExitStack() as stack, torch.no_grad():
@@ -41,6 +40,7 @@ def evaluating(model):
         yield model.eval()
 
 
+@torch.no_grad()
 def predict_logits(model, x):
     return copy.deepcopy(model).eval()(x)
 
