@@ -4,7 +4,7 @@ torch has all of them ready-made. Here each is a few tensor operations, so that 
 back through them, and what can go wrong. Each gives what torch's own gives, and does not call it.
 
 Read:
-- Raschka, "Build a Large Language Model (From Scratch)", chapters 3 and 4: attention, dropout, layer normalization
+- PyTorch docs, attention: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
 - Dive into Deep Learning, Convolutional Neural Networks: https://d2l.ai/chapter_convolutional-neural-networks/index.html
 - Dive into Deep Learning, Adam: https://d2l.ai/chapter_optimization/adam.html
 """
