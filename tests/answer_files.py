@@ -139,10 +139,12 @@ class Answer:
     def submission(self, *others: Answer) -> Submission:
         """A submission of this topic's module: the solution with this exercise replaced, and those of `others`.
 
-        Beside it are the solutions of the topics whose exercises this topic needs.
+        Beside it are the solutions of the topics whose exercises this topic needs, or that an answer imports.
         """
         course = course_at(self.course)
         needed = {need.partition(".")[0] for one in course.topic(self.topic).exercises for need in one.needs}
+        texts = [self.text, *(other.text for other in others)]
+        needed |= {one.name for one in course.modules if any(f"from {one.name} import" in text for text in texts)}
         files = {f"{topic}.py": course.solution_file(topic).read_bytes() for topic in needed}
         files[f"{self.topic}.py"] = self.module(self.text, *(one.text for one in others))
         return Submission(self.file.stem, files)

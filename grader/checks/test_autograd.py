@@ -336,6 +336,67 @@ def test_nothing_else_changes(submission: Submission, grads: list[bool], seed: i
     assert_close(again, autograd.backward_again(here, seed), what="the gradients after the next backward()")
 
 
+# ---------------------------------------------------------------- evaluating
+
+
+@exercise("autograd.evaluating")
+@pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
+def test_in_the_block(submission: Submission, recording: bool) -> None:
+    """Inside the block every part of the model is in eval mode, also parts of parts, and no gradient is recorded."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.block, submission.evaluating, recording, False, x)
+    flags = dict.fromkeys(probes.training_flags(restoring.nested()), False)
+    expected = {
+        "training flags": flags,
+        "gradients are recorded": False,
+        "output": restoring.nested().eval()(x).detach(),
+        "output requires grad": False,
+    }
+    assert_close(found["inside"], expected, what="what is seen inside the block")
+
+
+@exercise("autograd.evaluating")
+@pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
+def test_after_the_block(submission: Submission, recording: bool) -> None:
+    """After the block each training flag is as before, of parts within parts too; so is whether gradients are recorded,
+    on or off; and nothing else about the model has changed."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.block, submission.evaluating, recording, False, x)
+    assert_equal(found["after"], restoring.untouched(recording), what="the model and torch after the block")
+
+
+@exercise("autograd.evaluating")
+@pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
+def test_an_error_in_the_block(submission: Submission, recording: bool) -> None:
+    """If the block raises an error, the caller gets it, and all is as before, too."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.block, submission.evaluating, recording, True, x)
+    assert_that(found["the error came through"] is True, "the error of the block did not reach its caller")
+    assert_equal(found["after"], restoring.untouched(recording), what="the model and torch after the block")
+
+
+@exercise("autograd.evaluating")
+@settings(max_examples=2)
+@given(seed=SEEDS)
+def test_any_flags(submission: Submission, seed: int) -> None:
+    """Whichever parts are in training mode: one block after the other, each puts back the flags of its own model."""
+    found = submission.there(restoring.one_after_the_other, submission.evaluating, seed, 3)
+    assert_equal(
+        found, [restoring.some_flags(seed + place) for place in range(3)], what="training flags after each block"
+    )
+
+
+@exercise("autograd.evaluating")
+def test_a_block_in_a_block(submission: Submission) -> None:
+    """A block inside of another one of the same model: after the inner one all is in eval mode still, and nothing is
+    recorded; after the outer one all is as before."""
+    inner, outer = submission.there(restoring.block_in_block, submission.evaluating)
+    names = probes.training_flags(restoring.nested())
+    expected = {"training flags": dict.fromkeys(names, False), "gradients are recorded": False}
+    assert_equal(inner, expected, what="what is seen after the inner block")
+    assert_equal(outer, restoring.untouched(True), what="the model and torch after the outer block")
+
+
 # ---------------------------------------------------------------- predict_logits
 
 MODES: list[dict[str, bool]] = [
@@ -363,15 +424,13 @@ def test_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> No
 
 
 @exercise("autograd.predict_logits")
-@pytest.mark.parametrize(
-    ("recording", "broken"), [(True, False), (False, False), (True, True)], ids=["on", "off", "error"]
-)
-def test_all_is_as_before(submission: Submission, recording: bool, broken: bool) -> None:
+@pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
+def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
-    had it, off or on; also if the model raises an error, which the caller gets."""
+    had it, off or on."""
     x = recipes.normal((4, recipes.FEATURES), 3)
-    found = submission.there(restoring.after, submission.predict_logits, recording, broken, x)
-    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.predict_logits, recording, x)
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
 def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:

@@ -280,8 +280,8 @@ def test_nothing_is_changed(submission: Submission, recording: bool) -> None:
     """Weights, buffers, gradients and all training flags are as before, also of parts within parts; gradients are
     recorded if they were before."""
     loader = submission.there(recipes.loader, 8, 4, 3)
-    found = submission.there(restoring.after, submission.evaluation_repeats, recording, False, loader)
-    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.evaluation_repeats, recording, loader)
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
     model = submission.there(recipes.model, "norm", 3)
     submission.evaluation_repeats(model, loader)
     state = submission.there(probes.state, model)

@@ -417,8 +417,8 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
     had it, off or on."""
     x = recipes.normal((4, recipes.FEATURES), 3)
-    found = submission.there(restoring.after, submission.inference, recording, False, x)
-    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.inference, recording, x)
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
 @exercise("efficiency.inference", when="from the second call with the same model on")

@@ -588,7 +588,7 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, weights, buffers and gradients; whether gradients are recorded is as the caller
     had it, off or on."""
     found = submission.there(kit.grid_after, submission.decision_grid, recording)
-    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
 @exercise("spirals.decision_grid", when="for a model on a GPU")

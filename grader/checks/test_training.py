@@ -478,8 +478,8 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
     had it, off or on."""
     loader = submission.there(recipes.loader, 8, 4, 3)
-    found = submission.there(restoring.after, submission.evaluate, recording, False, loader)
-    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.evaluate, recording, loader)
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
 @exercise("training.evaluate", when="from the second call with the same model on")
@@ -578,8 +578,8 @@ def test_all_is_as_before_probabilities(submission: Submission, recording: bool)
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
     had it, off or on."""
     x = recipes.normal((4, recipes.FEATURES), 3)
-    found = submission.there(restoring.after, submission.predict_proba, recording, False, x)
-    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.predict_proba, recording, x)
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
 @exercise("training.predict_labels")
@@ -588,8 +588,8 @@ def test_all_is_as_before_labels(submission: Submission, recording: bool) -> Non
     """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
     had it, off or on."""
     x = recipes.normal((4, recipes.FEATURES), 3)
-    found = submission.there(restoring.after, submission.predict_labels, recording, False, x)
-    assert_equal(found, restoring.untouched(recording, False), what="the model and torch afterwards")
+    found = submission.there(restoring.after, submission.predict_labels, recording, x)
+    assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
 def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:

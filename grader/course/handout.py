@@ -228,8 +228,11 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
     yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
     for statement in (one for one in body if one.lineno > end):
         start, end = end, statement.end_lineno or 0
-        while end < len(lines) and re.match(r"[ \t]+#", lines[end]):  # no cell may begin with an indented comment
-            end += 1
+        for index in range(end, len(lines)):  # no cell may begin with an indented comment
+            if re.match(r"[ \t]+#", lines[index]):
+                end = index + 1
+            elif lines[index].strip():
+                break
         yield "code", "\n".join(lines[start:end]).strip("\n")
         name = getattr(statement, "name", "")
         if name in names:

@@ -15,6 +15,7 @@ import msgspec
 
 from grader.errors import UserError, did_you_mean
 from grader.files import write_atomically
+from grader.package import FOLDER
 
 HIDDEN: Final = ".torchkata"
 """The folder's own folder: hidden, and never a part of a submission."""
@@ -24,6 +25,8 @@ GROUP: Final = "torchkata.courses"
 """The entry points of installed courses: ``attention = "attention_course"``, the course's name and its module."""
 COURSE: Final = "course"
 STUBS: Final = "stubs"
+_FURTHER: Final = ("attention",)
+"""The courses that come with the grader beside the shipped one."""
 State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
 
 
@@ -144,12 +147,21 @@ class InstalledCourse(msgspec.Struct, frozen=True):
 
 
 def installed_courses() -> list[InstalledCourse]:
-    """All installed courses, by name."""
+    """All installed courses, by name: those of packages, and those that come with the grader, unless a package has one
+    of that name."""
     from importlib import metadata  # slow, and needed by few commands
 
     points = metadata.entry_points(group=GROUP)
     found = {InstalledCourse(one.name, _folder(one.value), one.dist.name if one.dist else "?") for one in points}
+    names = {one.name for one in found}
+    found |= {InstalledCourse(name, _further(name), "torchkata") for name in _FURTHER if name not in names}
     return sorted(found, key=lambda one: (one.name, one.package))
+
+
+def _further(name: str) -> Path | None:
+    """The folder of a course that comes with the grader: in the package, or in the source tree."""
+    places = (FOLDER / "shipped" / name, FOLDER.parent / "examples" / name)
+    return next((place.resolve() for place in places if manifest_in(place)), None)
 
 
 def folder_of(name: str) -> Path:

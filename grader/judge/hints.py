@@ -275,7 +275,7 @@ class Hints:
                 case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if one in _LABELS and other in _LOGITS:
                     if _text(func).rpartition(".")[2] == "cross_entropy":
                         yield f"`cross_entropy` takes the logits first, then the labels: {at} has them swapped"
-                case ast.Call(ast.Name("id"), [ast.Name(one)]) if one in _arguments(own):
+                case ast.Call(ast.Name("id"), [ast.Name(one)]) if one in _arguments(own) and self._keeps(own):
                     yield (
                         f"{at} asks for `id({one})`: when an object is gone, another may get its id, so what is kept "
                         "by id may be the result of another object"
@@ -283,6 +283,23 @@ class Hints:
                 case ast.Call(ast.Name("exit" | "quit" as kind), []) if cause.kind == "crash":
                     yield f"`{kind}()` in {at} ends Python itself: take it out"
         yield from self._in_class(own, cause)
+
+    def _keeps(self, own: Definition) -> bool:
+        """Whether a definition writes into something that outlives its call: a variable of the file, an attribute, or a
+        default value."""
+        assigned = (one for one in self._top if isinstance(one, ast.Assign | ast.AnnAssign))
+        variables = {node.id for one in assigned for node in ast.walk(one) if isinstance(node, ast.Name)}
+        for node in ast.walk(own):
+            match node:
+                case ast.Subscript(ast.Attribute(), _, ast.Store()):
+                    return True
+                case ast.Subscript(ast.Name(name), _, ast.Store()) | ast.Call(ast.Attribute(ast.Name(name))) if (
+                    name in variables
+                ):
+                    return True
+                case ast.arguments() if any(isinstance(one, ast.Dict | ast.List | ast.Call) for one in node.defaults):
+                    return True
+        return False
 
     def _starts_processes(self, name: str) -> Iterator[str]:
         """Processes that are started where one runs for each rank already."""
@@ -307,13 +324,14 @@ class Hints:
             yield f"`{asked[1]}` is of class {kind} here: {said}"
 
     def _on_itself(self, own: Definition, cause: Cause) -> Iterator[str]:
-        """A function that calls itself without an end, and a graph that is used by the student and by the check."""
+        """A function that calls itself too often, and a graph that is used by the student and by the check."""
         if cause.exception_type == "RecursionError" and cause.frames:
             frame = max(cause.frames, key=cause.frames.count)
             loops = (ast.For, ast.ListComp, ast.DictComp, ast.GeneratorExp)
             is_of_parts = any(isinstance(node, loops) for node in ast.walk(own))
             texts = ": a str consists of strs, and so on" if is_of_parts and re.search("['\"]", cause.call) else ""
-            yield f"`{frame.function}` calls itself in {self.place(frame.line)} without an end{texts}"
+            deep = "" if texts else ", or more often than Python allows"
+            yield f"`{frame.function}` calls itself in {self.place(frame.line)} without an end{deep}{texts}"
         if "backward through the graph a second time" in cause.exception_message and not cause.frames:
             for node in ast.walk(own):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":

@@ -5,7 +5,8 @@ Never make one of them right: every one here must be caught by a check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -1121,39 +1122,6 @@ def predict_logits_puts_back_the_children_only(model: nn.Module, x: Tensor) -> T
 
 @misconception(
     "predict_logits",
-    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
-    "eval mode. `finally:` runs them in any case.",
-)
-def predict_logits_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    with torch.no_grad():
-        found = model(x)
-    for part, training in flags.items():
-        part.training = training
-    return found
-
-
-@misconception(
-    "predict_logits",
-    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
-    "before. With no_grad you need not touch it at all.",
-)
-def predict_logits_thaws_what_was_frozen(model: nn.Module, x: Tensor) -> Tensor:
-    flags = {part: part.training for part in model.modules()}
-    model.eval()
-    model.requires_grad_(False)
-    try:
-        with torch.no_grad():
-            return model(x)
-    finally:
-        model.requires_grad_(True)
-        for part, training in flags.items():
-            part.training = training
-
-
-@misconception(
-    "predict_logits",
     tell="You switch the recording of gradients on afterwards, also if the caller had it off. `with "
     "torch.no_grad():` puts back what was there.",
 )
@@ -1167,3 +1135,188 @@ def predict_logits_switches_recording_on(model: nn.Module, x: Tensor) -> Tensor:
         torch.set_grad_enabled(True)
         for part, training in flags.items():
             part.training = training
+
+
+# ---------------------------------------------------------------- evaluating
+
+
+def _flags_of(model: nn.Module) -> dict[nn.Module, bool]:
+    return {part: part.training for part in model.modules()}
+
+
+def _put_back(flags: dict[nn.Module, bool]) -> None:
+    for part, training in flags.items():
+        part.training = training
+
+
+@misconception(
+    "evaluating",
+    tell="An error in the block comes out at the yield, so the lines below it are never reached, and the model stays "
+    "in eval mode. `finally:` runs them in any case.",
+)
+@contextmanager
+def nothing_is_put_back_after_an_error(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    with torch.no_grad():
+        yield
+    _put_back(flags)
+
+
+@misconception(
+    "evaluating",
+    tell="An error in the block disappears in your manager. Its caller must get it: do not catch it, `finally:` is "
+    "enough.",
+)
+@contextmanager
+def swallows_the_error(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    except Exception:
+        pass
+    _put_back(flags)
+
+
+@misconception("evaluating", tell="After the block the model is in eval mode still: put back each flag.")
+@contextmanager
+def stays_in_eval_after_the_block(model: nn.Module) -> Iterator[None]:
+    model.eval()
+    with torch.no_grad():
+        yield
+
+
+@misconception(
+    "evaluating",
+    tell="You end with model.train(), which puts every part into training mode. Those that were in eval mode before "
+    "must be so again.",
+)
+@contextmanager
+def back_to_train_after_the_block(model: nn.Module) -> Iterator[None]:
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train()
+
+
+@misconception(
+    "evaluating",
+    tell="You remember the flag of the model alone, and give it to all parts: model.train(flag) sets every submodule. "
+    "Remember each one's own.",
+)
+@contextmanager
+def one_flag_after_the_block(model: nn.Module) -> Iterator[None]:
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)
+
+
+@misconception(
+    "evaluating",
+    tell="Only the model and its direct children get their flags back. model.modules() has all parts, at any depth.",
+)
+@contextmanager
+def children_only_after_the_block(model: nn.Module) -> Iterator[None]:
+    flags = {part: part.training for part in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        _put_back(flags)
+
+
+@misconception(
+    "evaluating",
+    tell="Inside the block gradients are recorded still: eval() does not stop that. Use torch.no_grad(), too.",
+)
+@contextmanager
+def eval_alone_in_the_block(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    try:
+        yield
+    finally:
+        _put_back(flags)
+
+
+@misconception(
+    "evaluating",
+    tell="Inside the block the model is in training mode still: no_grad does not switch Dropout and BatchNorm. Call "
+    "model.eval().",
+)
+@contextmanager
+def no_grad_alone_in_the_block(model: nn.Module) -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+@misconception(
+    "evaluating",
+    tell="`model.training = False` sets the flag of the outermost module alone. model.eval() sets that of every part.",
+)
+@contextmanager
+def outermost_flag_in_the_block(model: nn.Module) -> Iterator[None]:
+    training, model.training = model.training, False
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.training = training
+
+
+@misconception(
+    "evaluating",
+    tell="You switch the recording on after the block, also if the caller had it off. `with torch.no_grad():` puts "
+    "back what was there.",
+)
+@contextmanager
+def recording_on_after_the_block(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(True)
+        _put_back(flags)
+
+
+@misconception(
+    "evaluating", tell="After the block no gradient is recorded any more: torch.set_grad_enabled(False) stays in force."
+)
+@contextmanager
+def recording_off_after_the_block(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        _put_back(flags)
+
+
+@misconception(
+    "evaluating",
+    tell="You switch requires_grad on for every parameter afterwards, also for those that were frozen before. "
+    "no_grad needs none of that.",
+)
+@contextmanager
+def thaws_after_the_block(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.requires_grad_(True)
+        _put_back(flags)

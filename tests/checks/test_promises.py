@@ -77,7 +77,9 @@ def test_every_exercise_has_promises_and_each_is_written_once(topic: str) -> Non
 
 PASTED: Final = ("tensor_ops", "parameters", "efficiency")
 """Topics of whose misconceptions the calls are pasted."""
-PASTED_AT_NIGHT: Final = ("autograd", "datasets", "training", "devices", "checkpoints", "ddp", "debugging", "spirals")
+PASTED_AT_NIGHT: Final = (
+    *("autograd", "graph", "datasets", "training", "checkpoints", "layers", "devices", "ddp", "debugging", "spirals"),
+)
 CODE: Final = {"ddp": 9}
 """How many calls look like code if most calls of a topic cannot: those on ranks must not. Else a quarter of all."""
 

@@ -24,6 +24,8 @@ COMPUTE = ("tensor_ops",)
 """Topics whose answers may round in another way than the solution."""
 COMPUTE_AT_NIGHT = (
     "autograd",
+    "graph",
+    "layers",
     "parameters",
     "training",
     "efficiency",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -179,7 +180,7 @@ def test_a_term_goes_from_the_class_lists_to_its_marks(tmp_path: Path) -> None:
 def test_student_starts_checks_and_reads_a_failure(tmp_path: Path) -> None:
     shutil.copytree(TERM_COURSE, tmp_path / "term-course", ignore=shutil.ignore_patterns("__pycache__"))
     scenario = played("student", tmp_path)
-    assert "0/194 points" in scenario.printed("grader check")
+    assert re.search(r"^0/\d+ points", scenario.printed("grader check"), re.MULTILINE)
     assert "1 failed" in scenario.printed("pytest")
 
     shown = [block for block in BLOCKS if block.kind.startswith("output of ")]

@@ -85,7 +85,12 @@ def run(place: Path) -> Run:
 
 def test_installed_courses_are_listed_and_a_wrong_name_says_so(run: Run) -> None:
     listed = run("grader", "courses").stdout.splitlines()
-    assert [line.split()[0] for line in listed[1:]] == ["freezing-layers", "other-layers", "vectors-in-a-week"]
+    assert [line.split()[0] for line in listed[1:]] == [
+        "attention",
+        "freezing-layers",
+        "other-layers",
+        "vectors-in-a-week",
+    ]
     wrong = run("grader", "list", "--course", "freezing-layer")
     assert wrong.returncode == 4 and "did you mean `freezing-layers`?" in wrong.stderr
 

@@ -62,6 +62,16 @@ def test_the_same_checks_pass_in_one_process() -> None:
     assert "skipped" not in done.stdout
 
 
+def test_the_course_comes_with_the_grader_under_its_name(tmp_path: Path) -> None:
+    assert re.search(r"^attention\b.*\(torchkata\)$", run_here("courses").stdout, re.MULTILINE)
+    done = run_here("init", tmp_path / "gpt", "--course", "attention")
+    assert done.returncode == 0, done.stderr
+    stub = (ATTENTION / "exercises" / "blocks.py").read_text(encoding="utf-8")
+    assert (tmp_path / "gpt" / "blocks.py").read_text(encoding="utf-8") == stub
+    assert not (tmp_path / "gpt" / ".torchkata" / "course").exists()
+    assert "blocks.LayerNorm" in run_here("list", cwd=tmp_path / "gpt").stdout
+
+
 def test_pip_makes_a_package_that_registers_the_course(tmp_path: Path) -> None:
     source = shutil.copytree(ATTENTION, tmp_path / "source", ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--no-input"]
@@ -77,7 +87,8 @@ def test_pip_makes_a_package_that_registers_the_course(tmp_path: Path) -> None:
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False
     )
-    assert re.search(r"^attention\b", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    listed = re.findall(r"^attention\b.*\((.*)\)$", done.stdout, re.MULTILINE)
+    assert listed == ["attention-course"], done.stdout + done.stderr  # not also that which comes with the grader
 
 
 @pytest.mark.nightly

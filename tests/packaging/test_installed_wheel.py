@@ -105,3 +105,5 @@ def test_the_wheel_grades_with_its_own_course(installed: Path, tmp_path: Path) -
     assert "1 passed" in run(installed, tmp_path, *only, "--submission", str(solutions))
     grader = installed.with_name("grader")
     assert "1 of 1 exercise" in run(grader, tmp_path, "check", "gram", "--submission", str(solutions))
+    run(grader, tmp_path, "init", "gpt", "--course", "attention")
+    assert (tmp_path / "gpt" / "blocks.py").is_file()

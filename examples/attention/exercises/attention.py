@@ -1,5 +1,8 @@
 """Attention: every position looks at the others, and takes from each as much as their scores say.
 
+Have you written `attention` of the topic layers, in the shipped course? What is new here: it returns its weights, too,
+and it becomes a module with heads.
+
 Read: Raschka, *Build a Large Language Model (From Scratch)*, chapter 3 "Coding attention mechanisms".
 """
 

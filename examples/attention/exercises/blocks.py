@@ -1,5 +1,8 @@
 """Blocks: normalization, a small network for each position, and the block that a language model repeats.
 
+Have you written `layer_norm` of the topic layers, in the shipped course? What is new here: it becomes a module, whose
+weight and bias are parameters.
+
 Read: Raschka, *Build a Large Language Model (From Scratch)*, chapter 4 "Implementing a GPT model from scratch to
 generate text".
 """

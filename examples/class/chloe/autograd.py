@@ -1,5 +1,7 @@
 """Week 2, with the formulas of the lecture written out."""
 
+import contextlib
+
 import torch
 
 
@@ -51,6 +53,22 @@ def clear_gradients(params):
     for parameter in params:
         if parameter.grad is not None:
             parameter.grad = None
+
+
+@contextlib.contextmanager
+def evaluating(model):
+    flag_of_each_module = []
+    for module in model.modules():
+        flag_of_each_module.append((module, module.training))
+        module.training = False
+    was_recording = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(was_recording)
+        for module, flag in flag_of_each_module:
+            module.training = flag
 
 
 def predict_logits(model, x):

@@ -13,7 +13,8 @@ Read:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -158,18 +159,48 @@ def clear_gradients(params: Sequence[Tensor]) -> None:
     raise NotImplementedError("write `clear_gradients` here")
 
 
-def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
-    """The model's output for use, not for training.
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """A block in which a model is used, not trained: ``with evaluating(model): ...``.
 
-    Dropout and BatchNorm behave differently in training; a prediction needs their eval mode. And it needs no
-    graph, which would keep every intermediate value in memory.
+    Dropout and BatchNorm behave differently in training; use needs their eval mode. And it needs no graph, which would
+    keep every intermediate value in memory. Written once, here, it is of use wherever you look at a model later:
+    ``from autograd import evaluating``.
+
+    Args:
+        model: a module, in any mode: some of its submodules, at any depth, may be in training mode and others not.
+
+    Returns:
+        A context manager. Inside its block the model and every submodule are in eval mode, and no gradients are
+        recorded. Afterwards the ``training`` flag of each is what it was before, and gradients are recorded if they
+        were before; so it is if the block raises an error, which the caller of the block gets. Nothing else about the
+        model changes. It may be used inside another one of the same model.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.9))
+        >>> with evaluating(model):
+        ...     logits = model(torch.ones(4, 2))
+        ...     print(model.training, model[1].training, logits.requires_grad)
+        False False False
+        >>> model.training, model[1].training, torch.is_grad_enabled()
+        (True, True, True)
+
+    Read: PyTorch docs, `nn.Module.eval` and `torch.no_grad` ("Locally disabling gradient computation": they are two
+    different things); Python docs, `contextlib.contextmanager`.
+    """
+    # save every flag, switch, yield inside no_grad, and restore every flag whatever happens
+    raise NotImplementedError("write `evaluating` here")
+
+
+def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
+    """The model's output for a batch, in a block of `evaluating`: new is only that a result leaves the block.
 
     Args:
         model: a module, in any mode: some of its submodules may be in training mode and others not. After the
             call the ``training`` flag of the model and of every submodule is what it was before, and so is all
             else about it: parameters, buffers, ``requires_grad``, ``.grad``. Training goes on as if there had been
             no call: code that runs afterwards has its gradients recorded as before, or not recorded if they were
-            not. All of this holds too if the model raises an error, which the caller gets.
+            not. (What is left behind if the model raises an error is up to you.)
         x: a batch, the model's input.
 
     Returns:
@@ -181,10 +212,10 @@ def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
         >>> logits.shape, logits.requires_grad, model.training
         (torch.Size([4, 3]), False, True)
 
-    Read: PyTorch docs, `nn.Module.eval` and `torch.no_grad` ("Locally disabling gradient computation": they are
-    two different things); Raschka, appendix A.5 "Implementing multilayer neural networks".
+    Read: PyTorch docs, `nn.Module.eval` and `torch.no_grad`; Raschka, appendix A.5 "Implementing multilayer neural
+    networks".
     """
-    # save every flag, switch, predict, restore every flag
+    # one call, in such a block
     raise NotImplementedError("write `predict_logits` here")
 
 

@@ -207,14 +207,15 @@ def clear_grads(optimizer: Optimizer) -> None:
 
 
 def inference(model: nn.Module, x: Tensor) -> Tensor:
-    """The output of a model for a batch, computed at the lowest cost.
+    """The output of a model for a batch, computed at the lowest cost: new is ``torch.inference_mode``.
 
     The model runs in eval mode, so that Dropout and BatchNorm behave as they do after training; and under
     ``torch.inference_mode``, which records no graph and avoids even the bookkeeping that ``no_grad`` still does.
 
     Args:
         model: any module. Afterwards its training flag, and that of each submodule, are what they were, and so is
-            all else about it; gradients are recorded if they were before.
+            all else about it; gradients are recorded if they were before (``from autograd import evaluating``, if you
+            have written it).
         x: the batch.
 
     Returns:

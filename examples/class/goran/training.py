@@ -115,13 +115,14 @@ def fit(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[fl
 
 
 def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
-    """Evaluate a model without changing it.
+    """Measure a model on a whole loader: new is how losses and right answers of uneven batches are added up.
 
     Args:
         model: in any mode; some of its submodules may be in training mode and others not. It runs in eval
             mode and records no gradients (call the model itself, so that its hooks run). Afterwards
             parameters, buffers, gradients and every submodule's ``training`` and ``requires_grad`` flags are what they
-            were, and gradients are recorded if they were before.
+            were, and gradients are recorded if they were before (``from autograd import evaluating``, if you have
+            written it).
         loader: gives ``(features, labels)``; at least one batch, perhaps of different sizes.
 
     Returns:
@@ -143,12 +144,12 @@ def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
 
 
 def predict_proba(model: nn.Module, x: Tensor) -> Tensor:
-    """The probability of each class.
+    """The probability of each class: new is only the softmax, over the right dimension.
 
     Args:
         model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
             ``training`` flag of the model and of every submodule is what it was, and so is all else about the model;
-            gradients are recorded if they were before.
+            gradients are recorded if they were before (``from autograd import evaluating``, if you have written it).
         x: shape ``(n, ...)``, the model's input.
 
     Returns:
@@ -169,12 +170,12 @@ def predict_proba(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def predict_labels(model: nn.Module, x: Tensor) -> Tensor:
-    """The most probable class of each example.
+    """The most probable class of each example: new is only that the largest number is looked for.
 
     Args:
         model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
             ``training`` flag of the model and of every submodule is what it was, and so is all else about the model;
-            gradients are recorded if they were before.
+            gradients are recorded if they were before (``from autograd import evaluating``, if you have written it).
         x: shape ``(n, ...)``, the model's input.
 
     Returns:

@@ -1,3 +1,5 @@
+from contextlib import contextmanager
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -31,16 +33,21 @@ def clear_gradients(params):
         p.grad = None
 
 
-def predict_logits(model, x):
+@contextmanager
+def evaluating(model):
     training = [m for m in model.modules() if m.training]
     model.eval()
     try:
         with torch.no_grad():
-            logits = model(x)
+            yield model
     finally:
         for m in training:
             m.training = True
-    return logits
+
+
+def predict_logits(model, x):
+    with evaluating(model):
+        return model(x)
 
 
 class Cube(torch.autograd.Function):

@@ -1,4 +1,4 @@
-"""Tools over there for promises about afterwards: a model in which everything can be left changed.
+"""Tools over there for promises about what is as before, after a call or a block: a model with much to be changed.
 
 Called locally by a check too; the same arguments give the same bits. Must never hold an expected answer, or import
 anything but torch, the standard library and the testkit.
@@ -20,23 +20,14 @@ EVAL: Final = ("1.0.0", "1.0", "2")
 _is_recording: Final = torch.is_grad_enabled
 
 
-class BrokenModel(RuntimeError):
-    """Raised by a model that does not work."""
+class BrokenBlock(RuntimeError):
+    """Raised inside of a block."""
 
 
-class _Broken(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        raise BrokenModel("this model does not work")
-
-
-def nested(broken: bool = False) -> nn.Module:
-    """Logits of parts within parts: some in eval mode, some frozen, with gradients left over.
-
-    Args:
-        broken: whether the last part raises `BrokenModel`.
-    """
+def nested() -> nn.Module:
+    """Logits of parts within parts: some in eval mode, some frozen, with gradients left over."""
     inner = nn.Sequential(nn.BatchNorm1d(WIDTH), nn.Sequential(nn.Dropout(0.5), nn.Linear(WIDTH, WIDTH)))
-    last = _Broken() if broken else nn.Linear(WIDTH, recipes.CLASSES)
+    last = nn.Linear(WIDTH, recipes.CLASSES)
     model = nn.Sequential(nn.Linear(recipes.FEATURES, WIDTH), nn.Sequential(inner, nn.ReLU()), last)
     for index, param in enumerate(model.parameters()):
         param.data = recipes.normal(param.shape, 50 + index)
@@ -47,28 +38,86 @@ def nested(broken: bool = False) -> nn.Module:
     return model
 
 
-def after(call: Callable[..., Any], recording: bool, broken: bool, *args: Any) -> dict[str, Any]:
-    """Everything that ``call(model, *args)`` may have left changed, and whether the model's error came through.
+def after(call: Callable[..., Any], recording: bool, *args: Any) -> dict[str, Any]:
+    """Everything that ``call(model, *args)`` may have left changed.
 
     Args:
         recording: whether gradients are recorded where the call is made.
-        broken: see `nested`.
     """
-    model = nested(broken)
-    raised = False
+    model = nested()
+    with torch.set_grad_enabled(recording):
+        call(model, *args)
+        return {**_facts(model), "gradients are recorded": _is_recording()}
+
+
+def untouched(recording: bool) -> dict[str, Any]:
+    """The same of a call that changes nothing."""
+    return {**_facts(nested()), "gradients are recorded": recording}
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def block(manager: Callable[..., Any], recording: bool, raises: bool, x: Tensor) -> dict[str, Any]:
+    """What is seen inside of ``with manager(model):`` and after it.
+
+    Args:
+        recording: whether gradients are recorded where the block is.
+        raises: whether the block raises an error.
+    """
+    model, found, came_through = nested(), {}, False
     with torch.set_grad_enabled(recording):
         try:
-            call(model, *args)
-        except BrokenModel:
-            raised = True
-        found = {**_facts(model), "gradients are recorded": _is_recording()}
-    return {**found, "the model's error came through": raised}
+            with manager(model):
+                out = model(x)
+                facts = {"output": probes.copied(out), "output requires grad": probes.exact(out).requires_grad}
+                found["inside"] = {**_modes(model), **facts}
+                if raises:
+                    raise BrokenBlock("this block does not work")
+        except BrokenBlock:
+            came_through = True
+        found["after"] = {**_facts(model), "gradients are recorded": _is_recording()}
+    return {**found, "the error came through": came_through}
 
 
-def untouched(recording: bool, broken: bool) -> dict[str, Any]:
-    """The same of a call that changes nothing."""
-    found = {**_facts(nested(broken)), "gradients are recorded": recording}
-    return {**found, "the model's error came through": broken}
+def _modes(model: nn.Module) -> dict[str, Any]:
+    return {"training flags": probes.training_flags(model), "gradients are recorded": _is_recording()}
+
+
+def block_in_block(manager: Callable[..., Any]) -> list[dict[str, Any]]:
+    """What is seen between the ends of two blocks of one model, and after both."""
+    model = nested()
+    with manager(model):
+        with manager(model):
+            pass
+        between = _modes(model)
+    return [between, {**_facts(model), "gradients are recorded": _is_recording()}]
+
+
+def _with_flags(seed: int) -> nn.Module:
+    model = nested()
+    for module, flag in zip(model.modules(), recipes.labels(20, 2, seed).tolist(), strict=False):
+        module.training = bool(flag)
+    return model
+
+
+def some_flags(seed: int) -> dict[str, bool]:
+    """Training flags that follow from a seed."""
+    return probes.training_flags(_with_flags(seed))
+
+
+def one_after_the_other(manager: Callable[..., Any], seed: int, count: int) -> list[dict[str, bool]]:
+    """The training flags of some models, each after a block of its own."""
+    found = []
+    for place in range(count):
+        model = _with_flags(seed + place)
+        with manager(model):
+            pass
+        found.append(probes.training_flags(model))
+    return found
+
+
+# ---------------------------------------------------------------- looks
 
 
 def _facts(model: nn.Module) -> dict[str, Any]:

@@ -271,7 +271,7 @@ class _Lifted(nn.Module):
 
 def grid_after(decision_grid: Callable[..., Any], recording: bool) -> dict[str, Any]:
     """Everything that ``decision_grid`` may have left changed: see `restoring.after`."""
-    return restoring.after(lambda model: decision_grid(_Lifted(model), -1.0, 1.0, 3), recording, False)
+    return restoring.after(lambda model: decision_grid(_Lifted(model), -1.0, 1.0, 3), recording)
 
 
 def on_device(model: nn.Module, device: str) -> nn.Module:

@@ -46,6 +46,24 @@ def clear_gradients(params):
         params[i].grad = None
 
 
+class evaluating:
+    def __init__(self, model):
+        self.model = model
+        self.flags = {}
+        self.mode = torch.inference_mode()
+
+    def __enter__(self):
+        for name, module in self.model.named_modules():
+            self.flags[name] = module.training
+        self.model.eval()
+        self.mode.__enter__()
+
+    def __exit__(self, *error):
+        self.mode.__exit__(*error)
+        for name, module in self.model.named_modules():
+            module.training = self.flags[name]
+
+
 def predict_logits(model, x):
     flags = {}
     for name, module in model.named_modules():

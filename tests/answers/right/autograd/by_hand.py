@@ -41,6 +41,26 @@ def clear_gradients(params):
         del p.grad
 
 
+class evaluating:
+    """Flags of what was in training mode; no recording by set_grad_enabled."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __enter__(self):
+        self.training = [m for m in self.model.modules() if m.training]
+        self.recording = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+        for m in self.training:
+            m.training = False
+
+    def __exit__(self, kind, error, trace):
+        for m in self.training:
+            m.training = True
+        torch.set_grad_enabled(self.recording)
+        return False
+
+
 def predict_logits(model, x):
     training = [m for m in model.modules() if m.training]
     for m in training:

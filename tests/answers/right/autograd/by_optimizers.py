@@ -54,7 +54,8 @@ def clear_gradients(params):
 def evaluating(model):
     flags = {name: part.training for name, part in model.named_modules()}
     try:
-        yield model.eval()
+        with torch.no_grad():
+            yield model.eval()
     finally:
         for name, part in model.named_modules():
             part.training = flags[name]

@@ -1,3 +1,4 @@
+import contextlib
 import copy
 
 import torch
@@ -29,6 +30,14 @@ def sgd_step(params, lr):
 def clear_gradients(params):
     for p in filter(lambda p: p.grad is not None, params):
         setattr(p, "grad", None)
+
+
+@contextlib.contextmanager
+def evaluating(model):
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        for part in model.modules():
+            stack.callback(setattr, part, "training", part.training)
+        yield model.eval()
 
 
 @torch.no_grad()

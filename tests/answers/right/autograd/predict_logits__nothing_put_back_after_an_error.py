@@ -1,6 +1,3 @@
-# verdict: failed
-# misconception: predict_logits_puts_nothing_back_after_an_error
-# tell: `finally:`
 def predict_logits(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()

@@ -1,0 +1,4 @@
+# verdict: failed
+class Value(Value):
+    def __neg__(self):
+        return -self.data

@@ -1,0 +1,4 @@
+# verdict: failed
+class Adam(Adam):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.99), eps=1e-8):
+        super().__init__(params, lr, betas, eps)

@@ -1,0 +1,3 @@
+# verdict: failed
+def embed(ids, table):
+    return F.one_hot(ids, len(table)).float() @ table.float()
