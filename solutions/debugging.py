@@ -676,11 +676,7 @@ def forecast(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> 
     with torch.no_grad():
         forecasts = (inputs[~is_training] @ weight + bias) * std + mean
         came = targets[~is_training] * std + mean
-    return {
-        "losses": losses,
-        "forecasts": forecasts.tolist(),
-        "error": (forecasts - came).abs().mean().item(),
-    }
+    return {"losses": losses, "forecasts": forecasts.tolist(), "error": (forecasts - came).abs().mean().item()}
 
 
 def classify(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:

@@ -858,7 +858,11 @@ def forecast_here(series: Tensor, window: int, epochs: int, lr: float, seed: int
             weight, bias = weight - lr * 2 * (off @ x[rows]) / len(rows), bias - lr * 2 * off.mean()
         losses.append(total / known)
     forecasts = (x[known:] @ weight + bias) * std + mean
-    return {"losses": losses, "forecasts": forecasts.tolist(), "error": float((forecasts - series[count:]).abs().mean())}
+    return {
+        "losses": losses,
+        "forecasts": forecasts.tolist(),
+        "error": float((forecasts - series[count:]).abs().mean()),
+    }
 
 
 @exercise("debugging.forecast")

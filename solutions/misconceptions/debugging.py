@@ -1169,8 +1169,7 @@ def shuffles_no_more(features: Tensor, labels: Tensor, epochs: int, lr: float, s
 
 
 @misconception(
-    "classify",
-    tell="You took the schedule out: the rate stays what it was. The scheduler steps once after each epoch.",
+    "classify", tell="You took the schedule out: the rate stays what it was. The scheduler steps once after each epoch."
 )
 def keeps_the_rate(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
     return _classify(features, labels, epochs, lr, seed, schedule="never")

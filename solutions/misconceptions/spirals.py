@@ -891,7 +891,8 @@ def keeps_the_last_weights(seed: int, epochs: int) -> dict[str, Any]:
 
 
 @misconception(
-    "train_spirals", tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot."
+    "train_spirals",
+    tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
 )
 def keeps_live_best_weights(seed: int, epochs: int) -> dict[str, Any]:
     return _LiveWeights(seed, epochs, None, None)()
