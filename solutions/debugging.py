@@ -692,9 +692,9 @@ def classify(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int
     become too small to be seen.
 
     - The rows of ``torch.randperm``'s first quarter (rounded down) are for validation, the others for training, in this
-      order in the first epoch. Before each later epoch the rows for training are put in a new order by ``torch.randperm``
-      of their number: row i is then the one that stood at ``order[i]``. All these draws, and the first weights, in this
-      order: split, first weights, orders, come from one generator, whose seed is `seed`.
+      order in the first epoch. Before each later epoch the rows for training are put in a new order by
+      ``torch.randperm`` of their number: row i is then the one that stood at ``order[i]``. One generator, whose seed is
+      `seed`, gives all that is drawn: first the split, then the first weights, then the orders.
     - The network is a Linear to 16, tanh, and a Linear to the number of classes (the highest label, and one). Its
       parameters begin with ``0.3 * torch.randn`` of their shape, in their order in ``parameters()``.
     - Each batch of 8 rows (the last may be short) is a step of SGD, with momentum 0.9, on its mean cross-entropy.
@@ -750,7 +750,7 @@ def classify(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int
             # end
         rates.append(optimizer.param_groups[0]["lr"])
         model.train()
-        for batch_x, batch_y in zip(x.split(8), y.split(8)):
+        for batch_x, batch_y in zip(x.split(8), y.split(8), strict=True):
             optimizer.zero_grad()
             F.cross_entropy(model(batch_x), batch_y).backward()
             optimizer.step()

@@ -1018,8 +1018,8 @@ def _forecast(
 
 @misconception(
     "forecast",
-    tell="The program still does what it did when it was handed out. Let the series be 0, 1, 2, ..., and print the first "
-    "rows with their targets; then change its last value, and look what changes in the training.",
+    tell="The program still does what it did when it was handed out. Let the series be 0, 1, 2, ..., and print the "
+    "first rows with their targets; then change its last value, and look what changes in the training.",
 )
 def forecast_as_handed_out(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
     return _forecast(series, window, epochs, lr, seed, known=lambda series, count: series, later=2)
@@ -1063,8 +1063,8 @@ def statistics_of_the_test(series: Tensor, window: int, epochs: int, lr: float, 
 
 @misconception(
     "forecast",
-    tell="You cut the series before you make the windows, so the first values of the last fifth have no forecast. Their "
-    "windows reach back into the part for training, and may: those values are known by then.",
+    tell="You cut the series before you make the windows, so the first values of the last fifth have no forecast. "
+    "Their windows reach back into the part for training, and may: those values are known by then.",
 )
 def cuts_before_the_windows(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
     return _forecast(series, window, epochs, lr, seed, from_place=window)
@@ -1134,8 +1134,8 @@ def _classify(
 
 @misconception(
     "classify",
-    tell="The program still does what it did when it was handed out. Print the rate after each batch, and after the first "
-    "shuffle a few rows with their labels.",
+    tell="The program still does what it did when it was handed out. Print the rate after each batch, and after the "
+    "first shuffle a few rows with their labels.",
 )
 def classify_as_handed_out(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
     return _classify(features, labels, epochs, lr, seed, shuffle="apart", schedule="batch")
@@ -1161,8 +1161,8 @@ def repairs_the_shuffle_only(features: Tensor, labels: Tensor, epochs: int, lr: 
 
 @misconception(
     "classify",
-    tell="You took the shuffle out: all epochs now have the order of the first one. Keep it, with one order for features "
-    "and labels.",
+    tell="You took the shuffle out: all epochs now have the order of the first one. Keep it, with one order for "
+    "features and labels.",
 )
 def shuffles_no_more(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
     return _classify(features, labels, epochs, lr, seed, shuffle="never")
@@ -1177,8 +1177,8 @@ def keeps_the_rate(features: Tensor, labels: Tensor, epochs: int, lr: float, see
 
 @misconception(
     "classify",
-    tell="Your accuracies are those of the network after the last epoch. Load the weights of the best one first, and keep "
-    "copies of them: state_dict() gives the model's own tensors.",
+    tell="Your accuracies are those of the network after the last epoch. Load the weights of the best one first, and "
+    "keep copies of them: state_dict() gives the model's own tensors.",
 )
 def measures_the_last_network(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
     return _classify(features, labels, epochs, lr, seed, copies=False)
