@@ -900,7 +900,8 @@ def keeps_live_best_weights(seed: int, epochs: int) -> dict[str, Any]:
 
 @misconception(
     "train_spirals",
-    tell="Your val_accuracy is that of the last epoch. It belongs to the weights that you return: those of the best one.",
+    tell="Your val_accuracy is that of the last epoch. It belongs to the weights that you return: those of the best "
+    "one.",
 )
 def says_the_last_accuracy(seed: int, epochs: int) -> dict[str, Any]:
     return _AccuracyOfTheLast(seed, epochs, None, None)()
