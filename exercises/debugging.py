@@ -1,7 +1,8 @@
 """Debugging: find the bug.
 
 Each function below is a complete program that runs to its end, or waits for ever, and gives wrong results, because of
-**one** bug. Its docstring says what should happen, and what is seen instead. Make it do what it should.
+**one** bug; the two long ones at the end have two. Its docstring says what should happen, and what is seen instead.
+Make it do what it should.
 
 Nothing raises an error, so there is no line to look at. What helps:
 
@@ -21,6 +22,7 @@ Read:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -528,3 +530,162 @@ def nobody_waits_for_ever(rank: int, world_size: int, path: str, model: nn.Modul
     dist.broadcast_object_list(errors, src=0)
     if errors[0] is not None:
         raise errors[0]
+
+
+def forecast(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    """Learns to continue a series of measurements, and tests that on its last fifth. (This program has **two** bugs.)
+
+    What should happen: a line is fitted that says the next value from the `window` values before it. The first four
+    fifths of the series are there to learn from, the rest is for the test, and is treated as what it is: the future.
+
+    What is seen instead: on a straight line, whose next value anyone can tell, the forecasts are one step ahead of what
+    comes next. And whoever changes the very last measurement, which is in the test, gets another loss in training.
+
+    - The first ``len(series) * 4 // 5`` values are for training. All values are standardized, ``(value - mean) / std``,
+      with the mean and the unbiased standard deviation of the values for training alone.
+    - An example is any `window` values in a row; its target is the value that comes right after them. Each value of the
+      series that has `window` values before it is a target once. Where the target lies decides what the example is for.
+    - The weights begin with ``0.1 * torch.randn(window, generator=...)``, the bias with 0. In each epoch all examples
+      for training are taken once, in batches of 16 (the last may be short), in the order of ``torch.randperm``, from
+      the same generator, whose seed is `seed`; each batch is a step of plain SGD on its mean squared error.
+
+    Args:
+        series: shape ``(n,)``, float32, in the order of time. It is not changed.
+        window: how many values a forecast is made from, at least 1 and fewer than there are for training.
+        epochs: how many passes, from 0.
+        lr: the learning rate.
+        seed: of the first weights and of all orders.
+
+    Returns:
+        A dict: ``"losses"``, for each epoch the mean loss of its examples, each with the loss that its batch had before
+        its step, as floats; ``"forecasts"``, one for each value of the last fifth, in order, in the units of the
+        series, as floats; ``"error"``, the mean absolute difference between these and what came, as a float.
+
+    Example:
+        >>> line = torch.arange(50.0)
+        >>> found = forecast(line, window=2, epochs=40, lr=0.1, seed=0)
+        >>> [round(value) for value in found["forecasts"]]
+        [40, 41, 42, 43, 44, 45, 46, 47, 48, 49]
+
+    Read: Dive into Deep Learning, "Working with Sequences"; Raschka, "Build a Large Language Model (From Scratch)",
+    chapter 2.6 "Data sampling with a sliding window" (what a target is).
+    """
+    count = len(series) * 4 // 5
+    known = series
+    mean, std = known.mean(), known.std()
+    values = (series - mean) / std
+
+    rows = values.unfold(0, window + 2, 1)
+    inputs, targets = rows[:, :window], rows[:, -1]
+    places = torch.arange(len(rows)) + window
+    is_training = places < count
+    x, y = inputs[is_training], targets[is_training]
+
+    generator = torch.Generator().manual_seed(seed)
+    weight = (0.1 * torch.randn(window, generator=generator)).requires_grad_()
+    bias = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.SGD([weight, bias], lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total = 0.0
+        for batch in torch.randperm(len(x), generator=generator).split(16):
+            loss = F.mse_loss(x[batch] @ weight + bias, y[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(batch)
+        losses.append(total / len(x))
+
+    with torch.no_grad():
+        forecasts = (inputs[~is_training] @ weight + bias) * std + mean
+        came = targets[~is_training] * std + mean
+    return {"losses": losses, "forecasts": forecasts.tolist(), "error": (forecasts - came).abs().mean().item()}
+
+
+def classify(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    """Trains a small network to tell classes apart, and says how well each class is told. (This program has **two**
+    bugs.)
+
+    What should happen: a quarter of the rows, chosen at random, is set aside for validation; the others are trained on,
+    in a new order in each epoch. The learning rate is halved after every second epoch. The result is that of the epoch
+    with the lowest validation loss.
+
+    What is seen instead: the first epoch is as it should be. From the second one on the training forgets what it knew,
+    as if it were told the wrong classes; and the more rows there are, the sooner it stands still, as if its steps had
+    become too small to be seen.
+
+    - The rows of ``torch.randperm``'s first quarter (rounded down) are for validation, the others for training, in this
+      order in the first epoch. Before each later epoch the rows for training are put in a new order by
+      ``torch.randperm`` of their number: row i is then the one that stood at ``order[i]``. One generator, whose seed is
+      `seed`, gives all that is drawn: first the split, then the first weights, then the orders.
+    - The network is a Linear to 16, tanh, and a Linear to the number of classes (the highest label, and one). Its
+      parameters begin with ``0.3 * torch.randn`` of their shape, in their order in ``parameters()``.
+    - Each batch of 8 rows (the last may be short) is a step of SGD, with momentum 0.9, on its mean cross-entropy.
+
+    Args:
+        features: shape ``(n, d)``, float32. It is not changed.
+        labels: shape ``(n,)``, int64, classes from 0. They are not changed.
+        epochs: how many passes, at least 1.
+        lr: the learning rate of the first two epochs.
+        seed: of everything that is drawn.
+
+    Returns:
+        A dict: ``"rates"``, for each epoch the learning rate with which it was trained; ``"losses"``, for each epoch
+        the mean cross-entropy of the rows for validation after it; ``"best"``, the first epoch with the lowest of
+        these, counted from 0; ``"accuracy"``, for each class the share of its rows for validation that the network of
+        that epoch tells right, 0.0 for a class without any; all as Python floats, and an int.
+
+    Example:
+        >>> features = torch.tensor([[-2.0], [2.0]]).repeat(20, 1)
+        >>> found = classify(features, torch.tensor([0, 1]).repeat(20), epochs=5, lr=0.1, seed=0)
+        >>> found["rates"]
+        [0.1, 0.1, 0.05, 0.05, 0.025]
+        >>> found["best"], found["accuracy"]
+        (4, [1.0, 1.0])
+
+    Read: Raschka, "Build a Large Language Model (From Scratch)", appendix A.7 "A typical training loop"; PyTorch docs,
+    "How to adjust learning rate".
+    """
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(labels), generator=generator)
+    held = len(labels) // 4
+    val_x, val_y = features[order[:held]], labels[order[:held]]
+    x, y = features[order[held:]], labels[order[held:]]
+
+    classes = int(labels.max()) + 1
+    model = nn.Sequential(nn.Linear(features.shape[1], 16), nn.Tanh(), nn.Linear(16, classes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+
+    rates, losses = [], []
+    lowest, best = float("inf"), {}
+    for epoch in range(epochs):
+        if epoch > 0:
+            x = x[torch.randperm(len(x), generator=generator)]
+            y = y[torch.randperm(len(y), generator=generator)]
+        rates.append(optimizer.param_groups[0]["lr"])
+        model.train()
+        for batch_x, batch_y in zip(x.split(8), y.split(8), strict=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch_x), batch_y).backward()
+            optimizer.step()
+            scheduler.step()
+        model.eval()
+        with torch.no_grad():
+            losses.append(F.cross_entropy(model(val_x), val_y).item())
+        if losses[-1] < lowest:
+            lowest = losses[-1]
+            best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+    model.load_state_dict(best)
+    with torch.no_grad():
+        is_right = model(val_x).argmax(dim=1) == val_y
+    return {
+        "rates": rates,
+        "losses": losses,
+        "best": losses.index(lowest),
+        "accuracy": [is_right[val_y == k].float().mean().nan_to_num().item() for k in range(classes)],
+    }

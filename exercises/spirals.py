@@ -102,12 +102,12 @@ class SpiralNet(nn.Module):
         raise NotImplementedError("write `SpiralNet.forward` here")
 
 
-def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
-    """Trains a `SpiralNet` on spirals, keeps the best weights, and can stop and go on.
+def train_spirals(seed: int, epochs: int) -> dict[str, Any]:
+    """Trains a `SpiralNet` on spirals, and keeps the best weights.
 
     It needs `make_spirals` and `SpiralNet` from above, and of your own modules ``split`` (datasets), ``train_epoch``,
-    ``evaluate``, ``parameter_groups``, ``warmup_cosine`` (training), ``snapshot``, ``save_checkpoint`` and ``resume``
-    (checkpoints). All numbers are the constants at the top of this file, as they are when the function is called.
+    ``evaluate``, ``parameter_groups``, ``warmup_cosine`` (training) and ``snapshot`` (checkpoints). All numbers are the
+    constants at the top of this file, as they are when the function is called.
 
     - The data are ``make_spirals(N_PER_CLASS, NOISE, seed)``; ``split``, with `VAL_FRACTION` and the seed, sets rows
       aside.
@@ -116,9 +116,40 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     - Epochs count from 0. The learning rate of a whole epoch, in both groups, is ``warmup_cosine(epoch, WARMUP, epochs,
       PEAK, FLOOR)``. In each epoch, `train_epoch` takes every training row once, in batches of `BATCH_SIZE` (the last
       may be short) and in another order than the epoch before; then `evaluate` measures all validation rows.
-    - The seed decides everything. The simplest way: begin with ``torch.manual_seed(seed)``, let ``DataLoader(...,
-      shuffle=True)`` shuffle by torch's global random numbers, which `save_checkpoint` keeps, and set no seed after
-      that. (A loader draws a random number each time that it is iterated over, even one that does not shuffle.)
+    - The seed decides everything: two calls with the same seed give the same. The simplest way: begin with
+      ``torch.manual_seed(seed)``, and let ``DataLoader(..., shuffle=True)`` shuffle.
+
+    Args:
+        seed: of the data, the split and the order of the rows.
+        epochs: how many, at least ``WARMUP + 2``.
+
+    Returns:
+        A dict of four entries: ``"train_losses"`` and ``"val_losses"``, lists of floats, one for each epoch (what
+        `train_epoch` returned, and the loss of `evaluate`); ``"val_accuracy"`` and ``"weights"``, the accuracy and a
+        `snapshot` of the epoch with the lowest validation loss.
+
+    With the constants as they are handed out, 60 epochs reach a ``val_accuracy`` of 0.95 or more, whatever the seed is.
+
+    Example:
+        >>> history = train_spirals(seed=0, epochs=8)
+        >>> len(history["train_losses"]), len(history["val_losses"])
+        (8, 8)
+        >>> sorted(history["weights"]) == sorted(SpiralNet(HIDDEN, DEPTH).state_dict())
+        True
+
+    Read: Karpathy, 'A Recipe for Training Neural Networks'; PyTorch docs, 'Reproducibility'.
+    """
+    # seed, data, two loaders, network, optimizer; then the epochs
+    raise NotImplementedError("write `train_spirals` here")
+
+
+def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
+    """Trains as `train_spirals` does, with the same results, and can stop and go on.
+
+    Data, network, schedule and results are those of `train_spirals`; how you shuffle is up to you here too. New is the
+    path. You may call `train_spirals` or copy from it; of your own modules it needs ``save_checkpoint`` and ``resume``
+    (checkpoints) in addition. (A loader draws a random number each time that it is iterated over, even one that does
+    not shuffle; `save_checkpoint` keeps torch's global random numbers, so set no seed after the beginning.)
 
     **With a path** it writes a checkpoint there after each epoch, by `save_checkpoint`; if there is one already, it
     goes on from that one. The result is the same, to the last bit, as that of a run that never stopped, however often

@@ -7,10 +7,11 @@ gradients that are left over from before or after a call, the order of the rows 
 from __future__ import annotations
 
 import functools
+import math
 import random
 from collections.abc import Callable
 from itertools import combinations, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 import torch
@@ -831,3 +832,193 @@ def test_that_error_on_every_rank(submission: Submission, fails: str, seed: int)
         assert_that(words in text, f"the error on rank {rank} has another text than the one that saving raises")
         assert_equal(text, world.looks[0][1], what=f"the text of the error on rank {rank}, compared with rank 0's")
         assert_equal(total, sum(numbers), what=f"what rank {rank} adds up of all ranks' numbers afterwards")
+
+
+# ---------------------------------------------------------------- forecast
+
+
+def walk(n: int, seed: int) -> Tensor:
+    """A random walk with a trend, far from 0 and in large units: raw values cannot be trained on."""
+    steps = torch.randn(n, generator=torch.Generator().manual_seed(seed))
+    return 500 + 20 * steps.cumsum(0) + 5 * torch.arange(n)
+
+
+def forecast_here(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    """What `forecast` should return."""
+    count = len(series) * 4 // 5
+    mean, std = series[:count].mean(), series[:count].std()
+    values = (series - mean) / std
+    x = torch.stack([values[end - window : end] for end in range(window, len(values))])
+    y, known = values[window:], count - window
+    generator = torch.Generator().manual_seed(seed)
+    weight, bias = 0.1 * torch.randn(window, generator=generator), torch.zeros(())
+    losses = []
+    for _ in range(epochs):
+        total = 0.0
+        for rows in torch.randperm(known, generator=generator).split(16):
+            off = x[rows] @ weight + bias - y[rows]
+            total += float(off.square().sum())
+            weight, bias = weight - lr * 2 * (off @ x[rows]) / len(rows), bias - lr * 2 * off.mean()
+        losses.append(total / known)
+    forecasts = (x[known:] @ weight + bias) * std + mean
+    return {
+        "losses": losses,
+        "forecasts": forecasts.tolist(),
+        "error": float((forecasts - series[count:]).abs().mean()),
+    }
+
+
+@exercise("debugging.forecast")
+def test_a_straight_line_goes_on(submission: Submission) -> None:
+    """On a straight line the forecast of each value in the last fifth is that value."""
+    line = 3 * torch.arange(40.0)
+    found = submission.forecast(line, 3, 60, 0.1, 0)
+    assert_close(found["forecasts"], line[32:].tolist(), rtol=0, atol=0.5, what="the forecasts of the last fifth")
+
+
+@exercise("debugging.forecast")
+def test_the_future_is_not_known(submission: Submission) -> None:
+    """Values of the last fifth change nothing in the training: its losses are the same when these are others."""
+    series = walk(50, 1)
+    other = torch.cat([series[:40], series[40:] + 300])
+    losses = [submission.forecast(part, 2, 3, 0.05, 4)["losses"] for part in (series, other)]
+    assert_close(losses[1], losses[0], rtol=1e-6, atol=0, what="the losses when the last fifth is higher by 300")
+
+
+@exercise("debugging.forecast")
+@given(n=st.sampled_from([20, 33, 47, 64]), window=st.integers(1, 5), epochs=st.integers(0, 4), seed=SEEDS)
+@settings(max_examples=6)
+def test_losses_forecasts_and_error(submission: Submission, n: int, window: int, epochs: int, seed: int) -> None:
+    """Losses, forecasts and error are those of the training that the docstring describes, and all three are there."""
+    found = submission.forecast(walk(n, seed), window, epochs, 0.05, seed)
+    assert_that(isinstance(found, dict), f"forecast returned {type(found).__name__}, not a dict")
+    assert_equal(sorted(map(str, found)), ["error", "forecasts", "losses"], what="the entries of the dict")
+    expected = forecast_here(walk(n, seed), window, epochs, 0.05, seed)
+    for name in ("losses", "forecasts", "error"):
+        assert_close(found[name], expected[name], **CLOSE, what=name)
+
+
+@exercise("debugging.forecast")
+def test_the_series_is_untouched(submission: Submission) -> None:
+    """The series that was handed in is as it was."""
+    seen = observe(submission.forecast, walk(30, 2), 2, 1, 0.05, 0)
+    assert_that(not seen.changed, "the series has been changed in place")
+
+
+# ---------------------------------------------------------------- classify
+
+
+def clusters(n: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Rows of classes that overlap, in any order: the network learns the training rows by heart."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(n) % classes
+    centres = 2.5 * torch.randn(classes, 2, generator=generator)
+    features = centres[labels] + 2 * torch.randn(n, 2, generator=generator)
+    order = torch.randperm(n, generator=generator)
+    return features[order], labels[order]
+
+
+class Classified(NamedTuple):
+    """What `classify` should return, and how clear it is."""
+
+    result: dict[str, Any]
+    gap: float
+    """Between the lowest validation loss and the next one."""
+    margin: float
+    """Of the best network's two highest logits, at the row where these are nearest."""
+
+
+@functools.lru_cache(maxsize=64)
+def classify_here(n: int, classes: int, epochs: int, lr: float, seed: int) -> Classified:
+    """The training that the docstring describes."""
+    features, labels = clusters(n, classes, seed)
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(n, generator=generator)
+    val, rows = order[: n // 4], order[n // 4 :]
+    shapes = [(16, 2), (16,), (int(labels.max()) + 1, 16), (int(labels.max()) + 1,)]
+    params = [nn.Parameter(0.3 * torch.randn(shape, generator=generator)) for shape in shapes]
+
+    def logits(x: Tensor) -> Tensor:
+        return F.linear(F.linear(x, *params[:2]).tanh(), *params[2:])
+
+    optimizer = torch.optim.SGD(params, lr=lr, momentum=0.9)
+    rates, losses, outputs = [], [], []
+    for epoch in range(epochs):
+        if epoch:
+            rows = rows[torch.randperm(len(rows), generator=generator)]
+        rates.append(lr * 0.5 ** (epoch // 2))
+        optimizer.param_groups[0]["lr"] = rates[-1]
+        for batch in rows.split(8):
+            optimizer.zero_grad()
+            torch.autograd.backward(F.cross_entropy(logits(features[batch]), labels[batch]))
+            optimizer.step()
+        with torch.no_grad():
+            outputs.append(logits(features[val]))
+            losses.append(float(F.cross_entropy(outputs[-1], labels[val])))
+    best = losses.index(min(losses))
+    is_right = outputs[best].argmax(1) == labels[val]
+    counts = [int((labels[val] == k).sum()) for k in range(int(labels.max()) + 1)]
+    accuracy = [int(is_right[labels[val] == k].sum()) / max(count, 1) for k, count in enumerate(counts)]
+    two = outputs[best].topk(2, dim=1).values
+    others = losses[:best] + losses[best + 1 :]
+    gap = min(others, default=math.inf) - losses[best]
+    result = {"rates": rates, "losses": losses, "best": best, "accuracy": accuracy}
+    return Classified(result, gap, float((two[:, 0] - two[:, 1]).min()))
+
+
+def clear(n: int, classes: int, seed: int) -> int:
+    """The first seed from this one on whose best epoch is neither the first nor the last, and beyond rounding."""
+    for candidate in range(seed, seed + 1000):
+        found = classify_here(n, classes, 5, 0.5, candidate)
+        if 0 < found.result["best"] < 4 and found.gap > 2e-3 and found.margin > 2e-2:
+            return candidate
+    raise ValueError("no such training")
+
+
+@exercise("debugging.classify")
+def test_goes_on_learning(submission: Submission) -> None:
+    """With classes that lie far apart, the validation loss after six epochs is a small part of that after the first."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(96) % 3
+    features = 3 * torch.eye(3)[labels] + 0.3 * torch.randn(96, 3, generator=generator)
+    losses = submission.classify(features, labels, 6, 0.05, 0)["losses"]
+    assert_equal(len(losses), 6, what="the number of losses of 6 epochs")
+    what = f"the validation loss was {losses[0]:.4f} after the first epoch, and is {losses[-1]:.4f} after the sixth"
+    assert_that(losses[-1] < 0.5 * losses[0], what)
+
+
+@exercise("debugging.classify")
+@pytest.mark.parametrize("n", [12, 60])
+def test_the_rate_is_halved_after_every_second_epoch(submission: Submission, n: int) -> None:
+    """Each epoch has the learning rate that its number says, however many batches an epoch has."""
+    found = submission.classify(*clusters(n, 2, 3), 5, 0.08, 1)["rates"]
+    assert_close(found, [0.08, 0.08, 0.04, 0.04, 0.02], what=f"the rates of 5 epochs with {n} rows")
+
+
+@exercise("debugging.classify")
+@given(n=st.sampled_from([41, 48]), classes=st.integers(3, 4), seed=SEEDS)
+@settings(max_examples=2)
+def test_the_best_epoch(submission: Submission, n: int, classes: int, seed: int) -> None:
+    """Rates, losses, the best epoch and the accuracy of each class are those of the training that the docstring
+    describes."""
+    seed = clear(n, classes, seed)
+    found = submission.classify(*clusters(n, classes, seed), 5, 0.5, seed)
+    assert_that(isinstance(found, dict), f"classify returned {type(found).__name__}, not a dict")
+    assert_equal(sorted(map(str, found)), ["accuracy", "best", "losses", "rates"], what="the entries of the dict")
+    expected = classify_here(n, classes, 5, 0.5, seed).result
+    for name in ("rates", "losses", "best", "accuracy"):
+        assert_close(found[name], expected[name], **CLOSE, what=name)
+
+
+@exercise("debugging.classify")
+def test_a_class_without_rows_for_validation(submission: Submission) -> None:
+    """A class that has no rows for validation has the accuracy 0.0."""
+    found = submission.classify(*clusters(13, 4, 36), 3, 0.3, 36)["accuracy"]
+    assert_close(found, classify_here(13, 4, 3, 0.3, 36).result["accuracy"], what="accuracy")
+
+
+@exercise("debugging.classify")
+def test_the_rows_are_untouched(submission: Submission) -> None:
+    """The features and labels that were handed in are as they were."""
+    seen = observe(submission.classify, *clusters(16, 2, 0), 2, 0.1, 0)
+    assert_that(not seen.changed, "features or labels have been changed in place")

@@ -7,6 +7,7 @@ did when it was handed out says how to look, and never where.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -979,3 +980,217 @@ def always_a_runtime_error(rank: int, world_size: int, path: str, model: nn.Modu
     dist.broadcast_object_list(errors, src=0)
     if errors[0] is not None:
         raise RuntimeError(errors[0])
+
+
+# ---------------------------------------------------------------- forecast
+
+
+def _forecast(
+    series: Tensor,
+    window: int,
+    epochs: int,
+    lr: float,
+    seed: int,
+    *,
+    known: Callable[[Tensor, int], Tensor] = lambda series, count: series[:count],
+    later: int = 1,
+    from_place: int = 0,
+    in_units: bool = True,
+) -> dict[str, Any]:
+    count = len(series) * 4 // 5
+    part = known(series, count)
+    mean, std = part.mean(), part.std()
+    values = (series - mean) / std
+    rows = values.unfold(0, window + later, 1)
+    inputs, targets = rows[:, :window], rows[:, -1]
+    places = torch.arange(len(rows)) + window
+    is_training = places < count
+    is_test = places >= count + from_place
+    x, y = inputs[is_training], targets[is_training]
+    generator = torch.Generator().manual_seed(seed)
+    weight = (0.1 * torch.randn(window, generator=generator)).requires_grad_()
+    bias = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.SGD([weight, bias], lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total = 0.0
+        for batch in torch.randperm(len(x), generator=generator).split(16):
+            loss = F.mse_loss(x[batch] @ weight + bias, y[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(batch)
+        losses.append(total / len(x))
+    with torch.no_grad():
+        forecasts, came = inputs[is_test] @ weight + bias, targets[is_test]
+        if in_units:
+            forecasts, came = forecasts * std + mean, came * std + mean
+    return {"losses": losses, "forecasts": forecasts.tolist(), "error": (forecasts - came).abs().mean().item()}
+
+
+@misconception(
+    "forecast",
+    tell="The program still does what it did when it was handed out. Let the series be 0, 1, 2, ..., and print the "
+    "first rows with their targets; then change its last value, and look what changes in the training.",
+)
+def forecast_as_handed_out(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, known=lambda series, count: series, later=2)
+
+
+@misconception(
+    "forecast",
+    tell="One of the two bugs is left: mean and std still come from the whole series, so the training knows something "
+    "of the last fifth. Change the very last value, and look whether the losses stay.",
+)
+def repairs_the_target_only(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, known=lambda series, count: series)
+
+
+@misconception(
+    "forecast",
+    tell="One of the two bugs is left: a target is still one step too late, two places after its window. Print the "
+    "first row and its target for the series 0, 1, 2, ...",
+)
+def repairs_the_statistics_only(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, later=2)
+
+
+@misconception(
+    "forecast",
+    tell="Your target is the last value of the window itself: the forecast copies what it was given. The target is the "
+    "value after the window.",
+)
+def predicts_the_last_of_the_window(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, later=0) if window else {}
+
+
+@misconception(
+    "forecast",
+    tell="You take mean and std from the last fifth: that is the part which nobody knows yet. They come from the first "
+    "four fifths.",
+)
+def statistics_of_the_test(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, known=lambda series, count: series[count:])
+
+
+@misconception(
+    "forecast",
+    tell="You cut the series before you make the windows, so the first values of the last fifth have no forecast. "
+    "Their windows reach back into the part for training, and may: those values are known by then.",
+)
+def cuts_before_the_windows(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, from_place=window)
+
+
+@misconception(
+    "forecast",
+    tell="Your forecasts are in standardized units. Multiply by std and add mean, so that they can be compared with "
+    "the series.",
+)
+def forecasts_in_standard_units(series: Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _forecast(series, window, epochs, lr, seed, in_units=False)
+
+
+# ---------------------------------------------------------------- classify
+
+
+def _classify(
+    features: Tensor,
+    labels: Tensor,
+    epochs: int,
+    lr: float,
+    seed: int,
+    *,
+    shuffle: str = "together",
+    schedule: str = "epoch",
+    copies: bool = True,
+) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(labels), generator=generator)
+    held = len(labels) // 4
+    val_x, val_y = features[order[:held]], labels[order[:held]]
+    x, y = features[order[held:]], labels[order[held:]]
+    classes = int(labels.max()) + 1
+    model = nn.Sequential(nn.Linear(features.shape[1], 16), nn.Tanh(), nn.Linear(16, classes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    rates, losses = [], []
+    lowest, best = float("inf"), {}
+    for epoch in range(epochs):
+        if epoch > 0 and shuffle != "never":
+            order = torch.randperm(len(x), generator=generator)
+            x, y = x[order], y[torch.randperm(len(y), generator=generator) if shuffle == "apart" else order]
+        rates.append(optimizer.param_groups[0]["lr"])
+        for batch_x, batch_y in zip(x.split(8), y.split(8)):
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch_x), batch_y).backward()
+            optimizer.step()
+            if schedule == "batch":
+                scheduler.step()
+        if schedule == "epoch":
+            scheduler.step()
+        with torch.no_grad():
+            losses.append(F.cross_entropy(model(val_x), val_y).item())
+        if losses[-1] < lowest:
+            lowest = losses[-1]
+            best = _copied(model) if copies else model.state_dict()
+    model.load_state_dict(best)
+    with torch.no_grad():
+        is_right = model(val_x).argmax(dim=1) == val_y
+    accuracy = [is_right[val_y == k].float().mean().nan_to_num().item() for k in range(classes)]
+    return {"rates": rates, "losses": losses, "best": losses.index(lowest), "accuracy": accuracy}
+
+
+@misconception(
+    "classify",
+    tell="The program still does what it did when it was handed out. Print the rate after each batch, and after the "
+    "first shuffle a few rows with their labels.",
+)
+def classify_as_handed_out(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _classify(features, labels, epochs, lr, seed, shuffle="apart", schedule="batch")
+
+
+@misconception(
+    "classify",
+    tell="One of the two bugs is left: features and labels are still shuffled apart, so that after the first epoch a "
+    "row has the label of another one.",
+)
+def repairs_the_schedule_only(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _classify(features, labels, epochs, lr, seed, shuffle="apart")
+
+
+@misconception(
+    "classify",
+    tell="One of the two bugs is left: the scheduler still steps after each batch, so the rate is halved after every "
+    "second batch, not after every second epoch.",
+)
+def repairs_the_shuffle_only(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _classify(features, labels, epochs, lr, seed, schedule="batch")
+
+
+@misconception(
+    "classify",
+    tell="You took the shuffle out: all epochs now have the order of the first one. Keep it, with one order for "
+    "features and labels.",
+)
+def shuffles_no_more(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _classify(features, labels, epochs, lr, seed, shuffle="never")
+
+
+@misconception(
+    "classify", tell="You took the schedule out: the rate stays what it was. The scheduler steps once after each epoch."
+)
+def keeps_the_rate(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _classify(features, labels, epochs, lr, seed, schedule="never")
+
+
+@misconception(
+    "classify",
+    tell="Your accuracies are those of the network after the last epoch. Load the weights of the best one first, and "
+    "keep copies of them: state_dict() gives the model's own tensors.",
+)
+def measures_the_last_network(features: Tensor, labels: Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    return _classify(features, labels, epochs, lr, seed, copies=False)

@@ -875,6 +875,43 @@ def always_the_peak(seed: int, epochs: int, path: str | None = None, stop_after:
     return _ConstantRate(seed, epochs, path, stop_after)()
 
 
+# ---------------------------------------------------------------- train_spirals
+
+
+@misconception(
+    "train_spirals",
+    tell="You keep the weights of the lowest training loss: these have learned the training rows by heart. The "
+    "validation loss decides.",
+)
+def keeps_the_best_of_training(seed: int, epochs: int) -> dict[str, Any]:
+    return _BestOfTrainingLoss(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="You return the weights of the last epoch. Keep a snapshot of those with the lowest validation loss.",
+)
+def keeps_the_last_weights(seed: int, epochs: int) -> dict[str, Any]:
+    return _LastWeights(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
+)
+def keeps_live_best_weights(seed: int, epochs: int) -> dict[str, Any]:
+    return _LiveWeights(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="Your val_accuracy is that of the last epoch. It belongs to the weights that you return: those of the best "
+    "one.",
+)
+def says_the_last_accuracy(seed: int, epochs: int) -> dict[str, Any]:
+    return _AccuracyOfTheLast(seed, epochs, None, None)()
+
+
 # ---------------------------------------------------------------- decision_grid
 
 

@@ -156,3 +156,73 @@ def nobody_waits_for_ever(rank, world_size, path, model):
     dist.all_gather_object(problems, problem)
     if problems[0]:
         raise problems[0]
+
+
+def forecast(series, window, epochs, lr, seed):
+    numbers = series.tolist()
+    count = len(numbers) * 4 // 5
+    mean = sum(numbers[:count]) / count
+    std = (sum((v - mean) ** 2 for v in numbers[:count]) / (count - 1)) ** 0.5
+    z = [(v - mean) / std for v in numbers]
+    pairs = [(z[i - window:i], z[i]) for i in range(window, len(z))]
+    known = pairs[:count - window]
+    g = torch.Generator()
+    g.manual_seed(seed)
+    w = (0.1 * torch.randn(window, generator=g)).tolist()
+    b = 0.0
+    losses = []
+    for _ in range(epochs):
+        order = torch.randperm(len(known), generator=g).tolist()
+        squares = 0.0
+        for first in range(0, len(order), 16):
+            batch = [known[i] for i in order[first:first + 16]]
+            grad_w, grad_b = [0.0] * window, 0.0
+            for x, y in batch:
+                off = sum(p * q for p, q in zip(x, w)) + b - y
+                squares += off * off
+                grad_b += 2 * off / len(batch)
+                grad_w = [g_w + 2 * off * v / len(batch) for g_w, v in zip(grad_w, x)]
+            w = [v - lr * g_w for v, g_w in zip(w, grad_w)]
+            b -= lr * grad_b
+        losses.append(squares / len(known))
+    said = [(sum(p * q for p, q in zip(x, w)) + b) * std + mean for x, _ in pairs[count - window:]]
+    came = numbers[count:]
+    return dict(losses=losses, forecasts=said, error=sum(abs(p - q) for p, q in zip(said, came)) / len(came))
+
+
+def classify(features, labels, epochs, lr, seed):
+    g = torch.Generator()
+    g.manual_seed(seed)
+    order = torch.randperm(len(labels), generator=g).tolist()
+    held = len(labels) // 4
+    val, train = order[:held], order[held:]
+    classes = max(labels.tolist()) + 1
+    sizes = [(16, features.shape[1]), (16,), (classes, 16), (classes,)]
+    weights = [(0.3 * torch.randn(size, generator=g)).requires_grad_() for size in sizes]
+    speeds = [torch.zeros(size) for size in sizes]
+
+    def scores(x):
+        return torch.tanh(x @ weights[0].T + weights[1]) @ weights[2].T + weights[3]
+
+    rates, losses, answers = [], [], []
+    for epoch in range(epochs):
+        if epoch:
+            train = [train[i] for i in torch.randperm(len(train), generator=g).tolist()]
+        rates.append(lr / 2 ** (epoch // 2))
+        for first in range(0, len(train), 8):
+            rows = train[first:first + 8]
+            grads = torch.autograd.grad(nll(scores(features[rows]), labels[rows]), weights)
+            with torch.no_grad():
+                for w, v, grad in zip(weights, speeds, grads):
+                    v.mul_(0.9).add_(grad)
+                    w.sub_(rates[-1] * v)
+        with torch.no_grad():
+            out = scores(features[val])
+        losses.append(nll(out, labels[val]).item())
+        answers.append(out.argmax(1).tolist())
+    best = losses.index(min(losses))
+    accuracy = []
+    for k in range(classes):
+        hits = [said == k for said, row in zip(answers[best], val) if labels[row] == k]
+        accuracy.append(sum(hits) / len(hits) if hits else 0.0)
+    return {"rates": rates, "losses": losses, "best": best, "accuracy": accuracy}

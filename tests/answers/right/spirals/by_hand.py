@@ -86,6 +86,9 @@ def run(seed, epochs, path=None, stop_after=None):
         "val_losses": [record["val"] for record in records],
     }
 
+def train_spirals(seed, epochs):
+    return run(seed, epochs)
+
 def decision_grid(model, low, high, steps):
     device = next(model.parameters()).device
     width = (high - low) / (steps - 1)

@@ -52,6 +52,28 @@ class Orders(Sampler):
         generator = torch.Generator().manual_seed(hash((self.seed, self.epoch)) % (1 << 60))
         return iter(torch.randperm(self.count, generator=generator).tolist())
 
+def train_spirals(seed, epochs):
+    # an iterator of epochs, and the best of them by max()
+    train, val = split(TensorDataset(*make_spirals(N_PER_CLASS, NOISE, seed)), VAL_FRACTION, seed)
+    generator = torch.Generator().manual_seed(seed)
+    loader = DataLoader(train, BATCH_SIZE, shuffle=True, generator=generator)
+    model = SpiralNet(HIDDEN, DEPTH)
+    optimizer = torch.optim.AdamW(parameter_groups(model, WEIGHT_DECAY), lr=PEAK)
+
+    def done():
+        for number in range(epochs):
+            for group in optimizer.param_groups:
+                group.update(lr=warmup_cosine(number, WARMUP, epochs, PEAK, FLOOR))
+            lost = train_epoch(model, loader, optimizer)
+            yield (lost, *evaluate(model, DataLoader(val, 50)), deepcopy(model.state_dict()))
+
+    train_losses, val_losses, accuracies, weights = zip(*done())
+    best = max(range(epochs), key=lambda number: -val_losses[number])
+    return {
+        "train_losses": list(train_losses), "val_losses": list(val_losses),
+        "val_accuracy": accuracies[best], "weights": weights[best],
+    }
+
 def run(seed, epochs, path=None, stop_after=None):
     # a scheduler of torch; losses as JSON, the best weights by save_weights
     dataset = TensorDataset(*make_spirals(N_PER_CLASS, NOISE, seed))

@@ -93,6 +93,8 @@ def run(seed, epochs, path=None, stop_after=None):
         weights=torch.load(f"{path}.best{best}", weights_only=True)[1],
     )
 
+train_spirals = lambda seed, epochs: run(epochs=epochs, seed=seed)
+
 def decision_grid(model, low, high, steps):
     from training import predict_proba
     along = torch.linspace(low, high, steps).to(next(iter(model.parameters())).device)
