@@ -13,6 +13,8 @@ from grader.course import Course, Exercise, Topic
 from grader.course.assignments import Assignment
 from grader.course.definitions import definition, lines_in
 from grader.course.home import LastCheck, State
+from grader.course.lessons import lesson_of
+from grader.errors import CourseError
 from grader.results import total_points
 from grader.text import BY_HAND, counted, percent, points, progress_bar
 
@@ -211,6 +213,14 @@ def named_with_date(assignment: Assignment, now: datetime.datetime | None = None
 def assignment_of(course: Course, exercise: str) -> Assignment | None:
     """The assignment of an exercise (full name), if it is in one."""
     return next((one for one in course.assignments if exercise in one.exercises), None)
+
+
+def lesson_line(course: Course, exercise: str) -> str:
+    """Where the lesson of a topic is about an exercise (full name); empty if there is no lesson that can be read."""
+    with contextlib.suppress(CourseError):
+        if lesson := lesson_of(course, exercise.partition(".")[0]):
+            return f'lesson: "{lesson.idea_of(exercise).title}", grader learn {exercise}'
+    return ""
 
 
 def _in_parts(course: Course, progress: Mapping[str, LastCheck]) -> Iterator[tuple[str, list[Topic]]]:

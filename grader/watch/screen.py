@@ -18,7 +18,7 @@ from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import print_line, print_wrapped
-from grader.reports.where import assignment_of, done_line, list_lines, named_with_date, sums
+from grader.reports.where import assignment_of, done_line, lesson_line, list_lines, named_with_date, sums
 from grader.results import ExerciseResult
 from grader.text import clean, points, progress_bar
 from grader.watch.inputs import can_read_keys
@@ -82,6 +82,8 @@ class Screen:
             for number in hints:
                 hint = f"  hint {number} of {len(exercise.hints)}: {clean(exercise.hints[number - 1])}"
                 print_wrapped(self.console, hint, "cyan")
+            if hints and (line := lesson_line(self._course, exercise.full_name)):
+                print_wrapped(self.console, f"  {clean(line)}", "dim")
             self.keys()
 
     def done(self, scope: Sequence[Exercise]) -> None:
