@@ -73,7 +73,7 @@ _OF_LEARNING: Final = frozenset({"minutes", "level", "why", "after"})
 _OF_LESSONS: Final = frozenset({"lessons", "colab", "install"})
 """The keys of ``[course]`` about lessons and notebooks, which change none either."""
 _ADDRESS: Final = re.compile(r"https://[\w.~:/?=&%+#-]+")
-_INSTALLED: Final = re.compile(r"[\w\[][\w.,=<>!~@:/\[\]+% -]*")
+_INSTALLED: Final = re.compile(r"\w[\w.,=@:/\[\]+% -]*")  # no sign of a shell
 _ASSIGNMENT_NAME = re.compile(r"[^\W_][\w-]*")
 
 

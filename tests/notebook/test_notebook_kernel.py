@@ -190,7 +190,7 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
     folder = tmp_path / "kata"
     folder.mkdir()
     notebook = nbformat.reads(
-        notebook_of(course.topic("ddp"), course.solution_file("ddp").read_bytes()).decode(), as_version=4
+        notebook_of(course, course.topic("ddp"), course.solution_file("ddp").read_bytes()).decode(), as_version=4
     )
     nbformat.write(notebook, folder / "ddp.ipynb")
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
