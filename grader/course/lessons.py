@@ -225,7 +225,7 @@ class _Reader:
             elif fence:
                 last = next((n for n in range(at + 1, end + 1) if self._line(n) == fence[1]), None)
                 if last is None:
-                    raise self._error(at, f"the block that begins here has no `{fence[1]}` at its end")
+                    raise self._error(at, f"the block that begins here has no {fence[1]} at its end")
                 yield self._block(fence[2], at + 1, last)
                 at = last
             at += 1
