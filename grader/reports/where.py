@@ -257,7 +257,7 @@ def sums(exercises: Sequence[Exercise], progress: Mapping[str, LastCheck]) -> tu
 
 
 def done_line(course: Course, progress: Mapping[str, LastCheck]) -> str:
-    """How many exercises have passed, and the points: ``3 of 91 exercises, 4/194 points``."""
+    """How many exercises have passed, and the points: ``3 of 91 exercises, 4/180 points``."""
     names = [one.full_name for one in course.exercises]
     passed = sum(progress[name].state == "passed" for name in names if name in progress)
     return f"{passed} of {counted(len(names), 'exercise')}, {points(*sums(course.exercises, progress))} points"

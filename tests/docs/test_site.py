@@ -82,7 +82,8 @@ def test_lessons_are_pages_in_the_order_of_learning(site: Path) -> None:
     for topic in taught:
         lesson = lesson_of(course, topic)
         page = (site / "lessons" / f"{topic}.html").read_text(encoding="utf-8")
-        assert lesson is not None and [idea for idea in lesson.ideas if html.escape(idea.title, False) not in page] == []
+        assert lesson is not None
+        assert [idea.title for idea in lesson.ideas if html.escape(idea.title, False) not in page] == []
         assert all(f"<code>{one.full_name}</code>" in page for one in course.topic(topic).exercises)
 
 
