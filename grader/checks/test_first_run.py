@@ -122,7 +122,7 @@ def regions(submission: Submission) -> Grid:
     scores = submission.there(kit.regions, submission.with_hidden_layer, 32, RATE, 48)
     points, labels = kit.spirals()
     names = ["spiral 0", "spiral 1", "spiral 2"]
-    seen = Points(x=points[:, 0], y=points[:, 1], classes=labels, names=names)
+    seen = Points(x=points[:, 0].tolist(), y=points[:, 1].tolist(), classes=labels.tolist(), names=names)
     return Grid(values=scores.argmax(dim=1).reshape(48, 48), names=names, x=(-1.1, 1.1), y=(-1.1, 1.1), points=seen)
 
 

@@ -16,7 +16,15 @@ from grader.course.stubs import solution_of
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError
-from grader.reports.where import Locations, assignment_of, lesson_line, list_lines, named_with_date, next_of
+from grader.reports.where import (
+    Locations,
+    assignment_of,
+    lesson_line,
+    list_lines,
+    named_with_date,
+    next_of,
+    steps_lines,
+)
 from grader.text import counted
 
 
@@ -74,7 +82,7 @@ def next_exercise(course: options.CourseOption = None) -> None:
         return
     assignment = assignment_of(loaded, found.full_name)
     more = f"  ({named_with_date(assignment)})" if assignment else ""
-    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}{more}"])
+    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}{more}", *steps_lines(found)])
 
 
 @app.command()

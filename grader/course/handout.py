@@ -21,7 +21,7 @@ from grader.course.answers import handed_out
 from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
 from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
-from grader.course.manifest import Topic
+from grader.course.manifest import Exercise, Topic
 from grader.course.model import Course, lesson_files
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
@@ -290,6 +290,8 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
             ideas = _ideas_up_to(lesson, f"{topic.name}.{name}", shown)
             yield from (("markdown", markdown_of(idea)) for idea in ideas)
             shown += len(ideas)
+        if about := next((_about(one) for one in topic.exercises if one.name == name), ""):
+            yield "markdown", about
         yield "code", "\n".join(lines[start:end]).strip("\n")
         if name in names:
             yield "code", f'check("{topic.name}.{name}")'
@@ -300,6 +302,12 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
 def _ideas_up_to(lesson: Lesson, exercise: str, shown: int) -> Sequence[Idea]:
     """The ideas up to that of an exercise, in the order of the lesson, of which some are shown already."""
     return lesson.ideas[shown : lesson.ideas.index(lesson.idea_of(exercise)) + 1]
+
+
+def _about(exercise: Exercise) -> str:
+    """What the course says of an exercise: how hard it is, how long it takes, what it is good for."""
+    said = ": ".join(filter(None, [exercise.effort, exercise.why]))
+    return f"**{exercise.name}**, {said}" if said else ""
 
 
 def _install_cell(course: Course) -> str:

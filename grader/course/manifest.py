@@ -22,7 +22,7 @@ from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes,
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.errors import CourseError, did_you_mean
 from grader.results import total_points
-from grader.text import printable
+from grader.text import counted, printable
 
 Credit = Literal["all", "per-check"]
 """How an exercise earns points: all of them if every check passes, or those of each check that passes."""
@@ -135,6 +135,12 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def full_name(self) -> str:
         """``topic.name``, unique in the course."""
         return full_name(self.topic, self.name)
+
+    @property
+    def effort(self) -> str:
+        """How hard it is and how long it takes: ``easy, about 5 minutes``; empty if the course does not say."""
+        time = f"about {counted(self.minutes, 'minute')}" if self.minutes else ""
+        return ", ".join(filter(None, [self.level, time]))
 
     @property
     def work_file(self) -> str:
