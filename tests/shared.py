@@ -47,6 +47,8 @@ KIT_COURSE = REPO / "examples" / "kit_course"
 MARKED_COURSE = REPO / "examples" / "marked_course"
 TERM_COURSE = REPO / "examples" / "term_course"
 DEFAULT_LIMITS = Limits()
+ALL_POINTS = sum(one.points for one in Course.load(None, complete=False).all_exercises)
+"""Of the shipped course."""
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""
 MOST_WORKERS = 4

@@ -855,7 +855,7 @@ def forecast_here(series: Tensor, window: int, epochs: int, lr: float, seed: int
     losses = []
     for _ in range(epochs):
         total = 0.0
-        for rows in torch.randperm(known, generator=generator).split(16):
+        for rows in torch.split(torch.randperm(known, generator=generator), 16):
             off = x[rows] @ weight + bias - y[rows]
             total += float(off.square().sum())
             weight, bias = weight - lr * 2 * (off @ x[rows]) / len(rows), bias - lr * 2 * off.mean()
@@ -948,7 +948,7 @@ def classify_here(n: int, classes: int, epochs: int, lr: float, seed: int) -> Cl
             rows = rows[torch.randperm(len(rows), generator=generator)]
         rates.append(lr * 0.5 ** (epoch // 2))
         optimizer.param_groups[0]["lr"] = rates[-1]
-        for batch in rows.split(8):
+        for batch in torch.split(rows, 8):
             optimizer.zero_grad()
             torch.autograd.backward(F.cross_entropy(logits(features[batch]), labels[batch]))
             optimizer.step()

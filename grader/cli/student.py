@@ -11,11 +11,20 @@ from grader.cli import options
 from grader.cli.command_line import app, columns, print_lines
 from grader.course import Course, handout
 from grader.course.home import Home, LastCheck, Origin, installed_courses
+from grader.course.lessons import lesson_of
 from grader.course.stubs import solution_of
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError
-from grader.reports.where import Locations, assignment_of, list_lines, named_with_date, next_of
+from grader.reports.where import (
+    Locations,
+    assignment_of,
+    lesson_line,
+    list_lines,
+    named_with_date,
+    next_of,
+    steps_lines,
+)
 from grader.text import counted
 
 
@@ -73,7 +82,48 @@ def next_exercise(course: options.CourseOption = None) -> None:
         return
     assignment = assignment_of(loaded, found.full_name)
     more = f"  ({named_with_date(assignment)})" if assignment else ""
-    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}{more}"])
+    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}{more}", *steps_lines(found)])
+
+
+@app.command()
+def learn(
+    name: Annotated[
+        str | None,
+        options.named(
+            metavar="TOPIC | EXERCISE", help="For example autograd, or autograd.sgd_step.  [default: the topic at hand]"
+        ),
+    ] = None,
+    course: options.CourseOption = None,
+) -> None:
+    """Read the lesson of a topic, or the part of it that an exercise is about.
+
+    Examples:
+      grader learn
+      grader learn autograd
+      grader learn autograd.sgd_step
+    """
+    loaded = Course.load(options.course_path(course), complete=False)
+    wanted = loaded.select([name or options.one_exercise(loaded, None, "learn").topic])
+    topics = list(dict.fromkeys(one.partition(".")[0] for one in wanted))
+    lessons = [lesson for topic in topics if (lesson := lesson_of(loaded, topic))]
+    if not lessons:
+        known = [topic.name for topic in loaded.topics if loaded.lesson_file(topic.name).is_file()]
+        fix = f"these have one: {', '.join(known)}" if known else None
+        raise UserError(f"`{topics[0]}` has no lesson" if known else "this course has no lessons", fix=fix)
+    from grader.reports.lessons import print_lesson, show_in_pages
+    from grader.reports.terminal import make_console
+
+    only = lessons[0].idea_of(wanted[0]) if len(wanted) == 1 and name not in topics else None
+    console = make_console()
+    with console.capture() as printed:
+        for number, lesson in enumerate(lessons):
+            if number:
+                console.print()
+            print_lesson(lesson, console, only)
+    if console.is_terminal and not console.is_dumb_terminal:
+        show_in_pages(printed.get())
+    else:
+        typer.echo(printed.get(), nl=False)
 
 
 @app.command()
@@ -99,6 +149,8 @@ def hint(
     if name is None or assignment:
         typer.echo(f"{exercise.full_name}" + (f" ({named_with_date(assignment)}):" if assignment else ":"))
     typer.echo(exercise.hints[level - 1])
+    if line := lesson_line(loaded, exercise.full_name):
+        typer.echo(line)
     if level < len(exercise.hints):
         typer.echo(f"more: grader hint {exercise.full_name} --level {level + 1}")
 

@@ -138,7 +138,7 @@ def watch(
     selected = part.select(names)
     topics = {one.partition(".")[0] for one in selected}
     is_assignment = any(one.name in names for one in loaded.assignments)
-    scope = [one for one in part.exercises if (one.full_name in selected if is_assignment else one.topic in topics)]
+    scope = [one for one in part.path if (one.full_name in selected if is_assignment else one.topic in topics)]
     if names and not scope:
         raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
     places = places_in_term(part, home.progress() if home else {})

@@ -7,11 +7,11 @@ no other, its checks skip themselves there. Reads source, and never runs a line 
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from grader.course.model import Course, checking_files, files_to_begin_with
+from grader.course.model import Course, checking_files, files_to_begin_with, lesson_files
 from grader.course.source import Function, decorator, first_line, names_bound_by, names_in
 
 _REFERENCE: Final = "checks.reference"
@@ -26,8 +26,11 @@ _FEWEST_NODES: Final = 25
 
 
 def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
-    """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
-    for name, file in files_to_begin_with(course):
+    """Path and content of all that a course hands out: manifest, stubs, lessons, checks, kit.
+
+    No answer, and no check with ``hidden="all"``.
+    """
+    for name, file in (*files_to_begin_with(course), *lesson_files(course)):
         yield name, file.read_bytes()
     check_files = {course.check_file(topic.name) for topic in course.modules}
     answers = modules_with_answers(course.checks_dir.glob("*.py"))
@@ -77,13 +80,13 @@ def without_answers(content: bytes, modules: set[str]) -> bytes:
 
 
 def given_away(
-    topic: str, solution: bytes, stub: bytes, handed_out: Iterable[Path]
+    topic: str, solution: bytes, stub: bytes, handed_out: Mapping[Path, bytes]
 ) -> Iterator[tuple[Path, int, str, str]]:
     """The functions of files that are handed out which are equal to functions of a solution, except for names.
 
     Args:
         stub: what students get of the solution: its functions are no answers.
-        handed_out: Python files.
+        handed_out: Python files, and their content.
 
     Returns:
         File, line and name of each, and the full name of the solution's.
@@ -91,8 +94,8 @@ def given_away(
     known = {_shape(one): f"{topic}.{one.name}" for one in _functions(solution)}
     for shape in ["", *map(_shape, _functions(stub))]:
         known.pop(shape, None)
-    for file in handed_out:
-        for function in _functions(file.read_bytes()):
+    for file, content in handed_out.items():
+        for function in _functions(content):
             if of := known.get(_shape(function)):
                 yield file, function.lineno, function.name, of
 

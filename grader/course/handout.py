@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,14 +20,28 @@ from msgspec.structs import replace
 from grader.course.answers import handed_out
 from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
-from grader.course.manifest import Topic
-from grader.course.model import Course
-from grader.errors import UserError
+from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
+from grader.course.manifest import Exercise, Topic
+from grader.course.model import Course, lesson_files
+from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 from grader.text import counted
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 SUFFIX: Final = ".ipynb"
+_PACKAGE: Final = "torchkata"
+_INSTALL: Final = """\
+try:  # installs the grader where it is missing, as in Colab
+    import grader
+except ModuleNotFoundError:
+    %pip install --quiet NAMES"""
+_BEGIN: Final = """
+    ![ -e .torchkata ] || grader init . --course NAMES"""
+_FORMS: Final = [re.escape(one).replace("NAMES", r"[^\n]+") for one in (_INSTALL, _BEGIN)]
+INSTALL_CELL: Final = re.compile(f"{_FORMS[0]}(?:{_FORMS[1]})?")
+"""The whole of such a cell."""
+_LESSONS: Final = """
+New to a topic? Read its lesson in `lessons/`, or in a terminal: `grader learn`."""
 _OURS: Final = "from grader import check, hint, show"
 
 
@@ -87,7 +101,7 @@ def init(
             fix = "choose another folder: of two files one would count"
             raise UserError(f"{folder} already has {topic.name}{other}", fix=fix)
         stub = course.stub_file(topic.name).read_bytes()
-        wanted[f"{topic.name}{suffix}"] = notebook_of(topic, stub) if notebooks else stub
+        wanted[f"{topic.name}{suffix}"] = notebook_of(course, topic, stub) if notebooks else stub
     wanted |= work_templates(new)
     there = {name: folder / name for name in wanted if (folder / name).exists()}
     changed = [name for name, file in there.items() if not file.is_file() or file.read_bytes() != wanted[name]]
@@ -117,6 +131,7 @@ def init(
             missing.append(readme.name)
         for name in missing:
             write(folder / name, wanted[name])
+        missing += write_lessons(new, folder)
         write_hidden(course, folder, replace(origin, assignments=names), stubs)
     return [folder / name for name in missing]
 
@@ -126,6 +141,26 @@ def work_templates(course: Course) -> dict[str, bytes]:
     stubs = {course.stub_file(topic.name) for topic in course.modules}
     files = {one.work_file: course.template_file(one) for one in course.manual}
     return {name: file.read_bytes() for name, file in files.items() if file.is_file() and file not in stubs}
+
+
+def write_lessons(course: Course, folder: Path) -> dict[str, str]:
+    """Writes the lessons that a folder lacks, and those that have changed; a reader's notes in one are kept beside it.
+
+    Returns:
+        ``new`` or ``changed`` for each file that was written, by name.
+    """
+    written: dict[str, str] = {}
+    for name, file in lesson_files(course):
+        data, base = file.read_bytes(), folder / HIDDEN / name
+        before = (folder / name).read_bytes() if (folder / name).is_file() else None
+        if before == data:
+            continue
+        if before is not None and not (base.is_file() and base.read_bytes() == before):
+            write(free_backup(folder / name), before)
+        write(folder / name, data)
+        write(base, data)
+        written[name] = "new" if before is None else "changed"
+    return written
 
 
 def write_hidden(course: Course, folder: Path, origin: Origin, topics: Iterable[Topic]) -> None:
@@ -194,14 +229,20 @@ def _readme(course: Course, suffix: str) -> bytes:
     topics += f"\n\nMarked by a person:\n\n{by_hand}" if by_hand else ""
     file = TEMPLATES / ("student_notebooks.md.txt" if suffix == SUFFIX else "student.md.txt")
     first = course.exercises[0]
-    text = template(file, TITLE=course.title, TOPICS=topics, FILE=files[0], TOPIC=first.topic, NAME=first.name)
+    lessons = f"{_LESSONS}\n" if next(lesson_files(course), None) else ""
+    words = {"TITLE": course.title, "TOPICS": topics, "FILE": files[0], "LESSONS": lessons}
+    text = template(file, **words, TOPIC=first.topic, NAME=first.name)
     return text.encode()
 
 
-def notebook_of(topic: Topic, stub: bytes) -> bytes:
-    """The notebook of a topic, without outputs; always the same bytes for the same stub."""
+def notebook_of(course: Course, topic: Topic, stub: bytes) -> bytes:
+    """The notebook of a topic, without outputs; always the same bytes for the same stub and lesson.
+
+    Raises:
+        CourseError: the lesson is not in the form that lessons have.
+    """
     cells: list[dict[str, Any]] = []
-    for number, (kind, text) in enumerate(_cells(topic, stub), start=1):
+    for number, (kind, text) in enumerate(_cells(course, topic, stub), start=1):
         outputs: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
         lines = text.splitlines(keepends=True)
         cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, **outputs, "source": lines})
@@ -213,19 +254,33 @@ def notebook_of(topic: Topic, stub: bytes) -> bytes:
     return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
+def handed_out_text(course: Course, topic: Topic) -> str:
+    """The cells of text in a topic's notebook; empty if its lesson cannot be read."""
+    with contextlib.suppress(CourseError, OSError):
+        cells = _cells(course, topic, course.stub_file(topic.name).read_bytes())
+        return "\n".join(text for kind, text in cells if kind == "markdown")
+    return ""
+
+
+def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
     """Kind and text of each cell; taken together, the code is the stub: a notebook is graded exactly as the file is."""
+    lesson = lesson_of(course, topic.name)
     lines = lines_in(stub)
     tree = ast.parse(stub)
     names = {exercise.name for exercise in topic.exercises}
     docstring = ast.get_docstring(tree) or ""
-    yield "markdown", f"# {topic.title}\n\n{docstring}".rstrip()
+    link = f"[Open in Colab]({course.colab}/{topic.name}{SUFFIX})" if course.colab else ""
+    yield "markdown", "\n\n".join(filter(None, [f"# {topic.title}", docstring, link]))
+    yield "code", _install_cell(course)
+    if lesson is not None:
+        yield "markdown", lesson.about
     body = tree.body[1:] if docstring else tree.body
     end = tree.body[0].end_lineno or 0 if docstring else 0
     start = end
     for node in itertools.takewhile(lambda one: isinstance(one, ast.Import | ast.ImportFrom), body):
         end = node.end_lineno or end
     yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
+    shown = 0
     for statement in (one for one in body if one.lineno > end):
         start, end = end, statement.end_lineno or 0
         for index in range(end, len(lines)):  # no cell may begin with an indented comment
@@ -233,7 +288,32 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
                 end = index + 1
             elif lines[index].strip():
                 break
-        yield "code", "\n".join(lines[start:end]).strip("\n")
         name = getattr(statement, "name", "")
+        if name in names and lesson is not None:
+            ideas = _ideas_up_to(lesson, f"{topic.name}.{name}", shown)
+            yield from (("markdown", markdown_of(idea)) for idea in ideas)
+            shown += len(ideas)
+        if about := next((_about(one) for one in topic.exercises if one.name == name), ""):
+            yield "markdown", about
+        yield "code", "\n".join(lines[start:end]).strip("\n")
         if name in names:
             yield "code", f'check("{topic.name}.{name}")'
+    if lesson is not None:
+        yield from (("markdown", markdown_of(idea)) for idea in lesson.ideas[shown:])
+
+
+def _ideas_up_to(lesson: Lesson, exercise: str, shown: int) -> Sequence[Idea]:
+    """The ideas up to that of an exercise, in the order of the lesson, of which some are shown already."""
+    return lesson.ideas[shown : lesson.ideas.index(lesson.idea_of(exercise)) + 1]
+
+
+def _about(exercise: Exercise) -> str:
+    """What the course says of an exercise: how hard it is, how long it takes, what it is good for."""
+    said = ": ".join(filter(None, [exercise.effort, exercise.why]))
+    return f"**{exercise.name}**, {said}" if said else ""
+
+
+def _install_cell(course: Course) -> str:
+    """The cell that installs the grader, and begins a folder if the course is no part of it."""
+    begins = "" if course.is_shipped or course.install == _PACKAGE else _BEGIN.replace("NAMES", course.name)
+    return _INSTALL.replace("NAMES", course.install) + begins

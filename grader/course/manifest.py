@@ -22,12 +22,13 @@ from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes,
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.errors import CourseError, did_you_mean
 from grader.results import total_points
-from grader.text import printable
+from grader.text import counted, printable
 
 Credit = Literal["all", "per-check"]
 """How an exercise earns points: all of them if every check passes, or those of each check that passes."""
 ALWAYS: Final = "always"
 """Until when a check is hidden that is never shown."""
+Level = Literal["easy", "medium", "hard"]
 Kind = Literal["automatic", "manual"]
 """Who decides an exercise's points: its checks, or a person by a rubric."""
 Key = tuple[str | int, ...]
@@ -39,6 +40,8 @@ _MOST_ITEMS: Final = 9
 """Each item of a rubric has a digit as its key in `grader mark`."""
 _MOST_TEXT: Final = 200
 """Characters of an item's text: it stands on one line."""
+_MOST_WHY: Final = 76
+"""Characters of an exercise's `why`, which stands on a line of a terminal of 80 columns."""
 _OF_CHECKS: Final = ("needs", "credit", "hidden_until", "hints_for")
 _NOT_SHOWN: Final = (".ipynb", ".zip", ".tar", ".gz", ".tgz", ".rar", ".7z", ".bz2", ".xz", ".zst")
 _OURS: Final = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
@@ -65,6 +68,12 @@ _LATE: Final[dict[str, Callable[[object], Any]]] = {
 """The keys of ``[course]`` about late work, in the order of `LatePolicy`, and how each is read."""
 _KEYS_OF_MARKS: Final = frozenset([*_LATE, "resubmissions", "letters"])
 """The keys of ``[course]`` that change marks, and no result."""
+_OF_LEARNING: Final = frozenset({"minutes", "level", "why", "after"})
+"""The keys of exercises that say when to do them and why, and change no result."""
+_OF_LESSONS: Final = frozenset({"lessons", "colab", "install"})
+"""The keys of ``[course]`` about lessons and notebooks, which change none either."""
+_ADDRESS: Final = re.compile(r"https://[\w.~:/?=&%+#-]+")
+_INSTALLED: Final = re.compile(r"\w[\w.,=@:/\[\]+% -]*")  # no sign of a shell
 _ASSIGNMENT_NAME = re.compile(r"[^\W_][\w-]*")
 
 
@@ -96,6 +105,10 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         rubric: the items that a person looks for; only of a manual exercise.
         file: the file of the submission that a person looks at; empty means the topic's module.
         transcript: how `verify` runs the commands after ``$`` in its docstring; None: it does not.
+        minutes: how long it takes about; None: not said.
+        level: how hard it is.
+        why: in one line, what it is good for.
+        after: the exercise (full name) after which it is proposed; empty: in its own topic.
     """
 
     name: str
@@ -110,6 +123,10 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rubric: tuple[RubricItem, ...] = ()
     file: str = ""
     transcript: Literal["torchrun"] | None = None
+    minutes: int | None = None
+    level: Level | None = None
+    why: str = ""
+    after: str = ""
 
     def __hash__(self) -> int:
         return hash((self.topic, self.name))  # a table cannot be hashed
@@ -118,6 +135,12 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def full_name(self) -> str:
         """``topic.name``, unique in the course."""
         return full_name(self.topic, self.name)
+
+    @property
+    def effort(self) -> str:
+        """How hard it is and how long it takes: ``easy, about 5 minutes``; empty if the course does not say."""
+        time = f"about {counted(self.minutes, 'minute')}" if self.minutes else ""
+        return ", ".join(filter(None, [self.level, time]))
 
     @property
     def work_file(self) -> str:
@@ -153,7 +176,13 @@ def full_name(topic: str, exercise: str) -> str:
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``[course]`` table."""
+    """The ``[course]`` table.
+
+    Attributes:
+        lessons: whether every topic must have a lesson.
+        colab: the address under which its notebooks are in Colab, without their names; empty: they are not.
+        install: what a notebook installs where the grader is missing.
+    """
 
     name: str
     title: str
@@ -161,6 +190,9 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     show_solutions: Literal["never", "after_passing"] = "never"
     strict_import: bool = False
     examples: bool = True
+    lessons: bool = False
+    colab: str = ""
+    install: str = "torchkata"
     finish: tuple[str, ...] = ()
     credit: Credit = "all"
     hidden_until: Any = None
@@ -262,6 +294,11 @@ class Manifest:
             for number, topic in enumerate(entry.topics)
         )
         self._require_needs()
+        self._require_places()
+        for key, form, words in (("colab", _ADDRESS, "an https address"), ("install", _INSTALLED, "names of packages")):
+            value = getattr(self.course, key)
+            if value and not form.fullmatch(value):
+                raise self.error(f"{key}: `{printable(value)}` must be {words}", "course", key)
         self.late = self._late(entry.course, LatePolicy(), "course")
         weights = tuple((topic.name, topic.weight) for topic in self.topics if topic.weight is not None)
         letters = self._read(self.course.letters, read_letters, "course", "letters") or ()
@@ -403,10 +440,17 @@ class Manifest:
             exercise,
             topic=topic.name,
             needs=tuple(full_name(topic.name, need) for need in exercise.needs),
+            after=full_name(topic.name, exercise.after) if exercise.after else "",
             credit=exercise.credit or topic.credit or self.course.credit,
             hidden_until=until.isoformat() if until else self._hidden_until_of.get(name, self._hidden_until),
         )
         self._add_name("exercise", found.name, found.full_name, key)
+        if found.minutes is not None and found.minutes < 1:
+            raise self.error(f"minutes must be a number from 1 on, not {found.minutes}", *key, "minutes")
+        if printable(found.why) != found.why or "\n" in found.why or "\t" in found.why:
+            raise self.error("why must be one line of plain text", *key, "why")
+        if len(found.why) > _MOST_WHY:
+            raise self.error(f"why has at most {_MOST_WHY} characters, not {len(found.why)}", *key, "why")
         for check, number in found.hints_for.items():
             if not 1 <= number <= len(found.hints):
                 message = f"hints_for: `{check}` wants hint {number} of {len(found.hints)}"
@@ -450,6 +494,20 @@ class Manifest:
         except CycleError as error:
             name = next(name for name in needs if name in error.args[1])
             raise self.error_of(name, "needs", f"`{name}` needs itself, directly or through others") from None
+
+    def _require_places(self) -> None:
+        """Refuses `after` where it names no exercise, or where such exercises would wait for each other."""
+        every = {one.full_name: one for topic in self.topics for one in (*topic.exercises, *topic.manual)}
+        for name, one in every.items():
+            if one.after and one.after not in every:
+                message = f"after: `{one.after}` is not an exercise of this course{did_you_mean(one.after, every)}"
+                raise self.error_of(name, "after", message)
+        after = {name: (one.after,) for name, one in every.items() if one.after}
+        try:
+            TopologicalSorter(after).prepare()
+        except CycleError as error:
+            name = next(name for name in after if name in error.args[1])
+            raise self.error_of(name, "after", f"`{name}` comes after itself, directly or through others") from None
 
     def _wrong_entry(self, message: str, tables: Any) -> CourseError:
         """The error for a message of msgspec: which keys or values are allowed, in the words of an author."""
@@ -537,15 +595,22 @@ def _why_no_file(file: str) -> str:
 
 
 def of_results(manifest: bytes) -> bytes:
-    """The part of a manifest that results depend on: all but late work, marks, assignments, the term, and comments.
+    """The part of a manifest that results depend on.
+
+    Not late work, marks, assignments, the term, lessons, the order in which exercises are proposed, and comments.
 
     Of an assignment, it is until when checks are hidden.
     """
     tables: Any = msgspec.toml.decode(manifest)
     hiding = [one for one in tables.pop("assignments", ()) if "hidden_until" in one]
     tables.pop("term", None)
-    tables["course"] = {key: value for key, value in tables["course"].items() if key not in _KEYS_OF_MARKS}
+    without = _KEYS_OF_MARKS | _OF_LESSONS
+    tables["course"] = {key: value for key, value in tables["course"].items() if key not in without}
     tables["topics"] = [{key: value for key, value in one.items() if key != "weight"} for one in tables["topics"]]
+    for topic in tables["topics"]:
+        topic["exercises"] = [
+            {key: value for key, value in one.items() if key not in _OF_LEARNING} for one in topic["exercises"]
+        ]
     if hiding:
         tables["hidden_until"] = [(one["exercises"], one["hidden_until"]) for one in hiding]
     return msgspec.json.encode(tables, order="sorted")

@@ -49,6 +49,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     strict_import: bool = False
     examples: bool = True
     """Whether the examples in docstrings are checks of their exercises."""
+    lessons: bool = False
+    """Whether every topic must have a lesson; without it, a topic may have one."""
+    colab: str = ""
+    """The address under which its notebooks are in Colab, without their names; empty if they are not."""
+    install: str = "torchkata"
+    """The packages that a notebook installs where the grader is missing."""
     finish: tuple[str, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
@@ -85,6 +91,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             show_solutions=manifest.course.show_solutions,
             strict_import=manifest.course.strict_import,
             examples=manifest.course.examples,
+            lessons=manifest.course.lessons,
+            colab=manifest.course.colab.rstrip("/"),
+            install=manifest.course.install,
             finish=manifest.course.finish,
             assignments=manifest.assignments,
             term=manifest.term,
@@ -114,6 +123,20 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def exercises(self) -> tuple[Exercise, ...]:
         """Every exercise that has checks, in order of learning."""
         return tuple(exercise for topic in self.topics for exercise in topic.exercises)
+
+    @property
+    def path(self) -> tuple[Exercise, ...]:
+        """The exercises that have checks as they are proposed: one with ``after`` follows that exercise."""
+        here = {one.full_name for one in self.exercises}
+        following: dict[str, list[Exercise]] = {}
+        for one in self.exercises:
+            following.setdefault(one.after if one.after in here else "", []).append(one)
+        found: list[Exercise] = []
+        left = following.get("", [])[::-1]
+        while left:
+            found.append(left.pop())
+            left += following.get(found[-1].full_name, [])[::-1]
+        return tuple(found)
 
     @property
     def manual(self) -> tuple[Exercise, ...]:
@@ -177,6 +200,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def solution_file(self, topic: str) -> Path:
         """The topic's solved module."""
         return self.solutions_dir / f"{topic}.py"
+
+    def lesson_file(self, topic: str) -> Path:
+        """The topic's lesson; there may be no such file."""
+        return self.root / "lessons" / f"{topic}.md"
 
     def misconceptions_file(self, topic: str) -> Path:
         """The file of the topic's wrong answers."""
@@ -280,8 +307,8 @@ def pictured(course: Course) -> tuple[str, ...]:
 def content_hash(course: Course) -> str:
     """SHA-256 (hex) over manifest, stubs, solutions, checks and kit: paths within the course, and bytes.
 
-    The same course gives the same hash wherever it is installed, whenever its work is due, and however it is divided
-    into assignments.
+    The same course gives the same hash wherever it is installed, whenever its work is due, however it is divided
+    into assignments, and whatever its lessons say.
     """
     solutions = files_below(course.solutions_dir, "solutions")
     digest = hashlib.sha256()
@@ -298,6 +325,13 @@ def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
     files = {course.stub_file(topic.name) for topic in course.modules}
     files |= {course.template_file(exercise) for exercise in course.manual}
     for file in sorted(files):
+        if file.is_file():
+            yield file.relative_to(course.root).as_posix(), file
+
+
+def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:
+    """The lessons, each with its path within the course."""
+    for file in (course.lesson_file(topic.name) for topic in course.topics):
         if file.is_file():
             yield file.relative_to(course.root).as_posix(), file
 

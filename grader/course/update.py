@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
-from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden, writing
+from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden, write_lessons, writing
 from grader.course.home import SHIPPED, Home, Origin
 from grader.course.model import Course
 from grader.errors import UserError
@@ -51,6 +51,7 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
             if not (folder / name).exists():
                 write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
+        changes += [Change(f"{name}: {what}") for name, what in write_lessons(here, folder).items()]
         write_hidden(course, folder, origin, here.modules)
     return changes
 

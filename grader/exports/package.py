@@ -28,7 +28,7 @@ import msgspec
 from grader.course import Course
 from grader.course.answers import handed_out
 from grader.course.home import GROUP
-from grader.course.model import checking_files, files_below
+from grader.course.model import checking_files, files_below, lesson_files
 from grader.errors import UserError
 from grader.files import write_named_file
 from grader.intake.kinds import ARCHIVES, CODE, UNSUPPORTED_ARCHIVES
@@ -137,7 +137,7 @@ def _grader_with(course: Course | None, *, own: bool, hashes: bool) -> dict[str,
     if course is not None and own:
         found |= {f"course/{name}": file for name, file in _course_files(course)}
     elif course is not None and not (FOLDER / "shipped").is_dir():
-        handed_on = ("exercises/", "solutions/")  # its checks are the grader's own
+        handed_on = ("exercises/", "solutions/", "lessons/")  # its checks are the grader's own
         found |= {f"grader/shipped/{name}": file for name, file in _course_files(course) if name.startswith(handed_on)}
     files = {name: file.read_bytes() for name, file in sorted(found.items())}
     torch, others = requirements(hashes=hashes)
@@ -151,6 +151,7 @@ def _course_files(course: Course) -> Iterator[tuple[str, Path]]:
     yield "course.toml", course.manifest
     yield from files_below(course.exercises_dir, "exercises")
     yield from files_below(course.solutions_dir, "solutions")
+    yield from lesson_files(course)
     yield from checking_files(course)
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 
 from grader.course import Course, Exercise, Misconception, Topic, checks_of, misconceptions_of
+from grader.course.lessons import Lesson, lesson_of
 from grader.course.stubs import programs
 from grader.errors import CourseError
 from grader.grading.changed_replies import ChangedRuns, try_changes
-from grader.grading.written_examples import Untrue, untrue_examples
+from grader.grading.written_examples import Untrue, untrue_examples, untrue_in_lesson
 from grader.judge.attempt import Attempt
 from grader.judge.check import Check
 from grader.judge.judge import Judge
@@ -30,6 +31,7 @@ class GradedFile(msgspec.Struct, frozen=True):
         seconds: that the checks of each exercise took, by its full name.
         pictures: of each exercise (full name) that has some, whether it has passed or not.
         untrue: the examples in its docstrings that are not what comes; only of the solution.
+        untrue_in_lesson: the same of the topic's lesson.
         changed_runs: the runs of each check that passed on changed replies, by exercise and check; None: there can be
             none. Only of the solution.
     """
@@ -40,6 +42,7 @@ class GradedFile(msgspec.Struct, frozen=True):
     seconds: dict[str, float] = {}
     pictures: tuple[tuple[str, Picture], ...] = ()
     untrue: tuple[Untrue, ...] = ()
+    untrue_in_lesson: tuple[Untrue, ...] = ()
     changed_runs: dict[tuple[str, str], ChangedRuns | None] = {}
 
 
@@ -114,6 +117,18 @@ class TopicEvidence:
             return {}
 
     @cached_property
+    def lesson(self) -> Lesson | None:
+        """The topic's lesson; None if there is none."""
+        return lesson_of(self.course, self.topic.name)
+
+    @property
+    def _lesson(self) -> Lesson | None:
+        try:
+            return self.lesson
+        except CourseError:  # `lesson_is_there` reports it
+            return None
+
+    @cached_property
     def graded_misconceptions(self) -> tuple[GradedMisconception, ...]:
         return tuple(graded for exercise in self.topic.exercises for graded in self._grade_misconceptions(exercise))
 
@@ -179,9 +194,10 @@ class TopicEvidence:
                 seconds[exercise.full_name] = time.monotonic() - began
                 results += [(exercise, result) for result in attempt.results]
             untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
+            in_lesson = tuple(untrue_in_lesson(desk, self._lesson)) if file == self.solution and self._lesson else ()
             names = (exercise.full_name for exercise in self.topic.exercises)
             pictures = tuple((name, one) for name in names for one in self.judge.checks.make_pictures(name, desk))
-        return GradedFile(file, "", tuple(results), seconds, pictures, untrue, changed_runs)
+        return GradedFile(file, "", tuple(results), seconds, pictures, untrue, in_lesson, changed_runs)
 
     def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
         """Grades each misconception as a submission, and looks for its name as for a student's.

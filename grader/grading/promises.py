@@ -80,10 +80,38 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
 def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
     """No function of a file that is handed out does the same as the solution."""
     stub, solution = (file.read_bytes() for file in (evidence.stub, evidence.solution))
-    files = files_that_students_read(evidence.course, evidence.topic.name)
+    files = {one: one.read_bytes() for one in files_that_students_read(evidence.course, evidence.topic.name)}
     for file, line, function, of in given_away(evidence.topic.name, solution, stub, files):
         message = f"`{function}` is handed out and does the same as `{of}`; move it to checks/reference/"
         yield Defect(file, line, message)
+
+
+def lesson_is_there(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The topic has a lesson, if the course says that its topics have; no function in it does what a solution does."""
+    lesson = evidence.lesson
+    if lesson is None:
+        if evidence.course.lessons:
+            file = evidence.course.lesson_file(evidence.topic.name)
+            yield Defect(file, None, f"is missing: topic `{evidence.topic.name}` has no lesson")
+        return
+    stub, solution = (file.read_bytes() for file in (evidence.stub, evidence.solution))
+    code = {lesson.file: lesson.code.encode()}
+    for file, line, function, of in given_away(evidence.topic.name, solution, stub, code):
+        yield Defect(file, line, f"`{function}` does the same as `{of}`: a worked example must not answer an exercise")
+
+
+def exercises_have_steps(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Where some exercise of the course has `minutes`, `level` or `why`, every exercise has all three."""
+    every = evidence.course.all_exercises
+    if any(_steps(one) for one in every):
+        for exercise in evidence.topic.exercises:
+            if missing := [key for key in ("minutes", "level", "why") if key not in _steps(exercise)]:
+                text = f"`{exercise.full_name}` has no {', '.join(missing)}, and other exercises have"
+                yield Defect(evidence.course.manifest, None, text)
+
+
+def _steps(exercise: Exercise) -> list[str]:
+    return [key for key in ("minutes", "level", "why") if getattr(exercise, key)]
 
 
 def modules_can_be_imported(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -120,6 +148,13 @@ def examples_are_true(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every example in a docstring of the solution is what comes."""
     for untrue in evidence.graded_solution.untrue:
         yield Defect(evidence.solution, untrue.line, untrue.message)
+
+
+def lesson_is_true(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every worked example of the lesson gives what is written below it, from top to bottom."""
+    if evidence.lesson is not None:
+        for untrue in evidence.graded_solution.untrue_in_lesson:
+            yield Defect(evidence.lesson.file, untrue.line, untrue.message)
 
 
 def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -250,17 +285,20 @@ def slips_are_seen(evidence: TopicEvidence) -> Iterator[Defect]:
 Promise = Callable[[TopicEvidence], Iterator[Defect]]
 
 PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
-    "stub, docstrings, hints": (
+    "stub, docstrings, hints, lesson": (
         stub_is_released,
         exercises_are_described,
         checks_are_described,
         answers_are_not_handed_out,
+        exercises_have_steps,
+        lesson_is_there,
     ),
     "solution, stub and misconceptions as submissions": (
         modules_can_be_imported,
         checks_end_in_no_error,
         solution_passes,
         examples_are_true,
+        lesson_is_true,
         replies_are_looked_at,
         results_are_repeatable,
         stub_fails,

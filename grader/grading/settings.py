@@ -9,6 +9,7 @@ import msgspec
 from grader.course import Course
 from grader.course.assignments import Assignment
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
+from grader.course.handout import handed_out_text
 from grader.errors import UserError
 from grader.gradebook import selection_key
 from grader.grading.protocol import WorkerOptions
@@ -153,6 +154,7 @@ def topics_of(course: Course) -> Topics:
         frozenset(fingerprint(content(file)) for file in answers),
         frozenset(one.work_file for one in course.manual if not one.file),
         {one.file: content(course.template_file(one)) for one in course.manual if one.file},
+        tuple(handed_out_text(course, topic) for topic in course.modules) if course.manual else (),
     )
 
 

@@ -52,7 +52,10 @@ def snapshot(course: Course) -> frozenset[SavedPiece]:
     for topic in course.modules:
         solution = course.solution_file(topic.name)
         files = (solution, course.misconceptions_file(topic.name), course.check_file(topic.name))
-        modules |= {course.stub_file(topic.name), *files}
+        lesson = course.lesson_file(topic.name)
+        modules |= {course.stub_file(topic.name), lesson, *files}
+        if lesson.is_file():
+            found.add(SavedPiece(topic.name, "", lesson.read_bytes()))
         for file in (one for one in files if one.is_file()):
             for name, text in _definitions(file.read_bytes(), file == solution):
                 found.add(SavedPiece(topic.name, name, f"{file}\n{text}".encode()))
@@ -65,7 +68,8 @@ def snapshot(course: Course) -> frozenset[SavedPiece]:
 def places(course: Course) -> list[Path]:
     """The folders that an author writes in."""
     kit = [course.kit.folder] if course.kit and course.kit.folder.parent != course.checks_dir else []
-    return [course.solutions_dir, course.checks_dir, *kit]
+    lessons = course.root / "lessons"
+    return [course.solutions_dir, course.checks_dir, *kit, *([lessons] if lessons.is_dir() else [])]
 
 
 def changed_exercises(course: Course, changed: AbstractSet[SavedPiece]) -> list[str]:
@@ -122,7 +126,7 @@ def watch_course(path: Path | None, verify: Callable[[Sequence[str]], int], only
 
     print(f"watching {watched.course.root} (Ctrl-C ends this)", flush=True)
     watched.verify_each_topic()
-    print("save a solution, a check or a wrong answer", flush=True)
+    print("save a solution, a check, a wrong answer or a lesson", flush=True)
     folders = sorted({*places(watched.course), watched.course.manifest.parent})
     has_settled = False
     for changes in watch(*folders, recursive=True, yield_on_timeout=True, watch_filter=_is_of_author):
@@ -134,7 +138,7 @@ def watch_course(path: Path | None, verify: Callable[[Sequence[str]], int], only
 
 def _is_of_author(change: object, path: str) -> bool:
     file = Path(path)
-    return file.suffix in (".py", ".toml", ".txt", ".csv", ".json") and not _LEFT_OUT & set(file.parts)
+    return file.suffix in (".py", ".toml", ".txt", ".csv", ".json", ".md") and not _LEFT_OUT & set(file.parts)
 
 
 class _WatchedCourse:

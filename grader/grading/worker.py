@@ -140,9 +140,12 @@ def host_for_author(course: Course, topics: Iterable[Topic], devices: Devices) -
     from grader.sandbox.limits import Limits
 
     make_host = start_host()
-    from grader.testkit import devices as devices_kit  # imports torch, as the host does meanwhile
+    import torch  # as the host does meanwhile
 
-    host = make_host(Limits())
+    from grader.testkit import devices as devices_kit
+
+    host, threads = make_host(Limits()), torch.get_num_threads()
+    torch.set_num_threads(1)  # as workers have: with more, a check that trains takes a hundred times as long
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
@@ -150,6 +153,7 @@ def host_for_author(course: Course, topics: Iterable[Topic], devices: Devices) -
         yield host
     finally:
         host.close()
+        torch.set_num_threads(threads)
 
 
 def hidden_paths(course: Course) -> list[str]:

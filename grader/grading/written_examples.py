@@ -17,6 +17,7 @@ import pytest
 
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.course import Course, Topic
+from grader.course.lessons import Lesson
 from grader.course.source import parse
 from grader.judge.docstrings import CHECKER, Docstring, docstrings_of
 from grader.judge.topic_desk import TopicDesk
@@ -24,6 +25,7 @@ from grader.testkit import ranks
 from grader.testkit._ranks import launch, world
 from grader.testkit.written_examples import run
 
+LESSON: Final = "the lesson"
 _VARIABLE: Final = re.compile(r"[A-Z_]+=.*")
 _COMMAND: Final = re.compile(r"torchrun --nproc[-_]per[-_]node[= ](\d+)")
 
@@ -57,6 +59,17 @@ def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[U
             desk.finish(is_right=found is None)
             if found is not None:
                 yield found
+
+
+def untrue_in_lesson(desk: TopicDesk, lesson: Lesson) -> Iterator[Untrue]:
+    """The first example of a lesson that is not true: they run from top to bottom, and know no name of the solution."""
+    text = Docstring(LESSON, lesson.examples, 1)
+    desk.begin(text.name)
+    desk.use_fresh_process()  # nothing that the solution has done to torch makes an example true
+    found = _tried(desk, "", text, has_transcript=False)
+    desk.finish(is_right=found is None)
+    if found is not None:
+        yield found
 
 
 def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bool) -> Untrue | None:
@@ -112,5 +125,6 @@ def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
 
 
 def _message(name: str, source: str, came: str, wanted: str) -> str:
-    shown = [" | ".join(text.rstrip().splitlines()) or "nothing" for text in (source, came, wanted)]
-    return "`{}`: the example `{}` gives `{}`, but the docstring says `{}`".format(name, *shown)
+    source, came, wanted = (" | ".join(text.rstrip().splitlines()) or "nothing" for text in (source, came, wanted))
+    written = "it" if name == LESSON else "the docstring"
+    return f"`{name}`: the example `{source}` gives `{came}`, but {written} says `{wanted}`"

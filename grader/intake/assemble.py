@@ -179,7 +179,8 @@ class _Assembly:
     @functools.cached_property
     def _handed_out_lines(self) -> set[str]:
         stubs = (stub.decode("utf-8", "replace") for stub in self.topics.stubs.values())
-        return {line.strip().strip("\"'") for stub in stubs for line in stub.split("\n")}
+        lines = {line.strip().strip("\"'") for stub in stubs for line in stub.split("\n")}
+        return lines | {line.strip() for text in self.topics.texts for line in text.split("\n")}
 
     def _files(self) -> Iterator[tuple[str, str, bytes]]:
         """Path in the submission, path below the root, content: of modules first, then of notebooks."""

@@ -20,12 +20,16 @@ _DOCUMENTS: Final = (
     *(".odp", ".pptx", ".ppt", ".key", ".url", ".webloc"),
     *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".heic", ".heif", ".bmp", ".tif", ".tiff", ".eps"),
 )
+_LESSONS: Final = "lessons"
+"""The folder in which lessons are handed out."""
 _NO_WORK: Final = re.compile(r"(?:readme|licen[cs]e|requirements|changelog|lies_?mich)\b", re.IGNORECASE)
 
 
 def may_be_by_hand(path: str, wanted: Collection[str]) -> bool:
     """Whether a file, which is no code, may be the work that a person marks in one of the files that are wanted."""
-    name = path.rpartition("/")[2]
+    *folders, name = path.split("/")
+    if _LESSONS in folders:
+        return False
     is_document = name.lower().endswith(_DOCUMENTS) or name == TYPED
     return is_named_as(path, wanted) or (is_document and not _NO_WORK.match(name))
 

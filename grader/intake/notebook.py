@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from grader.course.definitions import defined_names, lines_in
+from grader.course.handout import INSTALL_CELL
 from grader.intake.kinds import FILE_BYTES, NOTEBOOK_BYTES
 from grader.intake.topics import parse
 
@@ -288,6 +289,8 @@ def as_python(text: str, futures: dict[str, None], grading: set[str]) -> CellCod
         futures: gets the names that it imports from ``__future__``.
         grading: names that stand for functions of the grader; gets those that it imports.
     """
+    if INSTALL_CELL.fullmatch(text):
+        return CellCode("# left out")
     first = text.split(None, 1)[0] if text else ""
     if first.startswith("%%") and first not in _PYTHON_CELLS:
         why = f"begins with {first[:40]}: left out"

@@ -39,6 +39,7 @@ class Topics:
         solutions: the `fingerprint` of the course's solutions and misconceptions.
         modules_by_hand: the modules that a person marks, too.
         templates: those of `files` that students began with.
+        texts: the text in the notebooks that are handed out.
     """
 
     names: frozenset[str]
@@ -48,6 +49,7 @@ class Topics:
     solutions: frozenset[bytes] = frozenset()
     modules_by_hand: frozenset[str] = frozenset()
     templates: Mapping[str, bytes] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, topics: Topics | Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:

@@ -405,3 +405,9 @@ def headline(check: CheckResult) -> str:
     if cause.stage == "import" and cause.kind != "timeout":
         return f"importing {cause.file} {cause.reason}"
     return cause.reason.partition("\n")[0] or check.name.replace("_", " ")
+
+
+def steps_of(course: Course, exercise: str) -> str:
+    """How hard an exercise (full name) is, how long it takes and what it is good for, if the course says so."""
+    found = next((one for one in course.all_exercises if one.full_name == exercise), None)
+    return ": ".join(filter(None, [found.effort, found.why])) if found else ""

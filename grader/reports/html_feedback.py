@@ -89,6 +89,7 @@ class ExercisePart:
         hint_command: the command that prints the next hint.
         code_left_out: the page would become too large with the code.
         pictures: of what passed, as far as there is room.
+        steps: of what did not, how hard it is and what it is for; empty if there is no room.
     """
 
     name: str
@@ -105,6 +106,7 @@ class ExercisePart:
     code: tuple[Excerpt, ...] = ()
     code_left_out: bool = False
     pictures: tuple[Picture, ...] = ()
+    steps: str = ""
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,8 @@ class _Maker:
         if part.verdict == "passed":
             drawn = (one for one in exercise.pictures if one.data is None or self.has_room(len(figure_of(one))))
             return replace(part, pictures=tuple(drawn))
+        steps = feedback.steps_of(self._course, exercise.name)
+        part = replace(part, steps=steps if steps and self.has_room(len(steps) + 30) else "")
         failures = feedback.not_passed(exercise)
         cause = feedback.one_cause(exercise)
         if cause is not None:

@@ -21,9 +21,10 @@ def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
 
 
 def at_hand_first(exercises: Sequence[ExerciseResult], course: Course) -> list[ExerciseResult]:
-    """The exercises with those of the assignment at hand first; in their order if the course has no assignments."""
+    """The exercises as they are proposed, with those of the assignment at hand first."""
     places = places_in_term(course, _as_checks(exercises))
-    return sorted(exercises, key=lambda one: places.get(one.name, len(places)))
+    path = {one.full_name: place for place, one in enumerate(course.path)}
+    return sorted(exercises, key=lambda one: (places.get(one.name, len(places)), path.get(one.name, len(path))))
 
 
 def due_lines(exercises: Sequence[ExerciseResult], course: Course, asked: Collection[str]) -> list[str]:
@@ -56,7 +57,7 @@ def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Loca
             return [f"next: repair {places.line(cause.frames[-1].file, cause.frames[-1].line)}"]
         return [f"next: {found.name}  {places.of(found.name)}"]
     in_term = places_in_term(course, _as_checks(exercises))
-    names = sorted((one.full_name for one in course.exercises), key=lambda one: in_term.get(one, len(in_term)))
+    names = sorted((one.full_name for one in course.path), key=lambda one: in_term.get(one, len(in_term)))
     checked = {one.name for one in exercises}
     last = -1 if in_term else max((names.index(name) for name in checked if name in names), default=-1)
     following = [name for name in names[last + 1 :] if name not in checked]

@@ -13,6 +13,8 @@ from grader.course import Course, Exercise, Topic
 from grader.course.assignments import Assignment
 from grader.course.definitions import definition, lines_in
 from grader.course.home import LastCheck, State
+from grader.course.lessons import lesson_of
+from grader.errors import CourseError
 from grader.results import total_points
 from grader.text import BY_HAND, counted, percent, points, progress_bar
 
@@ -61,7 +63,7 @@ class Locations:
 def where_lines(
     course: Course, folder: Path, progress: Mapping[str, LastCheck], width: int, others: Sequence[Assignment] = ()
 ) -> Iterator[str]:
-    """A bar for each topic, the points, the next exercise with its place, and the three commands that matter.
+    """A bar for each topic, the points, the next exercise with its place, and the few commands that matter.
 
     Args:
         course: the part of it that the folder has.
@@ -91,8 +93,11 @@ def where_lines(
         yield "All is done: well done!"
         return
     yield f"next: {found.full_name}  {Locations(folder).of(found.full_name)}"
+    yield from steps_lines(found)
     yield ""
+    learn = [("grader learn", "the lesson of its topic")] if course.lesson_file(found.topic).is_file() else []
     for command, what in (
+        *learn,
         (f"grader check {found.full_name}", "see how you did"),
         (f"grader hint {found.full_name}", "a hint"),
         ("grader list", "all exercises"),
@@ -100,8 +105,15 @@ def where_lines(
         yield f"  {command:<{len(found.full_name) + 13}}  {what}"
 
 
+def steps_lines(exercise: Exercise) -> list[str]:
+    """How hard an exercise is, and what it is good for, as lines below its name; none if its course says nothing."""
+    return [f"  {text}" for text in (exercise.effort, exercise.why) if text]
+
+
 def list_lines(course: Course, progress: Mapping[str, LastCheck], names: Sequence[str] = ()) -> Iterator[str]:
     """The exercises with their points, and how each went when it was last checked.
+
+    All of a course are listed as they are proposed: one that comes after another topic's exercise is there, too.
 
     Args:
         names: full names of the exercises that are listed; none means all.
@@ -113,6 +125,11 @@ def list_lines(course: Course, progress: Mapping[str, LastCheck], names: Sequenc
         done = f", {score:g} done, {_percent(score, most)}" if progress else ""
         yield f"{course.title}: {counted(most, 'point')}{done}"
         yield from _by_hand(course)
+    here = {one.full_name: one.topic for one in course.path}
+    can_move = has_all and not course.assignments
+    moved = [one for one in course.path if can_move and here.get(one.after, one.topic) != one.topic]
+    has_steps = any(one.minutes or one.level for one in course.all_exercises)
+    width = max([*(len(one.full_name) for one in course.all_exercises), 30]) if has_steps else 40
     for heading, topics in _in_parts(course, progress):
         shown = [topic for topic in topics if any(one.full_name in wanted for one in (*topic.exercises, *topic.manual))]
         if heading and shown:
@@ -124,13 +141,28 @@ def list_lines(course: Course, progress: Mapping[str, LastCheck], names: Sequenc
                 yield ""
             how_far = f"  {points(earned, worth)}, {_percent(earned, worth)}" if progress and topic.exercises else ""
             yield f"{topic.name}  {topic.title}{how_far}"
-            for exercise in (one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted):
+            named = [one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted]
+            own = [one for one in (*course.path, *topic.manual) if one in named and one not in moved]
+            if topic.exercises and not own:
+                yield "    its exercises are listed where they are met"
+            for exercise in _with_followers(own, moved):
                 last = progress.get(exercise.full_name)
                 symbol = BY_HAND if exercise in topic.manual else SYMBOLS[last.state] if last else " "
                 more = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
                 more = f"   a person marks {exercise.work_file}:" if exercise in topic.manual else more
-                yield f"  {f'{symbol} ' if progress else ''}{exercise.full_name:<40} {exercise.points:>3g}{more}"
+                about = f"  {exercise.level or '':<6} {f'{exercise.minutes} min' if exercise.minutes else '':>6}"
+                about = about.rstrip() if has_steps else ""
+                start = f"  {symbol} " if progress else "  "
+                yield f"{start}{exercise.full_name:<{width}} {exercise.points:>3g}{about}{more}"
+                yield from [f"      {exercise.why}"] if exercise.why and not has_all else []
                 yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
+
+
+def _with_followers(exercises: Sequence[Exercise], moved: Sequence[Exercise]) -> Iterator[Exercise]:
+    """The exercises, each with those of other topics that come after it."""
+    for one in exercises:
+        yield one
+        yield from _with_followers([other for other in moved if other.after == one.full_name], moved)
 
 
 def _by_hand(course: Course) -> Iterator[str]:
@@ -148,7 +180,7 @@ def next_of(course: Course, progress: Mapping[str, LastCheck]) -> Exercise | Non
     states = {name: last.state for name, last in progress.items()}
     parts = [course.with_needs(one.exercises) for one in in_order(course.assignments, progress)]
     for part in [*parts, [one.full_name for one in course.exercises]]:
-        left = [one for one in course.exercises if one.full_name in part and not _is_done(one.full_name, progress)]
+        left = [one for one in course.path if one.full_name in part and not _is_done(one.full_name, progress)]
         failing = [one for one in left if states.get(one.full_name) == "failing"]
         ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
         if left:
@@ -213,6 +245,14 @@ def assignment_of(course: Course, exercise: str) -> Assignment | None:
     return next((one for one in course.assignments if exercise in one.exercises), None)
 
 
+def lesson_line(course: Course, exercise: str) -> str:
+    """Where the lesson of a topic is about an exercise (full name); empty if there is no lesson that can be read."""
+    with contextlib.suppress(CourseError):
+        if lesson := lesson_of(course, exercise.partition(".")[0]):
+            return f'lesson: "{lesson.idea_of(exercise).title}", grader learn {exercise}'
+    return ""
+
+
 def _in_parts(course: Course, progress: Mapping[str, LastCheck]) -> Iterator[tuple[str, list[Topic]]]:
     """For each assignment, the one at hand first, a heading and its part of each topic; last what is in none."""
     if not course.assignments:
@@ -247,7 +287,7 @@ def sums(exercises: Sequence[Exercise], progress: Mapping[str, LastCheck]) -> tu
 
 
 def done_line(course: Course, progress: Mapping[str, LastCheck]) -> str:
-    """How many exercises have passed, and the points: ``3 of 91 exercises, 4/194 points``."""
+    """How many exercises have passed, and the points: ``3 of 91 exercises, 4/180 points``."""
     names = [one.full_name for one in course.exercises]
     passed = sum(progress[name].state == "passed" for name in names if name in progress)
     return f"{passed} of {counted(len(names), 'exercise')}, {points(*sums(course.exercises, progress))} points"

@@ -21,14 +21,14 @@ def run(topic: str, sources: Sequence[str], gpus: int = 0) -> list[list[Any]]:
     """Runs statements one after the other, as at Python's prompt.
 
     Args:
-        topic: the name of the submission's module.
+        topic: the name of the submission's module; empty: they know no names of it, and import what they need.
         sources: one statement each, with its line end.
         gpus: how many simulated GPUs there are; 0 means that nothing is simulated.
 
     Returns:
         For each statement ``[printed, raised]``: its output, and the last line of its traceback or None.
     """
-    names = {"torch": torch, **vars(sys.modules[topic])}
+    names = {"torch": torch, **vars(sys.modules[topic])} if topic else {"__name__": "__main__"}
     outcomes: list[list[Any]] = []
     with devices.simulated(gpus) if gpus else contextlib.nullcontext():
         for source in sources:

@@ -18,7 +18,7 @@ from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import print_line, print_wrapped
-from grader.reports.where import assignment_of, done_line, list_lines, named_with_date, sums
+from grader.reports.where import assignment_of, done_line, lesson_line, list_lines, named_with_date, steps_lines, sums
 from grader.results import ExerciseResult
 from grader.text import clean, points, progress_bar
 from grader.watch.inputs import can_read_keys
@@ -77,11 +77,16 @@ class Screen:
                 print_picture(picture, self.console, self._rows)
             if result is None:
                 print_wrapped(self.console, f"next: {exercise.full_name}  {place}", "bold")
+                self._steps(exercise)
             else:
                 self._result(result, place)
+                if is_unwritten(result):
+                    self._steps(exercise)
             for number in hints:
                 hint = f"  hint {number} of {len(exercise.hints)}: {clean(exercise.hints[number - 1])}"
                 print_wrapped(self.console, hint, "cyan")
+            if hints and (line := lesson_line(self._course, exercise.full_name)):
+                print_wrapped(self.console, f"  {clean(line)}", "dim")
             self.keys()
 
     def done(self, scope: Sequence[Exercise]) -> None:
@@ -131,6 +136,10 @@ class Screen:
             line.append(" · " if line else "", "dim").append(key, "bold cyan").append(f" {what}")
         self.console.print()
         self.console.print(line)
+
+    def _steps(self, exercise: Exercise) -> None:
+        for line in steps_lines(exercise):
+            self.line(line, "dim")
 
     def _begin(self, topic: str = "", assignment: Assignment | None = None) -> None:
         """An empty screen with the points of a topic, if it is one, and of all, the date, and the messages."""

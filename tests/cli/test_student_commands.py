@@ -241,7 +241,7 @@ def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stderr == "set()\n" and "next: tensor_ops.make_tensor" in done.stdout
+    assert done.stderr == "set()\n" and "next: first_run.pick_rate" in done.stdout
 
 
 @pytest.mark.slow

@@ -96,8 +96,7 @@ def test_a_copy_of_an_answer_is_found_whatever_its_names_are(tmp_path: Path) -> 
     copy = b"def helper(a, b):\n    '''Doc.'''\n    t = a.sum(0) * b\n    return t / b.sum(1) + a.mean(dim=0)\n"
     other = b"def helper(a, b):\n    t = a.sum(0) * b\n    return t / b.sum(0) + a.mean(dim=0)\n"
     recipes, probes = tmp_path / "recipes.py", tmp_path / "probes.py"
-    recipes.write_bytes(copy)
-    probes.write_bytes(other)
+    helpers = {recipes: copy, probes: other}
     stub = b"def f(x, y):\n    raise NotImplementedError\n"
-    assert list(given_away("ops", solution, stub, [recipes, probes])) == [(recipes, 1, "helper", "ops.f")]
-    assert list(given_away("ops", solution, solution, [recipes, probes])) == []
+    assert list(given_away("ops", solution, stub, helpers)) == [(recipes, 1, "helper", "ops.f")]
+    assert list(given_away("ops", solution, solution, helpers)) == []

@@ -20,10 +20,11 @@ SHIPPED, OWN = Course.load(None), Course.load(OWN_COURSE)
 @pytest.mark.parametrize("topic", [topic.name for topic in SHIPPED.topics])
 def test_the_code_of_a_notebook_is_that_of_the_stub(topic: str) -> None:
     stub = SHIPPED.stub_file(topic).read_bytes()
-    whole = notebook_of(SHIPPED.topic(topic), stub)
-    assert whole == notebook_of(SHIPPED.topic(topic), stub)
+    whole = notebook_of(SHIPPED, SHIPPED.topic(topic), stub)
+    assert whole == notebook_of(SHIPPED, SHIPPED.topic(topic), stub)
     cells = json.loads(whole)["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    install, *code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert install.endswith("%pip install --quiet torchkata")
     checks = [f'check("{exercise.full_name}")' for exercise in SHIPPED.topic(topic).exercises]
     assert [text for text in code if text.startswith("check(")] == checks
     for exercise, check in zip(SHIPPED.topic(topic).exercises, checks, strict=True):
@@ -45,7 +46,7 @@ def test_no_cell_begins_with_the_end_of_a_function() -> None:
     """Older versions of IPython take the first line's indentation from every line of a cell."""
     for topic in SHIPPED.topics:  # solutions have a comment after the last statement of many functions
         solution = SHIPPED.solution_file(topic.name).read_bytes()
-        cells = json.loads(notebook_of(topic, solution))["cells"]
+        cells = json.loads(notebook_of(SHIPPED, topic, solution))["cells"]
         assert not [cell["source"][0] for cell in cells if cell["source"][0].startswith(" ")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -12,6 +13,9 @@ from pathlib import Path
 import pytest
 from pages import PAGES
 from shared import REPO
+
+from grader.course import Course
+from grader.course.lessons import lesson_of
 
 OF_THE_SITE = [page for page in PAGES if page.parent == REPO / "docs"]
 
@@ -69,6 +73,20 @@ def test_every_page_is_built_from_a_page_and_opens_with_what_it_is_for(site: Pat
         assert "This page " in first or page.stem == "index", f"{page.name}: what is it for?"
 
 
+def test_lessons_are_pages_in_the_order_of_learning(site: Path) -> None:
+    course = Course.load(None, complete=False)
+    taught = [topic.name for topic in course.topics if course.lesson_file(topic.name).is_file()]
+    start = (site / "index.html").read_text(encoding="utf-8")
+    found = re.findall(r'href="lessons/(\w+)\.html"', start)
+    assert taught and list(dict.fromkeys(found)) == taught
+    for topic in taught:
+        lesson = lesson_of(course, topic)
+        page = (site / "lessons" / f"{topic}.html").read_text(encoding="utf-8")
+        assert lesson is not None
+        assert [idea.title for idea in lesson.ideas if html.escape(idea.title, False) not in page] == []
+        assert all(f"<code>{one.full_name}</code>" in page for one in course.topic(topic).exercises)
+
+
 def test_nothing_is_loaded_from_a_network(site: Path) -> None:
     for page in site.rglob("*.html"):
         assets = Assets()
@@ -97,7 +115,8 @@ def test_search_index_has_every_page_and_is_there_for_pages_opened_from_the_disk
 def test_a_broken_link_and_each_undocumented_public_name_stop_the_build(tmp_path: Path) -> None:
     """With the site's own settings and hook: the site, built strictly, has an entry for every public name."""
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "public_names.py").write_bytes((REPO / "docs" / "public_names.py").read_bytes())
+    for hook in ("public_names.py", "lessons_of_the_course.py"):
+        (tmp_path / "docs" / hook).write_bytes((REPO / "docs" / hook).read_bytes())
     (tmp_path / "grader").symlink_to(REPO / "grader")
     settings, nav, _ = (REPO / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")
     assert nav

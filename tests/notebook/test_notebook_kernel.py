@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of the
 
 SECONDS = 240
 """How long a cell may take: a limit for what never ends."""
+TAUGHT = REPO / "tests" / "courses" / "taught"
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
 NOT_PASSED = "print([one for each in result.exercises for one in each.checks if one.verdict != 'passed'])"
 RIGHT = "def normalize(x):\n    return x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST)"
@@ -190,7 +191,7 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
     folder = tmp_path / "kata"
     folder.mkdir()
     notebook = nbformat.reads(
-        notebook_of(course.topic("ddp"), course.solution_file("ddp").read_bytes()).decode(), as_version=4
+        notebook_of(course, course.topic("ddp"), course.solution_file("ddp").read_bytes()).decode(), as_version=4
     )
     nbformat.write(notebook, folder / "ddp.ipynb")
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
@@ -205,6 +206,25 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
     handed_in = open_submission(folder, ["ddp"]).read()
     assert handed_in.note_lines == ()
     assert statements(handed_in.files["ddp.py"]) == statements(course.solution_file("ddp").read_bytes())
+
+
+def test_a_notebook_with_a_lesson_starts_where_the_grader_is_and_where_it_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "kata"
+    assert run_here("init", folder, "--notebooks", "--course", TAUGHT).returncode == 0
+    notebook = nbformat.read(folder / "lines.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    notebook = _solved(notebook, (TAUGHT / "solutions" / "lines.py").read_text())
+    install, *cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    with Kernel(folder) as kernel:
+        assert kernel.run(install) == []
+        for source in cells:
+            outputs = kernel.run(source)
+            assert not [one for one in outputs if one.output_type == "error"], source
+            if source.startswith("check("):
+                assert "✓ <code>" in outputs[-1]["data"]["text/html"], source
+        kernel.run("import sys; sys.modules['grader'] = None  # as where it is not installed")
+        kernel.run("get_ipython().register_magic_function(lambda line: print('pip', line), magic_name='pip')")
+        assert kernel.value(install) == "pip install --quiet torchkata torchkata-course-taught\n"
 
 
 def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:
@@ -236,11 +256,11 @@ def statements(code: bytes) -> list[str]:
     return [ast.unparse(one) for one in ast.parse(code).body if not isinstance(one, (ast.Expr, ast.Pass))]
 
 
-def _solved(notebook: Any) -> Any:
+def _solved(notebook: Any, solution: str = SOLUTION) -> Any:
     """The notebook with the solution's definitions in their cells."""
-    tree = ast.parse(SOLUTION)
+    tree = ast.parse(solution)
     texts = {
-        node.name: ast.get_source_segment(SOLUTION, node) for node in tree.body if isinstance(node, ast.FunctionDef)
+        node.name: ast.get_source_segment(solution, node) for node in tree.body if isinstance(node, ast.FunctionDef)
     }
     for cell in notebook.cells:
         found = re.search(r"^def (\w+)", cell.source, re.MULTILINE)

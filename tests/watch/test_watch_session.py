@@ -284,7 +284,7 @@ def test_a_list_longer_than_the_window_has_pages(tmp_path: Path, start: Start) -
     session.see("not written yet", " quit")
     session.press("l")
     first = session.see("page 1 of ", "l shows the next", " quit")
-    assert "tensor_ops.make_tensor" in first and "efficiency" not in first
+    assert "first_run.pick_rate" in first and "efficiency" not in first
     session.press("l")
     session.see("page 2 of ", " quit")
     session.quit()

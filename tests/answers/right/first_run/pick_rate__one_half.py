@@ -1,0 +1,2 @@
+def pick_rate():
+    return 0.5

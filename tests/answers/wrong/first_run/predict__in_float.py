@@ -1,0 +1,3 @@
+# verdict: failed
+def predict(model, points):
+    return model(points).argmax(dim=1).float()

@@ -1,0 +1,3 @@
+# verdict: failed
+def predict(model, points):
+    return model(points).abs().argmax(dim=1)
