@@ -266,7 +266,7 @@ class _Reader:
             message = f"the worked example is not Python: {error.msg}"
             raise self._error(start + (error.lineno or 1) - 1, message) from None
         names = {one.name for one in self._course.exercises}
-        for node in ast.walk(tree):
+        for node in tree.body:  # a method may be called `backward`
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name in names:
                 message = f"`{node.name}` is an exercise: the worked example must not answer it, nor have its name"
                 raise self._error(start + node.lineno - 1, message)
