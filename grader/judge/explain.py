@@ -28,7 +28,7 @@ _NEWER_SYNTAX: Final = (
     ((3, 10), r"^\s*(?:match|case)\s.*:\s*$"),
 )
 """Python's versions, and how a line looks that needs them at least."""
-_RAISES: Final = re.compile(r"(?:^|:\s*)raise\b")
+_RAISES: Final = re.compile(r"(?:^|:\s*)raise +\w")
 _SHORT_CALL: Final = 100
 """Characters of a call that a first sentence may hold."""
 _BARE: Final = re.compile(r"(?:-?[\d.]+(?:e[-+]?\d+)?|True|False) where ")
@@ -177,7 +177,7 @@ def _raised(cause: Cause) -> str:
     if cause.kind != "exception" or not cause.call or not any(_RAISES.search(one.text) for one in cause.frames[-1:]):
         return raised
     of = f": {cause.call}" if len(cause.call) <= _SHORT_CALL else ""
-    return f"{raised} – but what it was given here is valid{of}"
+    return f"{raised}, for valid input{of}"
 
 
 def _on_assertion(cause: Cause) -> str:

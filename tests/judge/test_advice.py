@@ -638,3 +638,8 @@ def test_words_about_a_line_of_a_notebook_name_its_cell() -> None:
 
 def test_no_function_of_torch_is_offered_for_an_attribute_of_a_students_own_class() -> None:
     assert advice_for(lambda: WithoutForward().device) == "WithoutForward has no `device`"
+
+
+def test_inf_is_explained_as_nan_is() -> None:
+    cause = Cause(kind="assertion", reason="2 of 2 values differ, the first at [0]: inf where 0.0 was expected")
+    assert advice_on(cause).endswith("inf comes of x / 0, the log of 0, or an exp of a large number")
