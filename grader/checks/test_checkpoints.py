@@ -392,29 +392,6 @@ def uninterrupted(kind: str, optimizer: str, seed: int) -> dict[str, Tensor]:
         return probes.state(model)
 
 
-@exercise("checkpoints.save_checkpoint", when="right after resume")
-@TWICE
-@given(seed=SEEDS)
-def test_what_was_saved_is_restored_at_once(submission: Submission, seed: int) -> None:
-    """Right after resume the weights, the buffers, the optimizer's state and the random numbers to come are those
-    of the moment of saving."""
-    path = new_path(submission)
-    model, made = start(submission.there, "norm", "adam", seed)
-    submission.save_checkpoint(model, made, 0, path)
-    with torch.random.fork_rng(devices=[]):
-        trained, optimizer = start(here, "norm", "adam", seed)
-        upcoming = probes.draw_from_global()
-    fresh = submission.there(recipes.model, "norm", seed + 1)
-    other = submission.there(resuming.optimizer, fresh, "adam", 0.7)
-    submission.there(probes.start_global, 77)
-    submission.resume(fresh, other, path)
-    assert_close(submission.there(probes.state, fresh), probes.state(trained), what="the model's state_dict")
-    found, expected = submission.there(resuming.optimizer_numbers, other), resuming.optimizer_numbers(optimizer)
-    assert_close(found["state"], expected["state"], what="what the optimizer remembers")
-    assert_equal(found["param_groups"][0]["lr"], expected["param_groups"][0]["lr"], what="the learning rate")
-    assert_close(submission.there(probes.draw_from_global), upcoming, what="the next random numbers")
-
-
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize(("kind", "optimizer"), TRAININGS)
 @TWICE
@@ -466,6 +443,29 @@ def test_the_next_epoch(submission: Submission, epoch: int) -> None:
     made = submission.there(resuming.optimizer, model)
     submission.save_checkpoint(model, made, epoch, path)
     assert_equal(submission.resume(model, made, path), epoch + 1)
+
+
+@exercise("checkpoints.save_checkpoint", when="right after resume")
+@TWICE
+@given(seed=SEEDS)
+def test_what_was_saved_is_restored_at_once(submission: Submission, seed: int) -> None:
+    """Right after resume the weights, the buffers, the optimizer's state and the random numbers to come are those
+    of the moment of saving."""
+    path = new_path(submission)
+    model, made = start(submission.there, "norm", "adam", seed)
+    submission.save_checkpoint(model, made, 0, path)
+    with torch.random.fork_rng(devices=[]):
+        trained, optimizer = start(here, "norm", "adam", seed)
+        upcoming = probes.draw_from_global()
+    fresh = submission.there(recipes.model, "norm", seed + 1)
+    other = submission.there(resuming.optimizer, fresh, "adam", 0.7)
+    submission.there(probes.start_global, 77)
+    submission.resume(fresh, other, path)
+    assert_close(submission.there(probes.state, fresh), probes.state(trained), what="the model's state_dict")
+    found, expected = submission.there(resuming.optimizer_numbers, other), resuming.optimizer_numbers(optimizer)
+    assert_close(found["state"], expected["state"], what="what the optimizer remembers")
+    assert_equal(found["param_groups"][0]["lr"], expected["param_groups"][0]["lr"], what="the learning rate")
+    assert_close(submission.there(probes.draw_from_global), upcoming, what="the next random numbers")
 
 
 @exercise("checkpoints.save_checkpoint", when="when the file is another one")
