@@ -290,3 +290,29 @@ def test_each_item_of_a_list_has_a_name(actual: list[float], each: str | tuple[s
     with pytest.raises(Mismatch) as caught:
         assert_close(actual, [1.0, 2.0, 3.0, 4.0], what="losses", each=each)
     assert caught.value.reason.startswith(f"losses: {words}")
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        (166, 83, "166 where 83 was expected, 2 times too large"),
+        (83, 166, "83 where 166 was expected, 2 times too small"),
+        (4.0, 2.0, "4.0 where 2.0 was expected, 2 times too large"),
+        (torch.tensor(12), torch.tensor(4), "12 where 4 was expected, 3 times too large"),
+        (2, 1, "2 where 1 was expected"),
+        (7, 3, "7 where 3 was expected"),
+        (10**400, 2, "was expected"),
+        (math.inf, 0.5, "inf where 0.5 was expected"),
+        (T([4, 6]), T([2, 3]), "; all are 2 times too large"),
+    ],
+)
+def test_a_whole_multiple_is_called_that(actual: object, expected: object, words: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_close(actual, expected)
+    assert caught.value.reason.endswith(words)
+
+
+def test_no_exception_is_said_of_what_was_done() -> None:
+    words = "^index 3 of 3 windows: no exception where IndexError was expected$"
+    with pytest.raises(AssertionError, match=words), raises(IndexError, what="index 3 of 3 windows"):
+        pass
