@@ -4,6 +4,7 @@ Each must be silent in right code, and so wherever it cannot know. Runs nothing.
 """
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -12,22 +13,20 @@ from grader.course.source import names_in
 
 Place = Callable[[int], str]
 
-_PREDICATES: Final = frozenset(
-    """
-    is_available is_built is_initialized is_nccl_available is_gloo_available is_mpi_available is_ucc_available
-    is_torchelastic_launched is_contiguous is_grad_enabled is_inference_mode_enabled
-    is_autocast_enabled is_bf16_supported is_pinned is_shared is_tensor is_storage is_alive is_set exists is_file is_dir
-    isfile isdir islink isabs startswith endswith isdigit isalpha isnumeric isspace isidentifier isnan isinf isfinite
-    """.split()
-)
-"""Functions and methods of torch and Python that answer yes or no. Not those that are attributes of a dtype or a module, too."""
-_PURE: Final = frozenset(
-    """
-    div mul sub clamp clip masked_fill detach clone reshape view unsqueeze squeeze transpose permute contiguous
-    softmax log_softmax exp sqrt abs neg pow triu tril flatten expand masked_select index_select round floor ceil
-    sigmoid tanh relu where cat stack argmax mean
-    """.split()
-)
+_YES_OR_NO: Final = """
+is_available is_built is_initialized is_nccl_available is_gloo_available is_mpi_available is_ucc_available
+is_torchelastic_launched is_contiguous is_grad_enabled is_inference_mode_enabled is_autocast_enabled
+is_bf16_supported is_pinned is_shared is_tensor is_storage is_alive is_set exists is_file is_dir isfile isdir
+islink isabs startswith endswith isdigit isalpha isnumeric isspace isidentifier isnan isinf isfinite
+"""
+_PREDICATES: Final = frozenset(_YES_OR_NO.split())
+"""Functions and methods of torch and Python that answer yes or no; none is an attribute of a dtype or a module."""
+_NEW: Final = """
+div mul sub clamp clip masked_fill detach clone reshape view unsqueeze squeeze transpose permute contiguous
+softmax log_softmax exp sqrt abs neg pow triu tril flatten expand masked_select index_select round floor ceil
+sigmoid tanh relu where cat stack argmax mean
+"""
+_PURE: Final = frozenset(_NEW.split())
 """Methods of tensors, and functions of torch, that only give a new tensor."""
 _MOVES: Final = frozenset(("to", "cuda", "cpu", "float", "half", "double", "bfloat16"))
 """The same of tensors; what they do to a module, they do in place."""
@@ -124,7 +123,7 @@ def _appends(node: ast.AST, name: str) -> bool:
 
 def _overwritten(body: list[ast.stmt], place: Place) -> Iterator[str]:
     """A second `if` with an `else`, all of whose branches give another value to what the `if` before has set."""
-    for first, second in zip(body, body[1:], strict=False):
+    for first, second in itertools.pairwise(body):
         if not isinstance(first, ast.If) or not isinstance(second, ast.If):
             continue
         before, *branches = _given(first.body), *_branches(second)
