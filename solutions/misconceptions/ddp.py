@@ -1023,6 +1023,7 @@ def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
     "global_accuracy",
     tell="You average the ranks' accuracies: a rank with few rows counts as much as one with many. Add up right rows "
     "and all rows, then divide once.",
+    seen="divides_by('get_world_size', just=True)",
 )
 def averages_the_ranks(model: nn.Module, loader: DataLoader) -> float:
     right, rows = _counts(model, loader)

@@ -286,8 +286,9 @@ def normalizes_the_batch_in_place(
 
 @misconception(
     "accumulate_step",
-    tell="The micro-batches' mean losses are added up without dividing, so the gradient grows with their number. "
-    "Weight each by its share of the examples.",
+    tell="The gradients of the micro-batches' losses are added up without dividing, so the step is too large. Weight "
+    "each loss by its share of the examples.",
+    seen="backward_of_a_whole_sum",
 )
 def never_divides(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()

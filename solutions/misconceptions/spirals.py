@@ -43,10 +43,12 @@ def _spirals(
 
 
 @misconception(
-    "make_spirals", tell="Your radius is i / n: the last point of a spiral does not reach 1. Divide by n_per_class - 1."
+    "make_spirals",
+    tell="Your radius is i / n: the last point of a spiral does not reach 1. Divide by n_per_class - 1.",
+    seen="divides_by('n_per_class', just=True)",
 )
 def radius_below_one(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
-    return _spirals(n_per_class, noise, seed, r=torch.arange(n_per_class) / max(n_per_class, 1))
+    return _spirals(n_per_class, noise, seed, r=torch.arange(n_per_class) / n_per_class)
 
 
 @misconception(
@@ -302,12 +304,15 @@ class _Run:
         optimizer = self.optimizer(model)
         start = self.resume(model, optimizer) if self.path is not None and os.path.exists(self.path) else 0
         for epoch in self.numbers(start):
-            for group in optimizer.param_groups:
-                group["lr"] = self.rate(epoch, start)
+            self.set_rate(optimizer, self.rate(epoch, start))
             self.epoch(epoch, model, train_loader, val_loader, optimizer)
             if self.path is not None:
                 self.save(model, optimizer, epoch)
         return self.finish(model)
+
+    def set_rate(self, optimizer: Optimizer, rate: float) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
 
     def data(self) -> TensorDataset:
         return TensorDataset(*self.constants.make_spirals(self.constants.N_PER_CLASS, self.constants.NOISE, self.seed))
@@ -856,15 +861,14 @@ def adam_for_adamw(seed: int, epochs: int, path: str | None = None, stop_after: 
 
 
 class _FirstGroupOnly(_Run):
-    def epoch(
-        self, epoch: int, model: nn.Module, train_loader: DataLoader, val_loader: DataLoader, optimizer: Optimizer
-    ) -> None:
-        optimizer.param_groups[1]["lr"] = optimizer.defaults["lr"]
-        super().epoch(epoch, model, train_loader, val_loader, optimizer)
+    def set_rate(self, optimizer: Optimizer, rate: float) -> None:
+        optimizer.param_groups[0]["lr"] = rate
 
 
 @misconception(
-    "run", tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups."
+    "run",
+    tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups.",
+    seen="first_group_only",
 )
 def rate_of_the_first_group_only(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
