@@ -241,7 +241,10 @@ def test_every_row_comes(submission: Submission, rows: int, batch_size: int) -> 
     last = [rows % batch_size] if rows % batch_size else []
     for batches in submission.there(probes.epochs, loader, 2):
         sizes = [len(labels) for _, labels in batches]
-        assert_equal(sizes, [batch_size] * (rows // batch_size) + last, what="sizes of batches")
+        full = [batch_size] * (rows // batch_size)
+        said = "the last batch, which is shorter, does not come: does `drop_last` leave it out?"
+        assert_that(not last or sizes != full, said)
+        assert_equal(sizes, full + last, what="sizes of batches")
         labels = [int(label) for _, labels in batches for label in labels]
         assert_equal(sorted(labels), list(range(rows)), what="the rows")
         features = torch.stack([recipes.numbered(rows)[label][0] for label in labels])
