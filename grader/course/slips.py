@@ -140,10 +140,16 @@ def dropped(answer: AnswerCode, *names: str) -> int:
 
 
 def comes_before(answer: AnswerCode, first: str, second: str) -> int:
-    """The first call of `first` comes before the first one of `second`, in the same loop."""
-    early, late = answer.calls(first)[:1], answer.calls(second)[:1]
-    is_early = bool(early and late) and answer.calls(first, second)[0] == early[0]
-    return early[0].line if is_early and early[0].loops == late[0].loops else 0
+    """In a function the first call of `first` comes before the first one of `second`, in the same loop."""
+    in_function: dict[int, list[PlacedNode]] = {}
+    for one in answer.calls(first, second):
+        function = next((each for each in reversed(one.inside) if isinstance(each, ast.FunctionDef)), answer)
+        in_function.setdefault(id(function), []).append(one)
+    for early, *others in in_function.values():
+        late = next((one for one in others if _called(one) == second.rpartition(".")[2]), None)
+        if late and _called(early) == first.rpartition(".")[2] and early.loops == late.loops:
+            return early.line
+    return 0
 
 
 # ---------------------------------------------------------------- of training

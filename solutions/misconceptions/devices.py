@@ -180,7 +180,7 @@ def picks_a_name() -> str:
 @misconception(
     "pick_device",
     tell="You return CUDA on a machine without it, where everything that follows fails: is "
-    "torch.cuda.is_available() called, with its brackets? How torch was built does not say it.",
+    "torch.cuda.is_available() called, with its brackets? It says whether CUDA is there, and not how torch was built.",
 )
 def always_cuda() -> torch.device:
     return torch.device("cuda")

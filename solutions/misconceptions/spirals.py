@@ -661,6 +661,7 @@ class _SavesTooSoon(_Run):
     tell="After resuming the orders of the rows are others: is the checkpoint saved after all that draws "
     "random numbers in its epoch? Even a loader that does not shuffle draws one, so evaluate first, and "
     "save last.",
+    seen="comes_before('save_checkpoint', 'evaluate')",
 )
 def saves_before_evaluating(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -1155,7 +1156,7 @@ class _NoSetEpoch(_OnRanks):
 @misconception(
     "run_on_ranks",
     tell="Every epoch takes the rows in the same order: does loader.sampler.set_epoch get another number "
-    "before each epoch?",
+    "each time, before each epoch?",
 )
 def never_sets_the_epoch(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _NoSetEpoch(rank, world_size, seed, epochs)()
