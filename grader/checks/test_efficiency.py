@@ -131,7 +131,7 @@ def test_a_scaler_that_is_switched_off(submission: Submission, seed: int) -> Non
 def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> None:
     """On a CUDA device the forward runs under CUDA's autocast, in float16."""
     submission.there(devices.start, gpus=1)
-    model = submission.there(checklist.amp_model, seed, "cuda:0")
+    model = submission.there(checklist.amp_model_on_cuda, seed)
     optimizer, scaler = submission.there(recipes.optimizer, model), submission.there(checklist.scaler, "cuda")
     ((x, y),) = recipes.batches([6], seed=seed + 2)
     found = submission.amp_step(model, devices.on(x, "cuda:0"), devices.on(y, "cuda:0"), optimizer, scaler, "cuda")
@@ -140,7 +140,9 @@ def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> Non
         with torch.autocast("cuda"):
             loss = F.cross_entropy(here(x.to("cuda:0")), y.to("cuda:0"))
         expected = loss.item()
-    assert_close(found, expected, rtol=1e-5, what="the loss")
+    dtype = submission.there(checklist.dtype_of_logits, model)
+    assert_equal(dtype, "torch.float16", what="the dtype of the logits under autocast")
+    assert_close(found, expected, rtol=BITS_16, atol=BITS_16, what="the loss")
 
 
 def cuda(gpus: int) -> AbstractContextManager[object]:

@@ -104,6 +104,29 @@ def told(model: nn.Module) -> list[str]:
     return [text for one in model.modules() if isinstance(one, Watched) for text in one.told]
 
 
+class SeesDtype(nn.Module):
+    """The identity, which keeps the dtype of what it got last."""
+
+    dtype = ""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x``."""
+        self.dtype = str(x.dtype)
+        return x
+
+
+def amp_model_on_cuda(seed: int) -> nn.Module:
+    """An `amp_model` on a GPU, of which `dtype_of_logits` tells."""
+    made = amp_model(seed, "cuda:0")
+    assert isinstance(made, nn.Sequential)
+    return made.append(SeesDtype())
+
+
+def dtype_of_logits(model: nn.Module) -> str:
+    """The dtype of the last logits of an `amp_model_on_cuda`."""
+    return next(one.dtype for one in model.modules() if isinstance(one, SeesDtype))
+
+
 def watched_amp_model(seed: int = 0) -> nn.Module:
     """An `amp_model` on the CPU that sees what runs under autocast."""
     made = amp_model(seed)
