@@ -234,7 +234,8 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
             yield f"{place}{_apart(actual, expected)}{_times(actual, expected)}"
     elif isinstance(expected, (list, tuple, dict)) and len(actual) != len(expected):
         found = counted(len(actual), "entry", "entries") if isinstance(actual, dict) else counted(len(actual), "item")
-        yield f"{place}{found} where {len(expected)} {'was' if len(expected) == 1 else 'were'} expected"
+        lost = _missing(actual, expected, tolerance) if isinstance(expected, list) else ""
+        yield f"{place}{found} where {len(expected)} {'was' if len(expected) == 1 else 'were'} expected{lost}"
     elif isinstance(expected, (list, tuple)):
         for index, pair in enumerate(zip(actual, expected, strict=True)):
             yield from _differences(*pair, tolerance, f"{where}[{index}]")
@@ -249,6 +250,17 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
                 yield from _differences(by_key[text], item, tolerance, f"{where}[{text[:_LONGEST_KEY]}]")
     elif actual != expected:
         yield f"{place}{show(actual)} where {show(expected)} was expected{_times(actual, expected)}"
+
+
+def _missing(actual: list[Any], expected: list[Any], tolerance: _Tolerance) -> str:
+    """Which items of a list are missing, if those that are there are its first ones, or its last ones."""
+    count, number = len(actual), len(expected) - len(actual)
+    if not 0 < count < len(expected):
+        return ""
+    for side, part in (("last", expected[:count]), ("first", expected[-count:])):
+        if not next(_differences(actual, part, tolerance, ""), ""):
+            return f": the {side} {'one is' if number == 1 else f'{number} are'} missing"
+    return ""
 
 
 def _that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[object, object]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from msgspec.structs import replace
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler
@@ -42,6 +43,14 @@ NOTHING: Any = None
 NAME: Any = "a"
 NUMBER: Any = 3
 NO_PARAMETERS: Any = ()
+
+
+def wrapped_on_the_cpu() -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        nn.parallel.DistributedDataParallel(nn.Linear(1, 1), device_ids=[torch.device("cpu")])
+    finally:
+        dist.destroy_process_group()
 
 
 def windows() -> None:
@@ -363,6 +372,18 @@ def backward_of_backward() -> None:
         (lambda: torch.prod(2), "and this is an int: `math.prod` takes numbers"),
         (lambda: len(slice(2)), "`len` is asked of a slice, which has none"),
         (lambda: nn.dist, "torch.nn has no `dist`"),
+        (lambda: torch.device("cuda0"), "'cuda0' is no device: the number comes after a colon, 'cuda:0'"),
+        (lambda: torch.zeros(1, device="cuda12"), "'cuda12' is no device: the number comes after a colon, 'cuda:12'"),
+        (
+            lambda: DataLoader([1], persistent_workers=True),  # type: ignore[arg-type]
+            "`persistent_workers=True` needs workers, and this loader has none: is `num_workers` passed on to it, and "
+            "above 0?",
+        ),
+        (
+            lambda: DataLoader([1], prefetch_factor=2),  # type: ignore[arg-type]
+            "`prefetch_factor` needs workers, and this loader has none: is `num_workers` passed on to it, and above 0?",
+        ),
+        (wrapped_on_the_cpu, "`device_ids` is for CUDA devices: for a model on the CPU leave it out, or pass None"),
         (lambda: torch.device("gpu"), "`gpu` is no kind of device: torch says `cpu` and `cuda`"),
         (lambda: list(NUMBER), "take apart: `range(...)` counts up to it"),
         (lambda: torch.autocast(), "`autocast` is called without 'device_type', which it needs"),
