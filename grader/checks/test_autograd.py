@@ -96,6 +96,18 @@ def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtyp
     assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="the gradients", each=("w", "b"))
 
 
+@exercise("autograd.logistic_loss", when="at logits of exactly 0, where training begins")
+def test_logits_of_zero(submission: Submission) -> None:
+    """With w = b = 0, where training often begins, every logit is 0: the loss is log 2, and each example moves the
+    gradients by 0.5 - y, as a smooth loss does at 0, too."""
+    x, y = torch.tensor([1.0, -2.0, 4.0]), torch.tensor([1.0, 0.0, 1.0])
+    seen = value_and_grad(submission.logistic_loss, x, y, one_number(0.0), one_number(0.0), wrt=(2, 3))
+    assert_close(seen.value, torch.tensor(2.0).log(), what="the loss")
+    off = 0.5 - y
+    expected = [(off * x).mean().reshape(1), off.mean().reshape(1)]
+    assert_close(seen.grads, expected, what="the gradients", each=("w", "b"))
+
+
 @exercise("autograd.logistic_loss", when="for logits of up to ±1,000")
 def test_large_logits(submission: Submission) -> None:
     """For logits up to 1,000, of the right class and of the wrong one, loss and gradients are finite and right."""
@@ -117,6 +129,16 @@ def test_large_logits(submission: Submission) -> None:
 def gradients_of(problem: autograd.Problem) -> list[Tensor]:
     """Torch's own gradient, zeros if the loss does not depend on a parameter."""
     return list(torch.autograd.grad(problem.loss, problem.params, allow_unused=True, materialize_grads=True))
+
+
+def assert_grads_kept(found: list[Tensor | None], before: list[Tensor | None]) -> None:
+    """Fails, in words, unless every .grad is what it was before the call."""
+    for one, other in zip(found, before, strict=True):
+        if other is None:
+            assert_that(one is None, "your call leaves a tensor in the `.grad` of a leaf, where None was before")
+        else:
+            assert_that(one is not None, "a `.grad` from before your call is gone: it is None afterwards")
+            assert_equal(one, other, what="your call changes a `.grad` itself")
 
 
 @exercise("autograd.gradients")
@@ -145,6 +167,7 @@ def test_a_second_call_on_the_same_graph(submission: Submission, seed: int) -> N
     problem, here = submission.there(autograd.problem, seed), autograd.problem(seed)
     found = submission.there(autograd.differentiate, submission.gradients, problem, times=2)
     assert_close(found, [gradients_of(autograd.problem(seed))] * 2)
+    assert_grads_kept(submission.there(autograd.problem_grads, problem), autograd.problem_grads(here))
     after = submission.there(autograd.grads_after_backward, problem)
     assert_close(after, autograd.grads_after_backward(here), what=".grad after backward() from the same loss")
 
@@ -160,7 +183,7 @@ def test_no_grad_is_touched(submission: Submission, stale: bool, seed: int) -> N
     after = submission.there(autograd.problem_grads, problem)
     here = autograd.problem(seed, unused=True, stale=stale)
     assert_close(found, gradients_of(here))
-    assert_equal(after, autograd.problem_grads(here), what=".grad of the parameters, then of other leaves, afterwards")
+    assert_grads_kept(after, autograd.problem_grads(here))
 
 
 # ---------------------------------------------------------------- numerical_gradient
@@ -213,6 +236,7 @@ def test_x_is_exactly_as_before(submission: Submission, x: Tensor) -> None:
 
 # ---------------------------------------------------------------- sgd_step
 
+STILL_OFF = "recording of gradients is still off after your call"
 SHAPES = [(2, 3), (4,), (), (1, 2, 2)]
 GRADS = st.lists(st.booleans(), min_size=4, max_size=4)
 
@@ -288,8 +312,9 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: 
     params, here = submission.there(autograd.leaves, SHAPES, grads, seed), autograd.leaves(SHAPES, grads, seed)
     submission.sgd_step(params, 0.5)
     found = submission.there(autograd.leaf_facts, params)
+    assert_that(submission.there(autograd.is_recording), STILL_OFF)
     again = submission.there(autograd.backward_again, params, seed)
-    assert_equal([facts["grad"] for facts in found], autograd.grads(here), what="the gradients after the step")
+    assert_grads_kept([facts["grad"] for facts in found], autograd.grads(here))
     kept = [facts["grad_kept"] for facts in found]
     assert_equal(kept, [True] * 4, what="whether each .grad is still the very same tensor")
     assert_close(again, autograd.backward_again(here, seed), what="the gradients after the next backward()")
@@ -300,7 +325,7 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: 
 def test_recording_is_as_the_caller_had_it(submission: Submission, recording: bool) -> None:
     """Whether gradients are recorded is afterwards as it was before, on or off."""
     found = submission.there(autograd.recording_after, submission.sgd_step, SHAPES, recording)
-    assert_equal(found, recording, what="whether gradients are recorded afterwards")
+    assert_that(found is recording, STILL_OFF if recording else "recording of gradients, off before your call, is on")
 
 
 # ---------------------------------------------------------------- clear_gradients

@@ -20,6 +20,7 @@ from grader.testkit import (
     Mismatch,
     Submission,
     assert_equal,
+    assert_global_numbers,
     assert_that,
     counted,
     exercise,
@@ -27,7 +28,6 @@ from grader.testkit import (
     probes,
     raises,
     recipes,
-    reference,
     seeds,
 )
 
@@ -109,7 +109,7 @@ def test_index_error_outside(submission: Submission) -> None:
     for n, outside in ((5, (5, 6, 11, -6)), (1, (1, -2)), (0, (0, -1))):
         dataset = submission.ToyDataset(*toy_data(n, 3))
         for index in outside:
-            with raises(IndexError):
+            with raises(IndexError, what=f"[{index}] of {counted(n, 'row')}"):
                 dataset[index]
 
 
@@ -246,10 +246,12 @@ def test_another_seed_gives_another_order(submission: Submission, seed: int) -> 
 def test_global_random_numbers_are_not_touched(submission: Submission, times: int, seed: int) -> None:
     """Making the train loader and iterating over it does not change torch's global random numbers."""
     train, _ = loaders(submission, 12, 4, seed=seed, start=1)
-    submission.there(probes.epochs, train, times)
-    with reference.global_stream(1):
-        expected = probes.draw_from_global()
-    assert_equal(submission.there(probes.draw_from_global), expected, what="the next global random numbers")
+    assert_global_numbers(submission, 1, seed, "making the loaders")
+    if times:
+        submission.there(probes.start_global, 1)
+        submission.there(probes.epochs, train, times)
+        why = "a DataLoader draws one for each loop over it, unless DataLoader itself gets generator="
+        assert_global_numbers(submission, 1, seed, "looping over the train loader", why)
 
 
 @exercise("datasets.make_loaders", when="in the test loader")
@@ -341,7 +343,7 @@ def items_of(submission: Submission, parts: Any) -> Any:
 def test_every_row_is_in_one_part(submission: Submission, n: int, fraction: float, seed: int) -> None:
     """No row is in both parts, none is lost, and round(n * val_fraction) are in the second."""
     train, val = parts_of(submission, n, fraction, seed)
-    assert_equal(len(val), round(n * fraction), what="rows for validation")
+    assert_equal(len(val), round(n * fraction), what=f"rows for validation, {fraction:g} of {counted(n, 'row')}")
     assert_equal(len(train), n - round(n * fraction), what="rows for training")
     both = set(map(repr, train)) & set(map(repr, val))
     assert_that(not both, f"in both parts: row {', row '.join(sorted(both)[:5])}")
@@ -528,7 +530,8 @@ def check_padded(submission: Submission, batch: list[tuple[Tensor, Tensor]]) -> 
     """The three tensors are right, and the batch is as it was."""
     seen = observe(submission.pad_collate, batch)
     found = tuple(seen.result) if isinstance(seen.result, list) else seen.result
-    assert_equal(found, padded(batch), what="(padded, mask, labels)")
+    parts = ("padded (zeros on the right)", "mask (True on tokens)", "labels")
+    assert_equal(found, padded(batch), what="(padded, mask, labels)", each=parts)
     assert_that(seen.changed == (), "an argument was changed in place")
 
 
@@ -582,10 +585,14 @@ def test_a_batch_of_one(submission: Submission, length: int, seed: int) -> None:
 # ---------------------------------------------------------------- WindowDataset
 
 
-def windows(tokens: Tensor, context: int, stride: int) -> list[object]:
+def windows(tokens: Tensor, context: int, stride: int) -> list[tuple[Tensor, Tensor]]:
     """All whole windows with their targets, as long as a token follows the window."""
     starts = range(0, len(tokens) - context, stride)
     return [(tokens[start : start + context], tokens[start + 1 : start + context + 1]) for start in starts]
+
+
+def sizes_in_words(n: int, context: int, stride: int) -> str:
+    return f"{counted(n, 'token')}, context {context}, stride {stride}"
 
 
 @exercise("datasets.WindowDataset")
@@ -595,8 +602,13 @@ def test_every_whole_window(submission: Submission, n: int, context: int, stride
     tokens = torch.arange(n) * 3 + seed % 11
     dataset = submission.WindowDataset(tokens, context, stride)
     expected = windows(tokens, context, stride)
-    assert_equal(len(dataset), len(expected), what="len")
-    assert_equal(as_pairs(submission.there(probes.items, dataset)), expected, what="the windows")
+    assert_equal(len(dataset), len(expected), what=f"len for {sizes_in_words(n, context, stride)}")
+    found: Any = as_pairs(submission.there(probes.items, dataset))
+    for part, what in enumerate(("the windows", "the targets, each one token later,")):
+        if all(isinstance(pair, tuple) and len(pair) == 2 for pair in found):
+            one, other = ([pair[part] for pair in pairs] for pairs in (found, expected))
+            assert_equal(one, other, what=f"{what} of {sizes_in_words(n, context, stride)}")
+    assert_equal(found, expected, what="the windows and their targets")
 
 
 @exercise("datasets.WindowDataset")
@@ -606,7 +618,7 @@ def test_first_and_last_window(submission: Submission) -> None:
         tokens = torch.arange(100, 100 + n)
         expected = windows(tokens, 3, stride)
         dataset = submission.WindowDataset(tokens, 3, stride)
-        assert_equal(len(dataset), len(expected), what=f"len for {n} tokens")
+        assert_equal(len(dataset), len(expected), what=f"len for {sizes_in_words(n, 3, stride)}")
         assert_equal(as_pairs([dataset[0], dataset[len(expected) - 1]]), [expected[0], expected[-1]])
 
 
@@ -627,7 +639,7 @@ def test_hardly_enough_tokens(submission: Submission) -> None:
     """With a context of 4, five tokens make one window, and fewer make none: the length is 0, not negative."""
     for n in (5, 4, 1, 0):
         dataset = submission.WindowDataset(torch.arange(n), 4, 2)
-        assert_equal(len(dataset), 1 if n == 5 else 0, what=f"len for {n} tokens")
+        assert_equal(len(dataset), 1 if n == 5 else 0, what=f"len for {sizes_in_words(n, 4, 2)}")
 
 
 @exercise("datasets.WindowDataset")
@@ -635,10 +647,10 @@ def test_index_error_after_the_last_window(submission: Submission) -> None:
     """An index of len or more raises an IndexError."""
     dataset = submission.WindowDataset(torch.arange(12), 4, 3)
     for index in (3, 4, 50):
-        with raises(IndexError):
+        with raises(IndexError, what=f"[{index}] of 3 windows"):
             dataset[index]
     empty = submission.WindowDataset(torch.arange(4), 4, 1)
-    with raises(IndexError):
+    with raises(IndexError, what="[0] of 0 windows"):
         empty[0]
 
 

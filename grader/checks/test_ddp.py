@@ -58,6 +58,9 @@ def flat(batches: list[list[int]]) -> list[int]:
 
 # ---------------------------------------------------------------- read_env
 
+PARTS = "the rank", "the local rank", "the world size"
+"""Names of the parts of what `read_env` returns."""
+
 
 @exercise("ddp.read_env")
 @needs()
@@ -67,14 +70,15 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
     """Rank, local rank and world size come from RANK, LOCAL_RANK and WORLD_SIZE, in this order, as ints."""
     rank, local_rank, world_size = map(str, numbers)
     environ = {"HOME": "/home/me", "WORLD_SIZE": world_size, "RANK": rank, "LOCAL_RANK": local_rank}
-    assert_equal(submission.read_env(environ), numbers)
+    what = f"with RANK={rank}, LOCAL_RANK={local_rank} and WORLD_SIZE={world_size} the result"
+    assert_equal(submission.read_env(environ), numbers, what=what, each=PARTS)
 
 
 @exercise("ddp.read_env", when="without torchrun's variables")
 @needs()
 def test_a_process_on_its_own(submission: Submission) -> None:
     """Without these variables the result is rank 0, local rank 0, world size 1."""
-    assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
+    assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1), each=PARTS)
 
 
 @exercise("ddp.read_env", when="in the environment afterwards")
@@ -84,7 +88,7 @@ def test_only_reads(submission: Submission, seed: int) -> None:
     """The environment is only read: it may be one that cannot be changed."""
     numbers = tuple(secrets(seed, 3))
     environ = dict(zip(("RANK", "LOCAL_RANK", "WORLD_SIZE"), map(str, numbers), strict=True))
-    assert_equal(submission.read_env(submission.there(d.read_only, environ)), numbers)
+    assert_equal(submission.read_env(submission.there(d.read_only, environ)), numbers, each=PARTS)
 
 
 # ---------------------------------------------------------------- choose_backend

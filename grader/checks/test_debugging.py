@@ -26,6 +26,7 @@ from grader.testkit import (
     Submission,
     assert_close,
     assert_equal,
+    assert_global_numbers,
     assert_that,
     counted,
     devices,
@@ -372,10 +373,7 @@ def test_global_numbers_are_left_alone(submission: Submission, seed: int) -> Non
 
 def check_global_stream(submission: Submission) -> None:
     """Fails unless the global generator is where ``start_global(1)`` has put it."""
-    with reference.global_stream(1):
-        expected = probes.draw_from_global()
-    found = submission.there(probes.draw_from_global)
-    assert_equal(found, expected, what="torch's next global random numbers, which should be as if nothing had happened")
+    assert_global_numbers(submission, 1)
 
 
 # ---------------------------------------------------------------- each_epoch_new

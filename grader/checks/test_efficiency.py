@@ -38,6 +38,9 @@ SEEDS = seeds()
 ONCE = settings(max_examples=1)
 """The drawn values differ with each seed of the grading."""
 
+BITS_16 = 2**-7
+"""By how much results of some operations in bfloat16, which has 8 bits of precision, may differ."""
+
 # ---------------------------------------------------------------- amp_step
 
 
@@ -47,9 +50,9 @@ def amp(submission: Submission, seed: int, steps: int, *, stale: bool = True, ba
     Args:
         bad: the step whose input is not finite, so that the scaler must leave it out.
     """
-    model, made = submission.there(checklist.amp_model, seed), checklist.amp_model(seed)
+    model, made = submission.there(checklist.watched_amp_model, seed), checklist.watched_amp_model(seed)
     if stale:
-        model = submission.there(recipes.with_stale_grads, model, seed)
+        model = submission.there(checklist.with_large_stale_grads, model, seed)
     optimizer, reference = (
         submission.there(recipes.optimizer, model, momentum=0.5),
         recipes.optimizer(made, momentum=0.5),
@@ -67,8 +70,12 @@ def amp(submission: Submission, seed: int, steps: int, *, stale: bool = True, ba
         scaler_here.update()
         expected.append(loss.item())
     weights = submission.there(probes.weights, model)
-    assert_close(found, expected, rtol=1e-5, what="the loss of each step")
-    assert_close(weights, probes.weights(made), rtol=1e-4, what="the parameters")
+    told = submission.there(checklist.told, model)
+    assert_that(not told, "; ".join(told))
+    # The cross-entropy may be written by functions that run in 16 bits under autocast, such as log_softmax on the CPU.
+    rough = BITS_16 if steps == 1 else 4 * BITS_16
+    assert_close(found, expected, rtol=rough, atol=rough, what="the loss of each step")
+    assert_close(weights, probes.weights(made), rtol=rough, atol=rough, what="the parameters")
     assert_equal(
         submission.there(checklist.scaler_state, scaler),
         checklist.scaler_state(scaler_here),
@@ -80,8 +87,8 @@ def amp(submission: Submission, seed: int, steps: int, *, stale: bool = True, ba
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_one_step(submission: Submission, seed: int) -> None:
-    """One step gives the same loss, weights and scaler as torch's recipe for mixed precision, compared closely
-    enough to tell 16-bit results from 32-bit ones."""
+    """One step gives the same loss, weights and scaler as torch's recipe for mixed precision: forward and loss run
+    under autocast, and backward does not."""
     amp(submission, seed, 1, stale=False)
 
 
@@ -124,7 +131,7 @@ def test_a_scaler_that_is_switched_off(submission: Submission, seed: int) -> Non
 def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> None:
     """On a CUDA device the forward runs under CUDA's autocast, in float16."""
     submission.there(devices.start, gpus=1)
-    model = submission.there(checklist.amp_model, seed, "cuda:0")
+    model = submission.there(checklist.amp_model_on_cuda, seed)
     optimizer, scaler = submission.there(recipes.optimizer, model), submission.there(checklist.scaler, "cuda")
     ((x, y),) = recipes.batches([6], seed=seed + 2)
     found = submission.amp_step(model, devices.on(x, "cuda:0"), devices.on(y, "cuda:0"), optimizer, scaler, "cuda")
@@ -133,7 +140,9 @@ def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> Non
         with torch.autocast("cuda"):
             loss = F.cross_entropy(here(x.to("cuda:0")), y.to("cuda:0"))
         expected = loss.item()
-    assert_close(found, expected, rtol=1e-5, what="the loss")
+    dtype = submission.there(checklist.dtype_of_logits, model)
+    assert_equal(dtype, "torch.float16", what="the dtype of the logits under autocast")
+    assert_close(found, expected, rtol=BITS_16, atol=BITS_16, what="the loss")
 
 
 def cuda(gpus: int) -> AbstractContextManager[object]:
@@ -234,7 +243,10 @@ def test_every_row_comes(submission: Submission, rows: int, batch_size: int) -> 
     last = [rows % batch_size] if rows % batch_size else []
     for batches in submission.there(probes.epochs, loader, 2):
         sizes = [len(labels) for _, labels in batches]
-        assert_equal(sizes, [batch_size] * (rows // batch_size) + last, what="sizes of batches")
+        full = [batch_size] * (rows // batch_size)
+        said = "the last batch, which is shorter, does not come: does `drop_last` leave it out?"
+        assert_that(not last or sizes != full, said)
+        assert_equal(sizes, full + last, what="sizes of batches")
         labels = [int(label) for _, labels in batches for label in labels]
         assert_equal(sorted(labels), list(range(rows)), what="the rows")
         features = torch.stack([recipes.numbered(rows)[label][0] for label in labels])

@@ -20,6 +20,7 @@ from grader.testkit import (
     Submission,
     assert_close,
     assert_equal,
+    assert_global_numbers,
     assert_that,
     exercise,
     observe,
@@ -351,7 +352,7 @@ def test_the_frozen_stay_frozen(submission: Submission) -> None:
     """A parameter elsewhere that was frozen before stays frozen, and gradients that are there stay."""
     model = submission.there(parameters.partly_frozen, "out.weight")
     here = parameters.partly_frozen("out.weight")
-    assert_equal(submission.freeze(model, "head"), 2, what="how many were frozen")
+    assert_equal(submission.freeze(model, "head"), 2, what="what it returned, the number of tensors frozen")
     expected = {name: flag and not name.startswith("head.") for name, flag in probes.trainable(here).items()}
     assert_equal(submission.there(probes.trainable, model), expected, what="requires_grad by name afterwards")
     found, grads = submission.there(probes.model_grads, model), probes.model_grads(here)
@@ -366,10 +367,10 @@ def freeze_and_look(submission: Submission, prefix: str, seed: int = 1, kind: st
     found = submission.there(parameters.gradients_by_name, model, seed)
     expected = parameters.gradients_by_name(here, seed)
     frozen = [name for name in expected if name == prefix or name.startswith(prefix + ".")]
-    assert_equal(count, len(frozen), what="how many were frozen")
     got = {name: grad is not None for name, grad in found.items()}
     assert_equal(got, {name: name not in frozen for name in expected}, what="whether backward() gives it a gradient")
     assert_close(found, expected | dict.fromkeys(frozen), what="the gradients that backward() gives")
+    assert_equal(count, len(frozen), what="the right tensors are frozen, but their number is wrong in what you return")
     assert_equal(submission.there(probes.weights, model), probes.weights(here), what="the parameters afterwards")
 
 
@@ -393,13 +394,10 @@ def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> 
 @given(seed=SEEDS, started=SEEDS)
 def test_global_stream_goes_on(submission: Submission, seed: int, started: int) -> None:
     """Random numbers drawn afterwards are the same as without the call."""
-    here = torch.Generator().manual_seed(started)
-    torch.rand(7, generator=here)
     submission.there(probes.start_global, started)
     found = submission.seeded(parameters.draw_numbers, seed)
-    next_numbers = submission.there(probes.draw_from_global, 4)
     assert_equal(found, torch.randn(5, generator=torch.Generator().manual_seed(seed)), what="what build() drew")
-    assert_equal(next_numbers, torch.rand(4, generator=here), what="the next numbers of the global stream")
+    assert_global_numbers(submission, started, seed)
 
 
 @exercise("parameters.seeded", when="from the second call on")
@@ -438,7 +436,8 @@ def test_a_build_that_raises(submission: Submission) -> None:
     """If build raises an error, the caller gets it, and the next random numbers are those without the call."""
     raised, before, after = submission.there(parameters.after_an_error, submission.seeded)
     assert_that(raised, "the error of build does not come through")
-    assert_equal(after, before, what="the state of torch's global generator after the error")
+    text = "your call changed torch's global random numbers: does the line that puts the state back run after an error?"
+    assert_that(torch.equal(after, before), text)
 
 
 @exercise("parameters.seeded", when="in the state of torch's global generator")
@@ -447,5 +446,5 @@ def test_state_of_the_generator(submission: Submission) -> None:
     for seed in (5, 6):
         submission.there(probes.start_global, 5)
         seen = observe(submission.seeded, parameters.draw_numbers, seed)
-        assert_that(not seen.rng_used, "the state of torch's global generator changed")
+        assert_that(not seen.rng_used, "your call changed the state of torch's global random numbers")
         assert_equal(seen.result, torch.randn(5, generator=torch.Generator().manual_seed(seed)))

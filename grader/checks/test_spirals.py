@@ -79,7 +79,7 @@ def test_the_points(submission: Submission, n: int, noise: float, seed: int) -> 
 def test_a_generator_of_its_own(submission: Submission, seed: int) -> None:
     """The seed decides: torch's global generator is neither used nor moved."""
     seen = observe(submission.make_spirals, 4, 0.3, seed)
-    assert_that(not seen.rng_used, "torch's global generator has moved")
+    assert_that(not seen.rng_used, "your call changed torch's global random numbers")
     assert_close(submission.make_spirals(4, 0.3, seed), spirals(4, 0.3, seed), what="the second time")
 
 
@@ -686,8 +686,13 @@ def assert_as_one(submission: Submission, size: int, seed: int) -> float:
     data = spirals(FOR_RANKS["N_PER_CLASS"], FOR_RANKS["NOISE"], seed)
     own = [rows_of(batches, data) for batches, _ in world.looks]
     for rank, batches in enumerate(own):
-        sizes = [FOR_RANKS["BATCH_SIZE"] // size] * (2 * EPOCHS)
-        assert_equal([len(rows) for rows in batches], sizes, what=f"the rows in each batch of rank {rank}")
+        rows = FOR_RANKS["BATCH_SIZE"] // size
+        found, sizes = [len(batch) for batch in batches], [rows] * (2 * EPOCHS)
+        said = f"rank {rank} of {size} takes batches of {min(found, default=0)} to {max(found, default=0)} rows"
+        assert_that(
+            set(found) == {rows}, f"{said}, where {rows} were expected: BATCH_SIZE is that of all ranks together"
+        )
+        assert_equal(found, sizes, what=f"the rows in each batch of rank {rank}")
     joined: list[list[int]] = [list(chain(*step)) for step in zip(*own, strict=True)]
     epochs = epochs_of(submission, FOR_RANKS, seed, joined, FOR_RANKS["BATCH_SIZE"])
     right, names = followed(submission, FOR_RANKS, seed, epochs)

@@ -28,6 +28,7 @@ from grader.testkit import (
     Submission,
     assert_close,
     assert_equal,
+    assert_global_numbers,
     assert_that,
     exercise,
     observe,
@@ -932,9 +933,7 @@ def check_weights(submission: Submission, make: Any, *args: Any, seed: int) -> N
     model, generator = submission.there(make, *args), submission.there(training.generator, seed)
     submission.there(probes.start_global, seed)
     submission.init_weights(model, generator)
-    with reference.global_stream(seed):
-        expected = probes.draw_from_global()
-    assert_equal(submission.there(probes.draw_from_global), expected, what="numbers of torch's global generator")
+    assert_global_numbers(submission, seed, why="draw from the generator that is passed")
     here = make(*args)
     assert_close(submission.there(probes.state, model), initialized(here, seed), **CLOSER, what="the model afterwards")
     trainable = submission.there(probes.trainable, model)

@@ -93,14 +93,25 @@ def dim(answer: AnswerCode, name: str, wrong: int | None) -> int:
     return 0
 
 
-def divides_by(answer: AnswerCode, name: str) -> int:
-    """Something is divided by an expression in which the name occurs."""
+def divides_by(answer: AnswerCode, name: str, just: bool = False) -> int:
+    """Something is divided by an expression in which the name occurs; with `just`, by it alone, or by a call of it."""
     for one in answer.places:
         match one.node:
             case ast.BinOp(op=ast.Div(), right=by) | ast.AugAssign(op=ast.Div(), value=by):
-                if any(name in names_of(node) for node in answer.origin(by)):
+                nodes = [getattr(by, "func", by)] if just else answer.origin(by)
+                if any(name in names_of(node) for node in nodes):
                     return one.line
     return 0
+
+
+def first_group_only(answer: AnswerCode) -> int:
+    """Something is set in the first group of an optimizer, and in no other group by its number."""
+    found: dict[Any, int] = {}
+    for one in answer.places:
+        match one.node:
+            case ast.Subscript(ast.Subscript(ast.Attribute(attr="param_groups"), index), ctx=ast.Store()):
+                found[_value(index)] = one.line
+    return found[0] if [*found] == [0] else 0
 
 
 def multiplies_by(answer: AnswerCode, number: int) -> int:
@@ -129,10 +140,16 @@ def dropped(answer: AnswerCode, *names: str) -> int:
 
 
 def comes_before(answer: AnswerCode, first: str, second: str) -> int:
-    """The first call of `first` comes before the first one of `second`, in the same loop."""
-    early, late = answer.calls(first)[:1], answer.calls(second)[:1]
-    is_early = bool(early and late) and answer.calls(first, second)[0] == early[0]
-    return early[0].line if is_early and early[0].loops == late[0].loops else 0
+    """In a function the first call of `first` comes before the first one of `second`, in the same loop."""
+    in_function: dict[int, list[PlacedNode]] = {}
+    for one in answer.calls(first, second):
+        function = next((each for each in reversed(one.inside) if isinstance(each, ast.FunctionDef)), answer)
+        in_function.setdefault(id(function), []).append(one)
+    for early, *others in in_function.values():
+        late = next((one for one in others if _called(one) == second.rpartition(".")[2]), None)
+        if late and _called(early) == first.rpartition(".")[2] and early.loops == late.loops:
+            return early.line
+    return 0
 
 
 # ---------------------------------------------------------------- of training
@@ -177,6 +194,33 @@ def zero_grad_in_loop(answer: AnswerCode) -> int:
     clears, backwards = answer.calls("zero_grad"), answer.calls("backward")
     beside = [one.inside[:-1] for one in backwards]
     return _first(one for one in clears if one.loops and one.inside[:-1] in beside)
+
+
+def backward_of_a_whole_sum(answer: AnswerCode) -> int:
+    """In a loop, backward is called on what was not divided or multiplied, and the gradients are not scaled either."""
+    scaling = (
+        "grad",
+        "grads",
+        "div",
+        "div_",
+        "mul",
+        "mul_",
+        "truediv",
+        "true_divide",
+        "gradient",
+        "weight",
+        "autograd",
+    )
+    if not answer.is_closed or answer.mentions(*scaling):
+        return 0
+    changes = [one.node.op for one in answer.places if isinstance(one.node, ast.AugAssign)]
+    for index, one in enumerate(answer.places):
+        match one.node:
+            case ast.Call(ast.Attribute(loss, "backward"), [], []) if one.loops:
+                parts = [*answer.origin(loss, index), *changes]
+                if not any(isinstance(part, ast.Div | ast.Mult | ast.MatMult) for part in parts):
+                    return one.line
+    return 0
 
 
 def mean_of_batch_means(answer: AnswerCode) -> int:
@@ -330,10 +374,23 @@ def _with(matcher: Matcher, *args: str, **options: Any) -> Matcher:
 
 
 _SEVERAL: Final = (
-    *(calls, call_in_loop, reads, lacks, passes, keyword, dim, divides_by, multiplies_by, asserts, dropped),
+    *(
+        calls,
+        call_in_loop,
+        reads,
+        lacks,
+        passes,
+        keyword,
+        dim,
+        divides_by,
+        first_group_only,
+        multiplies_by,
+        asserts,
+        dropped,
+    ),
     *(comes_before, softmax_before_loss, zero_grad_before_step, zero_grad_outside_loop, zero_grad_in_loop),
     *(mean_of_batch_means, recording_stays_off, always_back_to_train, outermost_flag_only, cuts_the_graph),
-    *(hard_coded_cuda, collective_on_one_rank),
+    *(hard_coded_cuda, collective_on_one_rank, backward_of_a_whole_sum),
 )
 _RECORDING: Final = ("no_grad", "inference_mode", "set_grad_enabled", "detach_", "requires_grad_", "requires_grad")
 _COPIES: Final = ("clone", "deepcopy", "copy", "copy_", "save", "tensor", "numpy", "snapshot")

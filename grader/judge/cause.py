@@ -3,6 +3,7 @@
 A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
 """
 
+import re
 import traceback
 from collections.abc import Sequence
 from typing import Any, Final
@@ -21,6 +22,9 @@ from grader.testkit.within_probes import call_within
 
 MAX_PRINTS: Final = 1_000
 """Characters of captured prints that a cause keeps."""
+_FOLDER: Final = re.compile(r"^[^\s:]{0,300}[/\\]([\w.-]{1,100}\.py:\d{1,7}: \w{0,50}Warning: )", re.MULTILINE)
+_TRIGGERED: Final = re.compile(r"\s?\(Triggered internally at [^\s()]{1,300}\)")
+"""Places in warnings: the folder of a file, and a line of C++. No student has a use for them."""
 
 
 def failed(check: Check, call: Call | None, failure: BaseException, prints: str, calls: Sequence[Call] = ()) -> Cause:
@@ -196,5 +200,5 @@ def blocked(needs: Sequence[str]) -> Cause:
 
 
 def _with_prints(cause: Cause, text: str) -> Cause:
-    kept = text.rstrip()
+    kept = _TRIGGERED.sub("", _FOLDER.sub(r"\1", text)).rstrip()
     return replace(cause, prints=kept[:MAX_PRINTS], printed=len(kept)) if kept else cause

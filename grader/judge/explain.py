@@ -28,6 +28,13 @@ _NEWER_SYNTAX: Final = (
     ((3, 10), r"^\s*(?:match|case)\s.*:\s*$"),
 )
 """Python's versions, and how a line looks that needs them at least."""
+_RAISES: Final = re.compile(r"(?:^|:\s*)raise +\w")
+_SHORT_CALL: Final = 100
+"""Characters of a call that a first sentence may hold."""
+_BARE: Final = re.compile(r"(?:-?[\d.]+(?:e[-+]?\d+)?|True|False) where ")
+"""A wrong number of which nothing is said but the right one."""
+_PLAIN_CALL: Final = re.compile(r"\w{1,40}\((?:[\w.=, -]|\[|\]){0,80}\)")
+"""A call with numbers, or lists of them, alone."""
 
 
 def result(name: str, cause: Cause) -> CheckResult:
@@ -108,7 +115,7 @@ def _lines(cause: Cause) -> list[str]:
     return [
         advice,
         cause.sentence,
-        cause.call,
+        cause.call if cause.call not in advice else "",
         f"{'found     ' if cause.looked_at else 'returned  '}{cause.returned}" if cause.returned else "",
         f"expected  {cause.expected}" if cause.expected else "",
         f"raised    {raised}" if raised not in advice else "",
@@ -161,9 +168,16 @@ def fault_of_check(cause: Cause) -> str:
 
 
 def _raised(cause: Cause) -> str:
-    """The exception itself: the first line of a message of several, such as all the signatures of a function."""
+    """The exception itself: the first line of a message of several, such as all the signatures of a function.
+
+    One that the student's own line raises is a refusal: it says of what.
+    """
     first, _, _ = with_message(cause).partition("\n")
-    return f"your code raised {first.removesuffix(', but expected one of:')}"
+    raised = f"your code raised {first.removesuffix(', but expected one of:')}"
+    if cause.kind != "exception" or not cause.call or not any(_RAISES.search(one.text) for one in cause.frames[-1:]):
+        return raised
+    of = f": {cause.call}" if len(cause.call) <= _SHORT_CALL else ""
+    return f"{raised}, for valid input{of}"
 
 
 def _on_assertion(cause: Cause) -> str:
@@ -171,6 +185,8 @@ def _on_assertion(cause: Cause) -> str:
     if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
         return "your code returned None: did you forget `return`?"
     found = _raised(cause) if cause.exception_type and not cause.reason else repaired(cause.reason)
+    if _BARE.match(found) and _PLAIN_CALL.fullmatch(cause.call) and not cause.looked_at:
+        found = f"{cause.call}: {found}"
     return ": ".join(filter(None, (f"wrong {cause.situation}", found))) if cause.situation else found
 
 

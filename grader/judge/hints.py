@@ -18,6 +18,7 @@ from grader.course.slips import Matcher, found_in
 from grader.judge import explain
 from grader.judge.known_errors import close_names, did_you_mean, unknown_name
 from grader.judge.loading import LeftOut
+from grader.judge.pen import plain_slips
 from grader.judge.public_names import BUILTINS
 from grader.judge.scan import MOST_BYTES, parsed
 from grader.judge.unfinished import Definition, beside_the_stub, outside_of, without_a_body
@@ -260,7 +261,7 @@ class Hints:
                     for mode in (item.context_expr for item in items):
                         if isinstance(mode, ast.Attribute) and mode.attr in _SWITCHES and (text := _text(mode)):
                             yield f"{at} says `with {text}`, which needs brackets: `with {text}():`"
-                case ast.For(body=[_, *_, ast.Return() as leaves]):
+                case ast.For(body=[_, *_, ast.Return() as leaves]) if not _goes_on(node):
                     yield f"the `return` in {place(leaves.lineno)} is in the loop, which ends there in its first round"
                 case ast.For(ast.Name(name), body=[*_, end]):
                     while isinstance(end, ast.If | ast.With) and not getattr(end, "orelse", []):
@@ -282,6 +283,8 @@ class Hints:
                     )
                 case ast.Call(ast.Name("exit" | "quit" as kind), []) if cause.kind == "crash":
                     yield f"`{kind}()` in {at} ends Python itself: take it out"
+        if cause.kind in ("assertion", "exception"):
+            yield from plain_slips(own, place)
         yield from self._in_class(own, cause)
 
     def _keeps(self, own: Definition) -> bool:
@@ -427,6 +430,11 @@ class Hints:
                         yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{local}`"
                 for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
                     yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"
+
+
+def _goes_on(loop: ast.For) -> bool:
+    """Whether a loop may come to its next round before its end."""
+    return any(isinstance(node, ast.Continue) for node in ast.walk(loop))
 
 
 def _plain(name: str) -> str:

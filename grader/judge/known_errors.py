@@ -169,6 +169,7 @@ _REPAIRS: Final = (
     (r"\ba (?:float|int) where a tensor", "leave out `.item()` or `float(...)`, or make a tensor of it"),
     (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
     (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
+    (r"(?<![\w.])-?inf where", "inf comes of x / 0, the log of 0, or an exp of a large number"),
     (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
 )
 """Reasons, and how what was returned becomes what was expected. The first that fits counts."""

@@ -25,6 +25,10 @@ _LONGEST_KEY: Final = 100
 _FUNCTIONS: Final = ("function", "method", "builtin_function_or_method", "method_descriptor")
 _MOST_LISTED: Final = 4
 _MOST_TIMES: Final = 100.5
+_LEAST_COUNTED: Final = 2
+"""Of two whole numbers, the least one that says how many times larger the other is."""
+_LARGEST_COMPARED: Final = 1e300
+"""The quotient of two larger ints may be no float."""
 _MOST_RELATED: Final = 1 << 20
 """Numbers of a tensor for which a mismatch says how wrong ones and right ones are related."""
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -149,12 +153,13 @@ def assert_that(condition: bool, sentence: str) -> None:
 
 
 @contextmanager
-def raises(kind: type[Exception], match: str = "") -> Iterator[CaughtException]:
+def raises(kind: type[Exception], match: str = "", what: str = "") -> Iterator[CaughtException]:
     """Fails unless the block raises exactly this exception type (no subclass).
 
     Args:
         kind: a built-in exception type.
         match: text that the message must contain.
+        what: what is done, e.g. ``"index 3 of 3 windows"``; opens the message.
     """
     caught = CaughtException()
     wanted = kind.__name__
@@ -170,7 +175,7 @@ def raises(kind: type[Exception], match: str = "") -> Iterator[CaughtException]:
         if match not in error.message:
             raise AssertionError(f"the message of the {wanted} should contain {match!r}, but it is {found}") from error
         return
-    raise AssertionError(f"no exception where {wanted} was expected")
+    raise AssertionError(": ".join(filter(None, (what, f"no exception where {wanted} was expected"))))
 
 
 class _Tolerance(NamedTuple):
@@ -229,7 +234,8 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
             yield f"{place}{_apart(actual, expected)}{_times(actual, expected)}"
     elif isinstance(expected, (list, tuple, dict)) and len(actual) != len(expected):
         found = counted(len(actual), "entry", "entries") if isinstance(actual, dict) else counted(len(actual), "item")
-        yield f"{place}{found} where {len(expected)} {'was' if len(expected) == 1 else 'were'} expected"
+        lost = _missing(actual, expected, tolerance) if isinstance(expected, list) else ""
+        yield f"{place}{found} where {len(expected)} {'was' if len(expected) == 1 else 'were'} expected{lost}"
     elif isinstance(expected, (list, tuple)):
         for index, pair in enumerate(zip(actual, expected, strict=True)):
             yield from _differences(*pair, tolerance, f"{where}[{index}]")
@@ -243,7 +249,18 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
             for text, item in wanted.items():
                 yield from _differences(by_key[text], item, tolerance, f"{where}[{text[:_LONGEST_KEY]}]")
     elif actual != expected:
-        yield f"{place}{show(actual)} where {show(expected)} was expected"
+        yield f"{place}{show(actual)} where {show(expected)} was expected{_times(actual, expected)}"
+
+
+def _missing(actual: list[Any], expected: list[Any], tolerance: _Tolerance) -> str:
+    """Which items of a list are missing, if those that are there are its first ones, or its last ones."""
+    count, number = len(actual), len(expected) - len(actual)
+    if not 0 < count < len(expected):
+        return ""
+    for side, part in (("last", expected[:count]), ("first", expected[-count:])):
+        if not next(_differences(actual, part, tolerance, ""), ""):
+            return f": the {side} {'one is' if number == 1 else f'{number} are'} missing"
+    return ""
 
 
 def _that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[object, object]:
@@ -307,8 +324,6 @@ def _relation(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> str
         return "; rows and columns are exchanged"
     if fits(one.flatten().sort().values, other.flatten().sort().values):
         return "; the numbers are the right ones, in another order"
-    if not expected.is_floating_point():
-        return ""
     if fits(one, -other):
         return "; the sign is wrong everywhere"
     factor = float((one * other).sum() / (other * other).sum()) if other.any() else 0.0
@@ -352,9 +367,15 @@ def _apart(actual: object, expected: object) -> str:
     return f"{one} where {other} was expected"
 
 
-def _times(actual: object, expected: object) -> str:
-    """How many times too large or too small a number is, in words, if that is a whole number; else empty."""
-    if not (isinstance(actual, float) and isinstance(expected, float)) or expected.is_integer() or not actual:
+def _times(actual: Any, expected: Any) -> str:
+    """How many times too large or too small a number is, in words, if that is a whole number; else empty.
+
+    Small whole numbers are silent: 2 is twice 1 in many a way.
+    """
+    if type(actual) not in (int, float) or type(actual) is not type(expected) or not actual or not expected:
+        return ""
+    least, largest = sorted((abs(actual), abs(expected)))
+    if not largest < _LARGEST_COMPARED or (least < _LEAST_COUNTED and actual % 1 == 0 == expected % 1):
         return ""
     for factor, words in ((actual / expected, "times too large"), (expected / actual, "times too small")):
         if 1.5 < factor < _MOST_TIMES and abs(factor - round(factor)) < 1e-5 * factor:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+import torch
 from torch import Tensor
 
 from grader.border import wire
@@ -16,8 +17,8 @@ from grader.border.channel import channel_of
 from grader.border.failures import BadReply
 from grader.border.proxies import Remote, RemoteFunction, SubmissionProxy, call_of
 from grader.errors import did_you_mean
-from grader.testkit import probes
-from grader.testkit.compare import assert_that
+from grader.testkit import probes, reference
+from grader.testkit.compare import Mismatch, assert_equal, assert_that
 from grader.testkit.watching import backpropagate, watch
 from grader.text import counted
 
@@ -89,6 +90,31 @@ def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
         if found > at_most:
             allowed = f"at most {counted(at_most, 'time')} {are} allowed"
             raise AssertionError(f"torch's {name} ran {counted(found, 'time')}, where {allowed}")
+
+
+def assert_global_numbers(
+    submission: SubmissionProxy, started: int, seed: int | None = None, what: str = "your call", why: str = ""
+) -> None:
+    """Fails unless torch's next global random numbers are those that `probes.start_global` put there.
+
+    Args:
+        started: with which it was called.
+        seed: one that the submission was given: the message says if what comes next are that seed's first numbers.
+        what: what was done since, in words; opens the message.
+        why: how it may have changed them, in words, if what comes next are no first numbers of the seed.
+    """
+    with reference.global_stream(started):
+        expected = probes.draw_from_global()
+    found = submission.there(probes.draw_from_global)
+    reason = f"{what} changed torch's global random numbers"
+    if seed is not None:
+        first = torch.rand(len(expected), generator=torch.Generator().manual_seed(seed))
+        if isinstance(found, Tensor) and torch.equal(found, first):
+            why = "the next ones are the first of the seed itself. Was the state saved after seeding, or not at all?"
+    try:
+        assert_equal(found, expected)
+    except Mismatch:
+        raise Mismatch(": ".join(filter(None, (reason, why))), found, expected) from None
 
 
 def value_and_grad(

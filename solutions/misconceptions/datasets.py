@@ -339,7 +339,9 @@ def always_floor(n: int, batch_size: int, drop_last: bool) -> int:
 
 
 @misconception(
-    "num_batches", tell="You always round up: with drop_last the short last batch does not count.", seen="calls('ceil')"
+    "num_batches",
+    tell="You always round up: with drop_last the short last batch does not count.",
+    seen="calls('ceil', unless=('drop_last',))",
 )
 def always_ceil(n: int, batch_size: int, drop_last: bool) -> int:
     _refuse(n, batch_size)
@@ -623,8 +625,8 @@ def int64_only(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="Your message names the smallest of the wrong values: unique() or a sort came first. Name the one that comes "
-    "first in the tensor.",
+    tell="Your message does not name the first wrong value: they are looked for in another order than the tensor's, as "
+    "after a sort or unique(), or by a search for those below 0 first.",
 )
 def names_the_smallest(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)

@@ -76,7 +76,13 @@ def always_nccl(device_type: str, system: str) -> str:
     return "nccl"
 
 
-@misconception("choose_backend", tell="There is no NCCL on Windows: use gloo there, also with CUDA.")
+@misconception(
+    "choose_backend",
+    tell=(
+        "On Windows with CUDA you return nccl, which is not there: use gloo. What is platform.system() "
+        "compared with? It says 'Windows'."
+    ),
+)
 def nccl_on_windows(device_type: str, system: str) -> str:
     return "nccl" if device_type == "cuda" else "gloo"
 
@@ -250,8 +256,8 @@ def meets_somewhere_else(rank: int, world_size: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="With CUDA your backend is always nccl. There is no NCCL on Windows: ask platform.system(), as choose_backend "
-    "does.",
+    tell="On Windows with CUDA your backend is nccl, which is not there: is platform.system() asked, as "
+    "choose_backend does?",
 )
 def nccl_with_cuda_everywhere(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
@@ -320,7 +326,11 @@ def never_destroys_the_group() -> None:
 
 
 @misconception(
-    "ddp_cleanup", tell="Where there is no group, destroy_process_group fails. Check dist.is_initialized() first."
+    "ddp_cleanup",
+    tell=(
+        "Where there is no group, your ddp_cleanup raises an error: does it ask dist.is_initialized() first, "
+        "with its brackets?"
+    ),
 )
 def destroys_what_is_not_there() -> None:
     dist.destroy_process_group()
@@ -408,14 +418,15 @@ def another_seed_on_each_rank(dataset: Dataset, batch_size: int, rank: int, worl
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed + rank, drop_last=True))
 
 
-@misconception(
-    "sharded_loader", tell="You do not pass the seed to the sampler: the shuffle is the same for every seed."
-)
+@misconception("sharded_loader", tell="The shuffle is the same for every seed: does the sampler get the seed?")
 def forgets_the_seed(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, 0, drop_last=True))
 
 
-@misconception("sharded_loader", tell="batch_size is meant per rank. You divide it by the number of ranks.")
+@misconception(
+    "sharded_loader",
+    tell=("A batch has fewer rows than batch_size, which is meant per rank: is it divided by the number of ranks?"),
+)
 def divides_the_batch_size(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     sampler = _sampler(dataset, rank, world_size, seed, drop_last=True)
     return DataLoader(dataset, max(1, batch_size // world_size), sampler=sampler)
@@ -534,7 +545,13 @@ def sums_without_dividing(model: nn.Module) -> None:
             dist.all_reduce(p.grad)
 
 
-@misconception("average_gradients", tell="You divide twice: before the sum and after it. One division makes the mean.")
+@misconception(
+    "average_gradients",
+    tell=(
+        "The gradients are divided by the number of ranks once too often, such as before the sum and after "
+        "it. One division makes the mean."
+    ),
+)
 def divides_twice(model: nn.Module) -> None:
     for p in model.parameters():
         if p.grad is not None:
@@ -758,8 +775,8 @@ def no_distributed_sampler(rank, world_size, model, dataset, epochs, lr, batch_s
 
 @misconception(
     "train",
-    tell="set_epoch is never called, so every epoch takes the same batches in the same order. Call it before each "
-    "epoch.",
+    tell="Every epoch takes the same batches in the same order: does set_epoch get the number of the epoch, "
+    "before each epoch?",
     seen="lacks('set_epoch', at='backward')",
 )
 def no_set_epoch(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
@@ -807,7 +824,8 @@ def module_in_the_names(rank, world_size, model, dataset, epochs, lr, batch_size
 
 @misconception(
     "train",
-    tell="You divide the averaged gradients by the world size once more. DDP's backward has computed the mean already.",
+    tell="With n ranks each step is n times too small: is something divided by the number of ranks once more? "
+    "DDP's backward has computed the mean already.",
 )
 def divides_the_mean_again(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -815,7 +833,11 @@ def divides_the_mean_again(rank, world_size, model, dataset, epochs, lr, batch_s
 
 
 @misconception(
-    "train", tell="You sum the ranks' gradients and do not divide: with n ranks each step is n times too large."
+    "train",
+    tell=(
+        "With n ranks each step is n times too large: are the ranks' gradients added up and not divided, or "
+        "is the learning rate multiplied by the number of ranks?"
+    ),
 )
 def steps_with_the_sum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -918,7 +940,13 @@ def has_momentum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=
     return _state(model)
 
 
-@misconception("train", tell="batch_size is meant per rank and step. You divide it by the number of ranks.")
+@misconception(
+    "train",
+    tell=(
+        "A step takes fewer rows than batch_size, which is meant per rank and step: is it divided by the "
+        "number of ranks?"
+    ),
+)
 def smaller_batches(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, max(1, batch_size // world_size), rank, world_size, seed)
     return _state(_loop(DDP(model), loader, epochs, lr))
@@ -935,7 +963,7 @@ def module_cut_out_anywhere(rank, world_size, model, dataset, epochs, lr, batch_
     return {name.replace("module.", ""): value for name, value in _state(net).items()}
 
 
-@misconception("train", tell="The seed is not passed on: the shuffles are the same for every seed.")
+@misconception("train", tell="The shuffles are the same for every seed: is the seed passed on?")
 def always_shuffles_with_0(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, 0), epochs, lr))
 
@@ -982,8 +1010,8 @@ def _counts(model: nn.Module, loader: DataLoader) -> tuple[int, int]:
 
 @misconception(
     "global_accuracy",
-    tell="Your result is the accuracy on this rank's rows only, so the ranks return different numbers. Add the counts "
-    "up over the ranks.",
+    tell="The ranks return different numbers, each that of its own rows: do the counts of all ranks come to "
+    "every rank, as all_reduce brings them?",
     seen="lacks('all_reduce', 'all_gather', 'all_gather_object', 'reduce', 'gather', 'gather_object', 'broadcast')",
 )
 def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
@@ -995,6 +1023,7 @@ def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
     "global_accuracy",
     tell="You average the ranks' accuracies: a rank with few rows counts as much as one with many. Add up right rows "
     "and all rows, then divide once.",
+    seen="divides_by('get_world_size', just=True)",
 )
 def averages_the_ranks(model: nn.Module, loader: DataLoader) -> float:
     right, rows = _counts(model, loader)
@@ -1349,7 +1378,7 @@ def trains_on_its_own_share() -> None:
     _leave()
 
 
-@misconception("main", tell="SEED in the environment is ignored: data and model are always those of seed 0.")
+@misconception("main", tell="Data and model are always those of seed 0: is SEED in the environment read, as an int?")
 def ignores_the_seed() -> None:
     rank, world_size = _who()
     _join(rank, world_size)

@@ -105,7 +105,9 @@ def one_gpu_too_few(i: int = 0) -> torch.device:
     return torch.device("cuda", i) if torch.cuda.device_count() >= i else torch.device("cpu")
 
 
-@misconception("try_gpu", tell="You ask whether there is any GPU, not whether there is GPU i.")
+@misconception(
+    "try_gpu", tell="Where there are GPUs, but not GPU i, you return GPU i all the same. Compare i with num_gpus()."
+)
 def any_gpu_will_do(i: int = 0) -> torch.device:
     return torch.device("cuda", i) if torch.cuda.is_available() else torch.device("cpu")
 
@@ -155,7 +157,10 @@ def the_cpu_without_a_list() -> Any:
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())] or torch.device("cpu")
 
 
-@misconception("try_all_gpus", tell="Only one GPU is in your list. device_count says how many there are.")
+@misconception(
+    "try_all_gpus",
+    tell=("Your list has one GPU where there are more: does it come to each of the GPUs that device_count counts?"),
+)
 def only_one_gpu() -> list[torch.device]:
     return [torch.device("cuda", 0)] if torch.cuda.is_available() else [torch.device("cpu")]
 
@@ -174,14 +179,20 @@ def picks_a_name() -> str:
 
 @misconception(
     "pick_device",
-    tell="You return CUDA on a machine without it, where everything that follows fails: torch.cuda.is_available() says "
-    "whether it is there, and not how torch was built.",
+    tell="You return CUDA on a machine without it, where everything that follows fails: is "
+    "torch.cuda.is_available() called, with its brackets? It says whether CUDA is there, and not how torch was built.",
 )
 def always_cuda() -> torch.device:
     return torch.device("cuda")
 
 
-@misconception("pick_device", tell="You never check for mps, the GPU of Apple computers.")
+@misconception(
+    "pick_device",
+    tell=(
+        "Where there is mps, the GPU of Apple computers, and no CUDA, you return the CPU: is mps asked for, "
+        "and does nothing overwrite it?"
+    ),
+)
 def forgets_mps() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -195,7 +206,8 @@ def mps_first() -> torch.device:
 
 @misconception(
     "pick_device",
-    tell="Without CUDA you always return mps. Check whether mps is available (is_built only says how torch was made).",
+    tell="Without CUDA you return mps, also where it is not available: is torch.backends.mps.is_available() "
+    "called, with its brackets? is_built only says how torch was made.",
 )
 def cuda_or_mps() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "mps")
@@ -308,7 +320,7 @@ def always_copies(batch: Any, device: torch.device, non_blocking: bool = False) 
 
 @misconception(
     "to_device",
-    tell="'cuda' is hard-coded: batches go to the first GPU, whatever device was asked for.",
+    tell="Batches go to the first GPU, whatever device was asked for: is 'cuda' hard-coded?",
     seen="hard_coded_cuda",
 )
 def always_to_cuda(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
@@ -321,7 +333,7 @@ def always_to_cuda(batch: Any, device: torch.device, non_blocking: bool = False)
     return batch
 
 
-@misconception("to_device", tell="non_blocking is not passed on: Python waits for each move.")
+@misconception("to_device", tell="Tensors move without non_blocking, so Python waits for each move: is it passed on?")
 def never_non_blocking(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
         return batch.to(device)
@@ -408,7 +420,9 @@ def meets_on_the_cpu(x: Tensor, y: Tensor) -> Tensor:
 
 
 @misconception(
-    "add_across", tell="'cuda' is hard-coded: x may be on the CPU or on another GPU.", seen="hard_coded_cuda"
+    "add_across",
+    tell="The sum is on the first GPU, and x may be on the CPU or on another GPU: is 'cuda' hard-coded?",
+    seen="hard_coded_cuda",
 )
 def meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
     return x + y.cuda()
@@ -416,7 +430,7 @@ def meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
 
 @misconception(
     "add_across",
-    tell="'cuda' is hard-coded: both tensors go there, wherever they were. The sum belongs on x's device.",
+    tell="Both tensors go to the first GPU, wherever they were: is 'cuda' hard-coded? The sum belongs on x's device.",
     seen="hard_coded_cuda",
 )
 def always_meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
@@ -576,7 +590,11 @@ class ScalesByTheFullSize(_Masked):
         return (scores / math.sqrt(self.size)).masked_fill(self.mask[:t, :t], -math.inf)
 
 
-@misconception("ScaledAttentionMask", name="never_scales", tell="The scores are masked, but not scaled.")
+@misconception(
+    "ScaledAttentionMask",
+    name="never_scales",
+    tell="The scores are masked, but not scaled: are they divided, and is the result of the division used?",
+)
 class NeverScales(_Masked):
     def forward(self, scores: Tensor) -> Tensor:
         t = scores.shape[-1]
@@ -705,7 +723,7 @@ def model_left_behind(model: nn.Module, device: torch.device, lr: float) -> tupl
 
 @misconception(
     "prepare",
-    tell="'cuda' is hard-coded: the model goes to the first GPU, whatever device was asked for.",
+    tell="The model goes to the first GPU, whatever device was asked for: is 'cuda' hard-coded?",
     seen="hard_coded_cuda",
 )
 def model_to_cuda(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
@@ -713,7 +731,7 @@ def model_to_cuda(model: nn.Module, device: torch.device, lr: float) -> tuple[nn
     return model, torch.optim.SGD(model.parameters(), lr=lr)
 
 
-@misconception("prepare", tell="The learning rate that was given is not used.")
+@misconception("prepare", tell="The optimizer's learning rate is not the one that was given: is it passed on?")
 def a_learning_rate_of_its_own(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device)
     return model, torch.optim.SGD(model.parameters(), lr=0.01)
@@ -839,7 +857,13 @@ def synchronizes_every_step(model: nn.Module, loader: Iterable[Any], device: tor
     return torch.stack(losses).tolist()
 
 
-@misconception("train_on", tell="The labels are left behind on the CPU. They move to the device like the features.")
+@misconception(
+    "train_on",
+    tell=(
+        "The labels are on the CPU when the loss is computed: is the result of moving them used? They move to"
+        " the device like the features."
+    ),
+)
 def labels_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
     optimizer = _sgd(model, lr)
@@ -861,7 +885,13 @@ def batches_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.d
     return torch.stack(losses).tolist()
 
 
-@misconception("train_on", tell="The batches move to the device, but the model stays where it was.")
+@misconception(
+    "train_on",
+    tell=(
+        "The batches move to the device, but the model is where it was: does model.to(device) come before the"
+        " first batch?"
+    ),
+)
 def the_model_stays(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     optimizer = _sgd(model, lr)
     return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
@@ -869,7 +899,7 @@ def the_model_stays(model: nn.Module, loader: Iterable[Any], device: torch.devic
 
 @misconception(
     "train_on",
-    tell="'cuda' is hard-coded: training runs on the first GPU, whatever device was asked for.",
+    tell="Training runs on the first GPU, whatever device was asked for: is 'cuda' hard-coded?",
     seen="hard_coded_cuda",
 )
 def always_on_cuda(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
@@ -996,7 +1026,7 @@ def losses_after_the_steps(model: nn.Module, loader: Iterable[Any], device: torc
     return torch.stack(losses).tolist()
 
 
-@misconception("train_on", tell="The learning rate that was given is not used.")
+@misconception("train_on", tell="The steps are not those of the learning rate that was given: is it passed on?")
 def trains_at_a_rate_of_its_own(
     model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float
 ) -> list[float]:

@@ -40,8 +40,8 @@ def backward_inside_autocast(
 
 @misconception(
     "amp_step",
-    tell="You call optimizer.step() instead of scaler.step(optimizer): it uses gradients that are still multiplied by "
-    "the scale. scaler.step divides them first.",
+    tell="The step is made with gradients that are still multiplied by the scale, and is as many times too "
+    "large: does scaler.step(optimizer) make it, which divides them first, and not optimizer.step()?",
     seen="calls('optimizer.step', 'opt.step')",
 )
 def past_the_scaler(
@@ -76,7 +76,7 @@ def steps_with_infinite_gradients(
 
 @misconception(
     "amp_step",
-    tell="scaler.update() is missing: the scale never adapts, and the next step is refused.",
+    tell="The scale never adapts, and the next step is refused: does scaler.update() come after each step?",
     seen="lacks('update', at='backward')",
 )
 def never_updates(
@@ -92,7 +92,7 @@ def never_updates(
 
 @misconception(
     "amp_step",
-    tell="The forward runs in full precision: nothing is under torch.autocast, so nothing gets faster.",
+    tell="The forward runs in full precision, so nothing gets faster: is it under torch.autocast?",
     seen="lacks('autocast')",
 )
 def no_autocast(
@@ -211,7 +211,9 @@ def returns_a_tensor(
 
 
 @misconception(
-    "amp_step", tell="Gradients from before the call are added in. Clear them before backward.", seen="no_zero_grad"
+    "amp_step",
+    tell="Gradients from before the call are added in: are they cleared before backward?",
+    seen="no_zero_grad",
 )
 def keeps_stale_gradients(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -226,8 +228,8 @@ def keeps_stale_gradients(
 
 @misconception(
     "amp_step",
-    tell="You call backward on the unscaled loss, but the scaler still divides the gradients by its scale: the step "
-    "is far too small. Call backward on scaler.scale(loss).",
+    tell="The step is far too small: is backward called on the loss itself? The scaler divides the gradients "
+    "by its scale, so call it on scaler.scale(loss).",
     seen="calls('loss.backward')",
 )
 def never_scales(
@@ -284,8 +286,9 @@ def normalizes_the_batch_in_place(
 
 @misconception(
     "accumulate_step",
-    tell="The micro-batches' mean losses are added up without dividing, so the gradient grows with their number. "
-    "Weight each by its share of the examples.",
+    tell="The gradients of the micro-batches' losses are added up without dividing, so the step is too large. Weight "
+    "each loss by its share of the examples.",
+    seen="backward_of_a_whole_sum",
 )
 def never_divides(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -589,7 +592,7 @@ def never_persistent(dataset: Dataset[Any], batch_size: int, device: torch.devic
 
 @misconception(
     "fast_loader",
-    tell="The loader has no workers, whatever num_workers says: it is not passed on.",
+    tell="The loader has no workers, whatever num_workers says: is it passed on?",
     seen="lacks('num_workers', at='DataLoader')",
 )
 def forgets_the_workers(
@@ -862,7 +865,12 @@ def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @misconception(
-    "inference", tell="The model stays in eval mode afterwards. Restore every training flag.", seen="stays_in_eval"
+    "inference",
+    tell=(
+        "Afterwards the model is in eval mode, whatever it was before: are the training flags noted before "
+        "eval(), and each one put back?"
+    ),
+    seen="stays_in_eval",
 )
 def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -886,8 +894,8 @@ def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="You restore one flag for all modules: model.train(flag) sets every submodule. A submodule that was in eval "
-    "mode on purpose is now in training mode. Save each module's own flag.",
+    tell="Afterwards a submodule that was in eval mode on purpose is in training mode: is one flag restored "
+    "for all modules, as model.train(flag) does? Save each module's own flag.",
 )
 def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
     flag = model.training

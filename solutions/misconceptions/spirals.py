@@ -43,10 +43,12 @@ def _spirals(
 
 
 @misconception(
-    "make_spirals", tell="Your radius is i / n: the last point of a spiral does not reach 1. Divide by n_per_class - 1."
+    "make_spirals",
+    tell="Your radius is i / n: the last point of a spiral does not reach 1. Divide by n_per_class - 1.",
+    seen="divides_by('n_per_class', just=True)",
 )
 def radius_below_one(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
-    return _spirals(n_per_class, noise, seed, r=torch.arange(n_per_class) / max(n_per_class, 1))
+    return _spirals(n_per_class, noise, seed, r=torch.arange(n_per_class) / n_per_class)
 
 
 @misconception(
@@ -302,12 +304,15 @@ class _Run:
         optimizer = self.optimizer(model)
         start = self.resume(model, optimizer) if self.path is not None and os.path.exists(self.path) else 0
         for epoch in self.numbers(start):
-            for group in optimizer.param_groups:
-                group["lr"] = self.rate(epoch, start)
+            self.set_rate(optimizer, self.rate(epoch, start))
             self.epoch(epoch, model, train_loader, val_loader, optimizer)
             if self.path is not None:
                 self.save(model, optimizer, epoch)
         return self.finish(model)
+
+    def set_rate(self, optimizer: Optimizer, rate: float) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
 
     def data(self) -> TensorDataset:
         return TensorDataset(*self.constants.make_spirals(self.constants.N_PER_CLASS, self.constants.NOISE, self.seed))
@@ -473,8 +478,8 @@ class _BestOfTrainingLoss(_Run):
 
 @misconception(
     "run",
-    tell="You keep the weights of the lowest training loss: these have learned the training rows by heart. The "
-    "validation loss decides.",
+    tell="You return the weights of the epoch with the lowest training loss: these have learned the training "
+    "rows by heart. The validation loss decides.",
 )
 def best_of_the_training_loss(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -605,7 +610,13 @@ class _Unshuffled(_Run):
         return DataLoader(train, self.constants.BATCH_SIZE)
 
 
-@misconception("run", tell="Every epoch takes the rows in the same order. Shuffle them: DataLoader(..., shuffle=True).")
+@misconception(
+    "run",
+    tell=(
+        "Every epoch takes the rows in the same order: does the loader shuffle, as DataLoader(..., "
+        "shuffle=True) does, and go on with the same random numbers?"
+    ),
+)
 def takes_the_same_order(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
 ) -> dict[str, Any]:
@@ -647,8 +658,10 @@ class _SavesTooSoon(_Run):
 
 @misconception(
     "run",
-    tell="You save the checkpoint before you evaluate. Even a loader that does not shuffle draws a random number, so "
-    "after resuming the orders are others. Save last.",
+    tell="After resuming the orders of the rows are others: is the checkpoint saved after all that draws "
+    "random numbers in its epoch? Even a loader that does not shuffle draws one, so evaluate first, and "
+    "save last.",
+    seen="comes_before('save_checkpoint', 'evaluate')",
 )
 def saves_before_evaluating(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -700,8 +713,8 @@ class _WeightsOnly(_Run):
 
 @misconception(
     "run",
-    tell="After resuming your optimizer has forgotten what AdamW remembers of earlier steps. Hand the one that you "
-    "train with to resume.",
+    tell="After resuming your optimizer has forgotten what AdamW remembers of earlier steps: does resume get "
+    "the one that you train with?",
 )
 def forgets_the_optimizer(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -849,15 +862,14 @@ def adam_for_adamw(seed: int, epochs: int, path: str | None = None, stop_after: 
 
 
 class _FirstGroupOnly(_Run):
-    def epoch(
-        self, epoch: int, model: nn.Module, train_loader: DataLoader, val_loader: DataLoader, optimizer: Optimizer
-    ) -> None:
-        optimizer.param_groups[1]["lr"] = optimizer.defaults["lr"]
-        super().epoch(epoch, model, train_loader, val_loader, optimizer)
+    def set_rate(self, optimizer: Optimizer, rate: float) -> None:
+        optimizer.param_groups[0]["lr"] = rate
 
 
 @misconception(
-    "run", tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups."
+    "run",
+    tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups.",
+    seen="first_group_only",
 )
 def rate_of_the_first_group_only(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -870,7 +882,13 @@ class _ConstantRate(_Run):
         return float(self.constants.PEAK)
 
 
-@misconception("run", tell="The learning rate is always PEAK. It follows warmup_cosine, epoch by epoch.")
+@misconception(
+    "run",
+    tell=(
+        "The learning rate is PEAK in each epoch, where it should follow warmup_cosine: is it set in each "
+        "group of the optimizer, epoch by epoch?"
+    ),
+)
 def always_the_peak(seed: int, epochs: int, path: str | None = None, stop_after: int | None = None) -> dict[str, Any]:
     return _ConstantRate(seed, epochs, path, stop_after)()
 
@@ -1161,7 +1179,7 @@ class _SeedOfItsOwn(_OnRanks):
 
 @misconception(
     "run_on_ranks",
-    tell="The seed is not passed on to sharded_loader: the rows are shuffled in the same way for every seed.",
+    tell="The rows are shuffled in the same way for every seed: is the seed passed on to sharded_loader?",
 )
 def shuffles_by_a_fixed_seed(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _SeedOfItsOwn(rank, world_size, seed, epochs)()
@@ -1174,8 +1192,8 @@ class _NoSetEpoch(_OnRanks):
 
 @misconception(
     "run_on_ranks",
-    tell="Every epoch takes the rows in the same order: loader.sampler.set_epoch(epoch) comes before each epoch, with "
-    "another number each time.",
+    tell="Every epoch takes the rows in the same order: does loader.sampler.set_epoch get another number "
+    "each time, before each epoch?",
 )
 def never_sets_the_epoch(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
     return _NoSetEpoch(rank, world_size, seed, epochs)()

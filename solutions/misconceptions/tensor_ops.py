@@ -305,7 +305,9 @@ def mutates_its_input(x: Tensor, eps: float = 1e-5) -> Tensor:
 
 
 @misconception(
-    "standardize", tell="Your standard deviation divides by n. The unbiased one, torch's default, divides by n - 1."
+    "standardize",
+    tell="Your standard deviation divides by n. The unbiased one, torch's default, divides by n - 1.",
+    seen="passes(0, 'correction')",
 )
 def biased_std(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.std(dim=0, correction=0) + eps)

@@ -128,6 +128,24 @@ def test_a_collective_on_one_rank(body: str, is_wrong: bool) -> None:
     assert bool(seen("collective_on_one_rank", f"def fit(rank, x, y):\n    {body}\n")) is is_wrong
 
 
+@pytest.mark.parametrize(
+    ("matcher", "body", "is_wrong"),
+    [
+        ("first_group_only", "o.param_groups[0]['lr'] = 1", True),
+        ("first_group_only", "o.param_groups[0]['lr'] = o.param_groups[1]['lr'] = 1", False),
+        ("first_group_only", "rate = o.param_groups[0]['lr']", False),
+        ("divides_by('n', just=True)", "return x / n", True),
+        ("divides_by('n', just=True)", "return x / (n - 1)", False),
+        ("backward_of_a_whole_sum", "for x in o:\n        loss(x).backward()", True),
+        ("backward_of_a_whole_sum", "for x in o:\n        (loss(x) / n).backward()", False),
+        ("backward_of_a_whole_sum", "for x in o:\n        v = loss(x)\n        v *= n\n        v.backward()", False),
+        ("backward_of_a_whole_sum", "for x in o:\n        loss(x).backward(weight)", False),
+    ],
+)
+def test_what_is_set_and_divided(matcher: str, body: str, is_wrong: bool) -> None:
+    assert bool(seen(matcher, f"def fit(o, x, n):\n    {body}\n")) is is_wrong
+
+
 def test_code_that_is_very_long_is_not_looked_at() -> None:
     assert seen("no_eval", "def fit(model):\n" + "    model(0)\n" * 30_000) == 0
     assert seen("no_eval", "def fit(model):\n    model(0)\n") == 2

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from msgspec.structs import replace
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler
@@ -42,6 +43,14 @@ NOTHING: Any = None
 NAME: Any = "a"
 NUMBER: Any = 3
 NO_PARAMETERS: Any = ()
+
+
+def wrapped_on_the_cpu() -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        nn.parallel.DistributedDataParallel(nn.Linear(1, 1), device_ids=[torch.device("cpu")])
+    finally:
+        dist.destroy_process_group()
 
 
 def windows() -> None:
@@ -144,6 +153,20 @@ def in_place() -> None:
     weight -= 1
 
 
+def either() -> object:
+    return ONES or NOTHING
+
+
+def truth_of_many() -> int:
+    if ONES:
+        return 1
+    return 0
+
+
+def writes_into_a_view() -> None:
+    ONES.clone().T.view(-1)[0] += 1
+
+
 def twice() -> None:
     loss = torch.ones(2, requires_grad=True).exp().sum()
     loss.backward()
@@ -231,6 +254,14 @@ def backward_of_backward() -> None:
         (lambda: torch.ones(2, 3).T.view(6), "`view` needs memory that is in order"),
         (lambda: torch.ones(3).item(), "this one has 3"),
         (lambda: bool(ONES), "need one truth value"),
+        (either, "to replace None, ask `is None`"),
+        (truth_of_many, "is it `is None`, `.numel()`, `.all()` or `.any()`"),
+        (writes_into_a_view, "What is written into a `reshape` may be lost"),
+        (lambda: torch.stack(list(NO_PARAMETERS)), "`torch.stack` gets an empty list here"),
+        (lambda: torch.cat(list(NO_PARAMETERS)), "`torch.cat` gets an empty list here"),
+        (lambda: nn.BatchNorm1d(3)(torch.ones(1, 3)), "BatchNorm is in training mode here"),
+        (lambda: NO_PARAMETERS.pop(), "`pop` is for lists, and this is a tuple"),
+        (lambda: float([1]), "are the lists nested more deeply than your loops go?"),
         (in_place, "a tensor that requires grad was changed in place: do that under `torch.no_grad()`"),
         (changed_later, "changed in place after it was used"),
         (lambda: torch.ones(2).sum().backward(), "this value has no graph back to a parameter"),
@@ -341,6 +372,18 @@ def backward_of_backward() -> None:
         (lambda: torch.prod(2), "and this is an int: `math.prod` takes numbers"),
         (lambda: len(slice(2)), "`len` is asked of a slice, which has none"),
         (lambda: nn.dist, "torch.nn has no `dist`"),
+        (lambda: torch.device("cuda0"), "'cuda0' is no device: the number comes after a colon, 'cuda:0'"),
+        (lambda: torch.zeros(1, device="cuda12"), "'cuda12' is no device: the number comes after a colon, 'cuda:12'"),
+        (
+            lambda: DataLoader([1], persistent_workers=True),  # type: ignore[arg-type]
+            "`persistent_workers=True` needs workers, and this loader has none: is `num_workers` passed on to it, and "
+            "above 0?",
+        ),
+        (
+            lambda: DataLoader([1], prefetch_factor=2),  # type: ignore[arg-type]
+            "`prefetch_factor` needs workers, and this loader has none: is `num_workers` passed on to it, and above 0?",
+        ),
+        (wrapped_on_the_cpu, "`device_ids` is for CUDA devices: for a model on the CPU leave it out, or pass None"),
         (lambda: torch.device("gpu"), "`gpu` is no kind of device: torch says `cpu` and `cuda`"),
         (lambda: list(NUMBER), "take apart: `range(...)` counts up to it"),
         (lambda: torch.autocast(), "`autocast` is called without 'device_type', which it needs"),
@@ -616,3 +659,8 @@ def test_words_about_a_line_of_a_notebook_name_its_cell() -> None:
 
 def test_no_function_of_torch_is_offered_for_an_attribute_of_a_students_own_class() -> None:
     assert advice_for(lambda: WithoutForward().device) == "WithoutForward has no `device`"
+
+
+def test_inf_is_explained_as_nan_is() -> None:
+    cause = Cause(kind="assertion", reason="2 of 2 values differ, the first at [0]: inf where 0.0 was expected")
+    assert advice_on(cause).endswith("inf comes of x / 0, the log of 0, or an exp of a large number")

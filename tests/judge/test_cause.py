@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+import torch
 
 from grader.border.failures import (
     ImportFailure,
@@ -74,6 +75,44 @@ def test_each_fact_has_its_own_field_and_is_bounded() -> None:
     assert (len(found.prints), found.printed) == (1_000, 5_000)
     assert explain.message(found).endswith("… (5000 characters printed)")
     assert len(explain.message(causes.failed(check(), None, AssertionError("a" * 10**6), ""))) == MAX_TEXT
+
+
+def test_a_number_alone_comes_after_a_call_with_numbers_alone() -> None:
+    def first_line(call: Call, reason: str) -> str:
+        wrong = Mismatch(reason, call.result, 2)
+        return explain.message(causes.failed(check(), call, wrong, "")).splitlines()[0]
+
+    bare = "3 where 2 was expected"
+    assert first_line(Call("num_batches", (8, 4, False), {}, result=3), bare) == f"num_batches(8, 4, False): {bare}"
+    assert first_line(Call("count", ([50, 3],), {"bias": True}, result=3), bare) == f"count([50, 3], bias=True): {bare}"
+    assert first_line(Call("count", (torch.ones(2),), {}, result=3), bare) == bare
+    assert first_line(Call("count", (8,), {}, result=3), f"len: {bare}") == f"len: {bare}"
+    message = explain.message(causes.failed(check(), Call("half", (8,), {}, result=3), Mismatch(bare, 3, 2), ""))
+    assert message.count("half(8)") == 1
+
+
+def test_a_refusal_of_the_students_own_says_that_the_input_is_valid() -> None:
+    def first_line(text: str, *args: object) -> str:
+        refused = raised("too long", SentLine("vectors.py", 3, "cosine", text))
+        return explain.message(causes.failed(check(), Call("cosine", args, {}), refused, "")).splitlines()[0]
+
+    words = "your code raised ValueError: too long"
+    assert first_line('raise ValueError("too long")', 1, 2) == f"{words}, for valid input: cosine(1, 2)"
+    assert first_line("if a: raise ValueError(text)", "a" * 200) == f"{words}, for valid input"
+    assert first_line("raise", 1, 2) == first_line("y = raised(x)", 1, 2) == words
+
+
+def test_of_a_warning_no_folder_is_shown() -> None:
+    printed = (
+        "/tmp/a-sandbox-1/work/training.py:124: UserWarning: Converting a tensor to a scalar may lead to trouble.\n"
+        "Detach first. (Triggered internally at /build/torch/csrc/methods.cpp:822.)\n  history.append(float(loss))\n"
+        "C:/data/x.py:1: no warning\n"
+    )
+    found = causes.failed(check(), None, Mismatch("1 where 2 was expected", 1, 2), printed)
+    assert found.prints == (
+        "training.py:124: UserWarning: Converting a tensor to a scalar may lead to trouble.\n"
+        "Detach first.\n  history.append(float(loss))\nC:/data/x.py:1: no warning"
+    )
 
 
 def test_a_missing_name_and_a_stub_have_different_kinds() -> None:

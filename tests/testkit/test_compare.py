@@ -64,7 +64,9 @@ DIFFERENT = [
     (2.0, T(2.0), "a float where a tensor of shape () was expected"),
     (T(2.0), 2.0, "a tensor of shape () where a float was expected"),
     (T(True), True, "a tensor of shape () where a bool was expected"),
-    ([1], [1, 2], "1 item where 2 were expected"),
+    ([1], [1, 2], "1 item where 2 were expected: the last one is missing"),
+    ([3, 4], [1, 2, 3, 4], "2 items where 4 were expected: the first 2 are missing"),
+    ([4, 3], [1, 2, 3, 4], "2 items where 4 were expected"),
     ([], [1], "0 items where 1 was expected"),
     ([1, 2], [], "2 items where 0 were expected"),
     ({}, {"a": 1}, "0 entries where 1 was expected"),
@@ -290,3 +292,29 @@ def test_each_item_of_a_list_has_a_name(actual: list[float], each: str | tuple[s
     with pytest.raises(Mismatch) as caught:
         assert_close(actual, [1.0, 2.0, 3.0, 4.0], what="losses", each=each)
     assert caught.value.reason.startswith(f"losses: {words}")
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        (166, 83, "166 where 83 was expected, 2 times too large"),
+        (83, 166, "83 where 166 was expected, 2 times too small"),
+        (4.0, 2.0, "4.0 where 2.0 was expected, 2 times too large"),
+        (torch.tensor(12), torch.tensor(4), "12 where 4 was expected, 3 times too large"),
+        (2, 1, "2 where 1 was expected"),
+        (7, 3, "7 where 3 was expected"),
+        (10**400, 2, "was expected"),
+        (math.inf, 0.5, "inf where 0.5 was expected"),
+        (T([4, 6]), T([2, 3]), "; all are 2 times too large"),
+    ],
+)
+def test_a_whole_multiple_is_called_that(actual: object, expected: object, words: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_close(actual, expected)
+    assert caught.value.reason.endswith(words)
+
+
+def test_no_exception_is_said_of_what_was_done() -> None:
+    words = "^index 3 of 3 windows: no exception where IndexError was expected$"
+    with pytest.raises(AssertionError, match=words), raises(IndexError, what="index 3 of 3 windows"):
+        pass

@@ -63,6 +63,11 @@ def recording_after(step: Callable[..., Any], shapes: Sequence[Sequence[int]], r
         return _is_recording()
 
 
+def is_recording() -> bool:
+    """Whether gradients are recorded: a call may have left that changed."""
+    return _is_recording()
+
+
 def half_frozen(shapes: Sequence[Sequence[int]]) -> Leaves:
     """Parameters with gradients; every other one was frozen since."""
     params = leaves(shapes)

@@ -15,8 +15,8 @@ from torch.amp import GradScaler
 
 from grader.testkit import recipes
 
-_is_recording, _is_in_inference, _DataParallel = (
-    torch.is_grad_enabled, torch.is_inference_mode_enabled, nn.DataParallel,
+_is_recording, _is_in_inference, _DataParallel, _is_autocast = (
+    torch.is_grad_enabled, torch.is_inference_mode_enabled, nn.DataParallel, torch.is_autocast_enabled,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- mixed precision
@@ -47,6 +47,100 @@ class Product(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight``."""
         return _Product.apply(x, self.weight)  # type: ignore[no-any-return,no-untyped-call]
+
+
+_LOSSES = ("cross_entropy", "log_softmax", "softmax", "logsumexp")
+
+
+class _Logits(Tensor):
+    """Logits that know whether autocast is on when a loss takes them. What is computed from them is a plain tensor."""
+
+    watched: Watched
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What `func` gives."""
+        given = args[0] if args else None
+        with torch._C.DisableTorchFunctionSubclass():
+            is_loss = isinstance(given, cls) and getattr(func, "__name__", "") in _LOSSES
+            if is_loss and not _is_autocast("cpu") and given.dtype is not torch.float32:
+                given.watched.say("the loss runs outside of autocast, on logits of 16 bits")
+            return func(*args, **(kwargs or {}))
+
+
+class Watched(nn.Module):
+    """The identity, as the last layer: sees what runs under autocast on the CPU, and what does not.
+
+    Attributes:
+        told: what is not as it should be, each once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Keeps a text, once."""
+        if text not in self.told:
+            self.told.append(text)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x``."""
+        if not _is_autocast("cpu"):
+            self.say("the forward runs outside of autocast, in 32 bits")
+        if x.requires_grad:
+            x.register_hook(self._in_backward)
+        logits = x.as_subclass(_Logits)
+        logits.watched = self
+        return logits
+
+    def _in_backward(self, grad: Tensor) -> None:
+        if _is_autocast("cpu"):
+            self.say("backward runs under autocast")
+
+
+def told(model: nn.Module) -> list[str]:
+    """What the `Watched` layer of a model has seen."""
+    return [text for one in model.modules() if isinstance(one, Watched) for text in one.told]
+
+
+class SeesDtype(nn.Module):
+    """The identity, which keeps the dtype of what it got last."""
+
+    dtype = ""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x``."""
+        self.dtype = str(x.dtype)
+        return x
+
+
+def amp_model_on_cuda(seed: int) -> nn.Module:
+    """An `amp_model` on a GPU, of which `dtype_of_logits` tells."""
+    made = amp_model(seed, "cuda:0")
+    assert isinstance(made, nn.Sequential)
+    return made.append(SeesDtype())
+
+
+def dtype_of_logits(model: nn.Module) -> str:
+    """The dtype of the last logits of an `amp_model_on_cuda`."""
+    return next(one.dtype for one in model.modules() if isinstance(one, SeesDtype))
+
+
+def watched_amp_model(seed: int = 0) -> nn.Module:
+    """An `amp_model` on the CPU that sees what runs under autocast."""
+    made = amp_model(seed)
+    assert isinstance(made, nn.Sequential)
+    return made.append(Watched())
+
+
+def with_large_stale_grads(model: nn.Module, seed: int) -> nn.Module:
+    """The same model, with gradients that still count when a scaler has divided them."""
+    recipes.with_stale_grads(model, seed)
+    for each in model.parameters():
+        if each.grad is not None:
+            each.grad *= 1000
+    return model
 
 
 def amp_model(seed: int = 0, device: str = "cpu") -> nn.Module:
