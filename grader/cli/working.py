@@ -54,6 +54,7 @@ def check(
         _Form, Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
     ] = "text",
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
+    no_record: options.NoRecordOption = False,
     course: options.CourseOption = None,
     seed: options.SeedOption = 0,
     *,
@@ -73,18 +74,26 @@ def check(
     """
     grading.limits()  # a limit out of its range is refused before anything starts
     _start_early(grading.devices)
-    from grader.course import pictured
+    from grader.course import pictured_at_end
     from grader.grading.one_submission import check_one
 
     loaded, path, wanted = options.work_of(names or (), submission, course)
-    pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
+    pictures = () if wanted else pictured_at_end(loaded)[:1]  # for the end of the course
     part = options.part_to_check(loaded, Home.find(path) if path.is_dir() else None, wanted)
     if part is not loaded:
         wanted = wanted or tuple(one.name for one in part.assignments)
     settings = grading.settings(wanted, pictures, seed)
     form = "json" if json else form
     printer = None if form == "text" else partial(_lines, form)
-    return check_one(part, path, settings, printer=printer, every_failure=every_failure, every_check=verbose)
+    return check_one(
+        part,
+        path,
+        settings,
+        printer=printer,
+        every_failure=every_failure,
+        every_check=verbose,
+        counts_tries=not no_record,
+    )
 
 
 def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
@@ -110,6 +119,7 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
 def watch(
     name: Annotated[str | None, options.named(metavar="TOPIC | EXERCISE | ASSIGNMENT")] = None,
     submission: options.WorkOption = None,
+    no_record: options.NoRecordOption = False,
     course: options.CourseOption = None,
     devices: options.DevicesOption = "auto",
 ) -> int:
@@ -146,7 +156,7 @@ def watch(
     start = next((one for one in scope if [one.full_name] == selected), None)
     settings = GradingSettings(devices=devices, pictures=pictured(loaded))
     with own_workers(part, worker_options(part, settings, ())) as workers:
-        return Watch(place, scope, workers, make_console()).run(start)
+        return Watch(place, scope, workers, make_console(), counts_tries=not no_record).run(start)
 
 
 @app.command()
@@ -258,5 +268,5 @@ def debug(
         from grader.grading.settings import GradingSettings
 
         settings, printer = GradingSettings(names=(full_name,)), partial(_lines, "concise")
-        check_one(loaded, folder, settings, printer=printer, stops_nowhere=True)
+        check_one(loaded, folder, settings, printer=printer, stops_nowhere=True, counts_tries=False)
     return min(code, 1)

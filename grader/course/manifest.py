@@ -70,8 +70,8 @@ _KEYS_OF_MARKS: Final = frozenset([*_LATE, "resubmissions", "letters"])
 """The keys of ``[course]`` that change marks, and no result."""
 _OF_LEARNING: Final = frozenset({"minutes", "level", "why", "after"})
 """The keys of exercises that say when to do them and why, and change no result."""
-_OF_LESSONS: Final = frozenset({"lessons", "colab", "install"})
-"""The keys of ``[course]`` about lessons and notebooks, which change none either."""
+_OF_LESSONS: Final = frozenset({"lessons", "colab", "install", "finish_pictures"})
+"""The keys of ``[course]`` about lessons, notebooks and the page at the end, which change none either."""
 _ADDRESS: Final = re.compile(r"https://[\w.~:/?=&%+#-]+")
 _INSTALLED: Final = re.compile(r"\w[\w.,=@:/\[\]+% -]*")  # no sign of a shell
 _ASSIGNMENT_NAME = re.compile(r"[^\W_][\w-]*")
@@ -182,6 +182,8 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         lessons: whether every topic must have a lesson.
         colab: the address under which its notebooks are in Colab, without their names; empty: they are not.
         install: what a notebook installs where the grader is missing.
+        finish: where to go on, for who has passed everything.
+        finish_pictures: the exercises (full names) whose pictures the page of `grader finish` shows.
     """
 
     name: str
@@ -194,6 +196,7 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colab: str = ""
     install: str = "torchkata"
     finish: tuple[str, ...] = ()
+    finish_pictures: tuple[str, ...] = ()
     credit: Credit = "all"
     hidden_until: Any = None
     due: Any = None

@@ -19,7 +19,7 @@ import jinja2
 from rich.console import Console
 
 from grader.course import Course, Exercise, pictured
-from grader.course.home import Home, LastCheck
+from grader.course.home import Home
 from grader.errors import UserError
 from grader.gradebook import Row
 from grader.grading.graders import Graded
@@ -35,7 +35,8 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import hint_order
 from grader.reports.html import environment_of
 from grader.reports.html_feedback import feedback_page
-from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise, state_of
+from grader.reports.progress import keep_progress
+from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted
 
@@ -80,8 +81,8 @@ def check(*names: Named) -> SubmissionResult:
     exercises = state.exercises(names)
     graded = state.result_of(exercises)
     result = graded.result
-    if state.home is not None:
-        state.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
+    if note := keep_progress(state.home, result.exercises):
+        print(f"note: {note}")
     card = Card(graded, state.course, exercises[0] if len(exercises) == 1 else "")
     state.cards.append((result, card, state.cell))
     state.output.show(card.html(), card.text())

@@ -27,7 +27,8 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import STYLES, help_for, hint_order, worst
-from grader.reports.states import is_unwritten, next_exercise, next_lines, state_of
+from grader.reports.progress import keep_progress, last_checks
+from grader.reports.states import is_unwritten, next_exercise, next_lines
 from grader.reports.terminal import Spinner, fit, spinning
 from grader.reports.where import Locations, next_of
 from grader.results import ExerciseResult
@@ -63,12 +64,22 @@ class Watch:
         path: the folder with the work, or one topic's file.
         scope: the exercises that are watched, in order of learning.
         workers: those that check the work; they are stopped at the end.
+        counts_tries: whether the record of tries in the student's folder is kept.
 
     Raises:
         UserError: there is no submission at the path.
     """
 
-    def __init__(self, path: Path, scope: Sequence[Exercise], workers: LocalWorkers, console: Console) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scope: Sequence[Exercise],
+        workers: LocalWorkers,
+        console: Console,
+        *,
+        counts_tries: bool = True,
+    ) -> None:
+        self._counts_tries = counts_tries
         self._course = course = workers.course
         self._topics = topics_of(course)
         self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
@@ -192,10 +203,9 @@ class Watch:
 
     def _note(self, results: Sequence[ExerciseResult]) -> None:
         """Keeps how some exercises went, in the folder if it can be."""
-        found = {one.name: LastCheck(state_of(one), one.score, one.max) for one in results}
-        self._last_checks.update(found)
-        if self._home is not None:
-            self._home.note(found)
+        self._last_checks.update(last_checks(results))
+        if note := keep_progress(self._home, results, counts_tries=self._counts_tries):
+            self._screen.say(note)
 
     def _is_done(self, exercise: Exercise) -> bool:
         last = self._last_checks.get(exercise.full_name)
