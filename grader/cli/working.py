@@ -16,9 +16,10 @@ from typer import Option
 
 from grader import new_python
 from grader.cli import options
-from grader.cli.command_line import app, with_groups
+from grader.cli.command_line import app, print_lines, with_groups
 from grader.course.home import Home
 from grader.errors import UserError
+from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.grading.graders import Graded
@@ -221,7 +222,9 @@ def show(
         if opens and not webbrowser.open(out.resolve().as_uri()):
             raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
         return
+    from grader.reports.check_report import PAGE_LINE
     from grader.reports.drawing import print_picture
+    from grader.reports.where import has_passed_all
 
     for number, result in enumerate(results):
         if number:
@@ -230,6 +233,59 @@ def show(
             typer.echo(f"{result.name} has not passed yet: grader check {result.name}")
         for picture in result.pictures:
             print_picture(picture, make_console())
+    home = Home.find(place)
+    if home is not None and has_passed_all(loaded, home.progress()):
+        print_lines(["", PAGE_LINE])
+
+
+@app.command()
+def finish(
+    out: Annotated[Path, Option(metavar="FILE", help="The page.")] = Path("finish.html"),
+    opens: Annotated[bool, Option("--open", help="Show it in the browser, too.")] = False,
+    submission: options.WorkFolderOption = None,
+    course: options.CourseOption = None,
+    devices: options.DevicesOption = "auto",
+) -> None:
+    """Check everything, and make a page of it to keep and to share: what you have built, in pictures.
+
+    It has no name of yours and no path, and stays on your machine until you give it away.
+
+    Examples:
+      grader finish
+      grader finish --open
+      grader finish --out spirals.html
+    """
+    _start_early(devices)
+    from grader.course import pictured_at_end
+    from grader.course.record import Record
+    from grader.grading.graders import result_at_end
+    from grader.grading.own_work import own_news, own_workers
+    from grader.grading.settings import GradingSettings, topics_of, worker_options
+    from grader.intake.find import open_submission
+    from grader.reports.html_finish import finish_page, write_finish_page
+    from grader.reports.terminal import make_console, spinning
+
+    loaded, place, _ = options.work_of((), submission, course)
+    home = Home.find(place)
+    part = options.part_of(loaded, home)
+    wanted = pictured_at_end(part)
+    work = open_submission(place, topics_of(part)).read()
+    settings = GradingSettings(devices=devices, pictures=wanted)
+    with (
+        spinning(make_console(stderr=True), "checking everything, and making the pictures"),
+        own_workers(part, worker_options(part, settings, ())) as workers,
+    ):
+        graded = result_at_end(own_news(workers, work))
+    record = Record(home) if home else None
+    page = finish_page(part, graded.result, wanted, record.tries if record else {})
+    if not page.passed:
+        raise UserError("nothing has passed yet, so there is nothing to show", fix="see why: grader check")
+    write_finish_page(page, out)
+    print_lines([f"{out} written: {page.passed} of {counted(page.count, 'exercise')}", *page.lacks])
+    if record and record.note:
+        print_lines([f"note: {record.note}"])
+    if opens and not webbrowser.open(out.resolve().as_uri()):
+        raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
 
 
 @app.command()

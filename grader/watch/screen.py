@@ -13,7 +13,7 @@ from grader.course import Course, Exercise
 from grader.course.assignments import Assignment
 from grader.course.home import LastCheck
 from grader.pictures import Picture
-from grader.reports.check_report import print_end, show_failure
+from grader.reports.check_report import PAGE_LINE, print_end, show_failure
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
@@ -94,14 +94,17 @@ class Screen:
         titles = list(dict.fromkeys(one.topic for one in scope))
         with self.console:
             self._begin()
-            if len(scope) < len(self._course.exercises) or not self._course.is_whole:
-                for picture in self.pictures:
-                    print_picture(picture, self.console, self._rows)
-            else:
+            is_all = len(scope) == len(self._course.exercises) and self._course.is_whole
+            if is_all:
                 print_end(self._course, self.console, self.pictures, self._rows)
                 titles = [self._course.title]
+            else:
+                for picture in self.pictures:
+                    print_picture(picture, self.console, self._rows)
             are = "are" if len(titles) > 1 else "is"
             print_wrapped(self.console, f"★ {clean(', '.join(titles))} {are} done: well done!", "bold green")
+            if is_all:
+                print_wrapped(self.console, PAGE_LINE, "")
             self.keys()
 
     def list(self, page: int) -> None:
