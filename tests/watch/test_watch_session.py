@@ -161,7 +161,7 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.save(SOLUTION)
     done = session.see("✓ vectors.cosine has passed", "done: well done!", " quit")
     assert "★ vectors is done" in done and "2 of 2 exercises, 3/3 points" in done
-    assert "What you have built:" in done
+    assert "What you have built:" in done and "grader finish" in done
     session.press("a")
     session.see("★ vectors is done: 3/3 points", "You have finished", " quit")
     session.press("n")
