@@ -26,7 +26,7 @@ Drawn: TypeAlias = Mapping[str, Sequence[Picture]]
 """The pictures of exercises, by full name."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class TopicDone(msgspec.Struct, frozen=True):
     """A topic: how many of its exercises pass, and the names of those that do not."""
 
     name: str
@@ -69,7 +69,7 @@ class FinishPage(msgspec.Struct, frozen=True):
     count: int
     score: float
     max: float
-    parts: tuple[Part, ...]
+    parts: tuple[TopicDone, ...]
     shown: tuple[Shown, ...]
     skipped: tuple[str, ...]
     hardest: tuple[Hard, ...]
@@ -110,7 +110,7 @@ def finish_page(
         names = [one.full_name for one in topic.exercises if one.full_name not in skipped]
         missing = tuple(name for name in names if name not in passed)
         if names:
-            parts.append(Part(topic.name, topic.title, len(names) - len(missing), len(names), missing))
+            parts.append(TopicDone(topic.name, topic.title, len(names) - len(missing), len(names), missing))
     pictures = {name: one.pictures for name, one in found.items()}
     known = {one.full_name: one for one in course.exercises}
     tried = {name: one for name, one in tries.items() if name in known}
