@@ -53,7 +53,8 @@ def data_of(program: str, numbers: Numbers) -> float:
 def test_two_values(submission: Submission, program: str, seed: int) -> None:
     """+ - * / of two values, and the minus in front of one, give a value with the number that Python gives."""
     numbers = drawn(seed)
-    assert_exact(submission.there(values.computed, submission.Value, program, numbers), data_of(program, numbers))
+    found = submission.there(values.computed, submission.Value, program, numbers)
+    assert_exact(found, data_of(program, numbers), what=f"data of the result of `{program}`")
 
 
 @exercise("graph.Value")
@@ -66,7 +67,7 @@ def test_a_number_on_the_right(submission: Submission, program: str, seed: int) 
     for number in (2 + seed % 3, numbers.pop("b")):
         text = program.format(number)
         found = submission.there(values.computed, submission.Value, text, {"a": numbers["a"]})
-        assert_exact(found, data_of(text, {"a": numbers["a"]}))
+        assert_exact(found, data_of(text, {"a": numbers["a"]}), what=f"data of the result of `{text}`")
 
 
 @exercise("graph.Value")
@@ -79,7 +80,7 @@ def test_a_number_on_the_left(submission: Submission, program: str, seed: int) -
     for number in (2 + seed % 3, numbers["b"]):
         text = program.format(number)
         found = submission.there(values.computed, submission.Value, text, {"a": numbers["a"]})
-        assert_exact(found, data_of(text, {"a": numbers["a"]}))
+        assert_exact(found, data_of(text, {"a": numbers["a"]}), what=f"data of the result of `{text}`")
 
 
 @exercise("graph.Value")
@@ -89,7 +90,8 @@ def test_a_number_on_the_left(submission: Submission, program: str, seed: int) -
 def test_powers(submission: Submission, power: str, seed: int) -> None:
     """a ** number, for whole numbers, negative ones and fractions."""
     numbers, program = drawn(seed, "a"), f"b = a ** {power}"
-    assert_exact(submission.there(values.computed, submission.Value, program, numbers), data_of(program, numbers))
+    found = submission.there(values.computed, submission.Value, program, numbers)
+    assert_exact(found, data_of(program, numbers), what=f"data of the result of `{program}`")
 
 
 @exercise("graph.Value")
@@ -99,7 +101,8 @@ def test_powers(submission: Submission, power: str, seed: int) -> None:
 def test_functions(submission: Submission, method: str, seed: int) -> None:
     """exp, log (the natural one) and tanh give a value with what torch gives."""
     numbers, program = drawn(seed, "a"), f"b = a.{method}()"
-    assert_exact(submission.there(values.computed, submission.Value, program, numbers), data_of(program, numbers))
+    found = submission.there(values.computed, submission.Value, program, numbers)
+    assert_exact(found, data_of(program, numbers), what=f"data of the result of `{program}`")
 
 
 @exercise("graph.Value")
@@ -159,19 +162,19 @@ def test_each_once_and_after_its_parents(submission: Submission, graph: str, see
     found = submission.there(values.ordered, submission.Value, submission.topological_order, program, numbers)
     expected = depends_on(program, numbers)
     order = [name for name in found["order"] if name != "?"]
-    last = list(expected)[-1]
+    last, after = list(expected)[-1], f" (after `{program}`)" if program else ""
     assert_that(found["is_list"], "the result is not a list")
     missing, strange = sorted(expected.keys() - set(order)), sorted(set(order) - expected.keys())
-    assert_that(not missing, f"of the values behind {last}, these are missing: {', '.join(missing)}")
-    assert_that(not strange, f"{last} was not computed from {', '.join(strange)}")
-    assert_that(found["twice"] == 0, "a value is there more than once")
+    assert_that(not missing, f"of the values behind {last}, these are missing: {', '.join(missing)}{after}")
+    assert_that(not strange, f"{last} was not computed from {', '.join(strange)}{after}")
+    assert_that(found["twice"] == 0, f"a value is there more than once{after}")
     early = [
         f"{name} comes before {parent}, which it was computed from"
         for name, parents in expected.items()
         for parent in sorted(parents)
         if order.index(name) < order.index(parent)
     ]
-    assert_that(not early, "; ".join(early))
+    assert_that(not early, "; ".join(early) + after)
     assert_that(found["order"][-1] == last, "the result itself is not the last one")
 
 
@@ -238,7 +241,7 @@ def test_each_operation(submission: Submission, program: str, seed: int) -> None
     """After one operation, grad of each value is the derivative of the result with respect to it; of the result: 1."""
     numbers = drawn(seed, "ab" if "b" in program else "a")
     found = submission.there(values.gradients, submission.Value, submission.backward, program, numbers)
-    assert_exact(found, gradients_of(program, numbers), what="the gradients")
+    assert_exact(found, gradients_of(program, numbers), what=f"the gradients after `{program}`")
 
 
 @exercise("graph.backward")
@@ -249,7 +252,7 @@ def test_inside_a_longer_chain(submission: Submission, operation: str, seed: int
     """The derivative of an operation is multiplied by the gradient that arrives at its result (the chain rule)."""
     program, numbers = f"b = {operation}; c = b * x; d = c ** 2", drawn(seed, "xa")
     found = submission.there(values.gradients, submission.Value, submission.backward, program, numbers)
-    assert_exact(found, gradients_of(program, numbers), what="the gradients")
+    assert_exact(found, gradients_of(program, numbers), what=f"the gradients after `{program}`")
 
 
 @exercise("graph.backward")
@@ -262,7 +265,7 @@ def test_shares_are_added_up(submission: Submission, program: str, seed: int) ->
     """If a value is used several times, its gradient is the sum over all uses."""
     numbers = drawn(seed, "a")
     found = submission.there(values.gradients, submission.Value, submission.backward, program, numbers)
-    assert_exact(found, gradients_of(program, numbers), what="the gradients")
+    assert_exact(found, gradients_of(program, numbers), what=f"the gradients after `{program}`")
 
 
 def any_program(seed: int, length: int = 8) -> str:
@@ -295,7 +298,7 @@ def test_any_graph(submission: Submission, seed: int) -> None:
     """In any graph, every value gets the gradient that torch finds in float64."""
     program, numbers = any_program(seed), drawn(seed)
     found = submission.there(values.gradients, submission.Value, submission.backward, program, numbers)
-    assert_exact(found, gradients_of(program, numbers), what="the gradients")
+    assert_exact(found, gradients_of(program, numbers), what=f"the gradients after `{program}`")
 
 
 @exercise("graph.backward")
@@ -308,7 +311,9 @@ def test_a_second_call(submission: Submission, results: tuple[str, ...], seed: i
     program, numbers = "c = a * b; d = c * a + c.exp()", drawn(seed)
     found = submission.there(values.gradients_again, submission.Value, submission.backward, program, numbers, results)
     names = values.run(here, program, numbers)
-    assert_exact(found["grad"], gradients_of(program, numbers, results), what="the gradients after the last call")
+    assert_exact(
+        found["grad"], gradients_of(program, numbers, results), what=f"the gradients of `{program}` after the last call"
+    )
     assert_exact(found["data"], {name: float(one.detach()) for name, one in names.items()}, what="data afterwards")
 
 

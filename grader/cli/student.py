@@ -95,7 +95,7 @@ def learn(
     ] = None,
     course: options.CourseOption = None,
 ) -> None:
-    """Read the lesson of a topic, or the part of it that an exercise is about.
+    """Read the lesson of a topic, or the part for one exercise.
 
     Examples:
       grader learn

@@ -31,7 +31,7 @@ _PROMPTS: Final = (">>> ", "... ")
 Kind = Literal["prose", "example", "drawing", "picture"]
 
 
-class Part(msgspec.Struct, frozen=True):
+class LessonPart(msgspec.Struct, frozen=True):
     """A piece of an idea: paragraphs, its worked example, or its drawing.
 
     Attributes:
@@ -57,7 +57,7 @@ class Idea(msgspec.Struct, frozen=True):
     title: str
     line: int
     exercises: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[LessonPart, ...]
 
 
 class Lesson(msgspec.Struct, frozen=True):
@@ -208,7 +208,7 @@ class _Reader:
                 raise self._error(line, f"topic `{self._topic.name}` has no exercise `{name}`{similar}")
             yield full
 
-    def _parts(self, start: int, end: int) -> Iterator[Part]:
+    def _parts(self, start: int, end: int) -> Iterator[LessonPart]:
         prose: list[str] = []
         began, at = start, start
         while at <= end:
@@ -232,15 +232,15 @@ class _Reader:
             began = at
         yield from _prose(prose, began)
 
-    def _picture(self, line: int, name: str, words: str) -> Part:
+    def _picture(self, line: int, name: str, words: str) -> LessonPart:
         full = full_name(self._topic.name, name)
         if full not in pictured_in(self._course.check_file(self._topic.name), self._topic):
             raise self._error(line, f"no exercise `{full}` has a picture")
         if not words.strip():
             raise self._error(line, "say what to look for: ![the loss falls in steps](picture:NAME)")
-        return Part("picture", words.strip(), line, full)
+        return LessonPart("picture", words.strip(), line, full)
 
-    def _block(self, language: str, start: int, end: int) -> Part:
+    def _block(self, language: str, start: int, end: int) -> LessonPart:
         """The block with its first line at `start`, and its closing fence at `end`."""
         lines = self._lines[start - 1 : end - 1]
         if language == "text":
@@ -250,13 +250,13 @@ class _Reader:
                 if len(line) > DRAWING_COLUMNS:
                     message = f"a line of a drawing has at most {DRAWING_COLUMNS} columns, not {len(line)}"
                     raise self._error(number, message)
-            return Part("drawing", "\n".join(lines), start)
+            return LessonPart("drawing", "\n".join(lines), start)
         if language != "python":
             raise self._error(start - 1, "a block is ```python, the worked example, or ```text, the drawing")
         if not lines or not lines[0].startswith(_PROMPTS[0]):
             raise self._error(start, "a worked example is what Python's prompt shows: its lines begin with `>>> `")
         self._require_no_answer(lines, start)
-        return Part("example", "\n".join(lines), start)
+        return LessonPart("example", "\n".join(lines), start)
 
     def _require_no_answer(self, lines: list[str], start: int) -> None:
         code = "\n".join(line[len(_PROMPTS[0]) :] if line.startswith(_PROMPTS) else "" for line in lines)
@@ -283,8 +283,8 @@ class _Reader:
                 raise self._error(1, f"`{one.full_name}` is under no idea: name it in a line `For: {one.name}`")
 
 
-def _prose(lines: list[str], start: int) -> Iterator[Part]:
+def _prose(lines: list[str], start: int) -> Iterator[LessonPart]:
     text = "\n".join(lines)
     if text.strip():
         above = len(lines) - len(text.lstrip("\n").split("\n"))
-        yield Part("prose", text.strip("\n"), start + above)
+        yield LessonPart("prose", text.strip("\n"), start + above)

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from grader.course import Course, Exercise, Topic
+from grader.course.definitions import untouched_names
 from grader.errors import CourseError
 from grader.grading.evidence import ExerciseSummary, SecondResults, TopicEvidence
 from grader.grading.local_workers import LocalWorkers, solution_of
@@ -200,7 +201,8 @@ def grade_mutants(
 def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[tuple[Mutant, list[Exercise]]]:
     """The mutants of a topic's solution, each with the exercises whose checks may fail it.
 
-    Those of definitions that only exercises which were not chosen have are left out.
+    Those of definitions that are handed out as they are, or that only exercises which were not chosen have, are left
+    out.
 
     Raises:
         CourseError: the solution does not pass its own checks.
@@ -212,8 +214,12 @@ def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[t
         if _is_caught(judge, topic, [one], source):
             text = f"`{one.name}` does not pass its own checks: run grader verify {one.full_name}"
             raise CourseError(file, None, text)
+    stub = judge.course.stub_file(topic.name)
+    given = untouched_names(source.encode(), stub.read_bytes()) if stub.is_file() else frozenset()
     found = []
     for mutant in mutants_of(source):
+        if mutant.definition in given:
+            continue  # students get it as it is
         own = [one for one in topic.exercises if one.name == mutant.definition]
         if not own and len(exercises) == len(topic.exercises):
             found.append((mutant, exercises))  # A helper, or the second function of an exercise, may belong to any.

@@ -235,13 +235,17 @@ def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
 
 
 def likeness(check: CheckResult) -> object:
-    """Equal for checks that fail alike: the same exception at the same line, or the same reason with other numbers."""
+    """Equal for checks that fail alike: the same exception at the same line, or the same reason with other numbers.
+
+    In which situation does not matter: it is that of the check.
+    """
     cause = check.cause
     if cause is None:
         return check.message
     if cause.exception_type:
         return cause.kind, cause.exception_type, cause.frames[-1:]
-    return cause.kind, re.sub(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", gist(check))
+    reason = gist(check).removeprefix(f"wrong {cause.situation}: ")
+    return cause.kind, re.sub(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", reason)
 
 
 def one_cause(exercise: ExerciseResult) -> CheckResult | None:

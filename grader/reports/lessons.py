@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from grader.course.lessons import Idea, Lesson, Part
+from grader.course.lessons import Idea, Lesson, LessonPart
 from grader.reports.terminal import print_rows
 from grader.text import clean
 
@@ -56,7 +56,7 @@ def show_in_pages(text: str) -> None:
     pydoc.pager(text)
 
 
-def _rows(part: Part, console: Console, width: int) -> Sequence[Text]:
+def _rows(part: LessonPart, console: Console, width: int) -> Sequence[Text]:
     match part.kind:
         case "example":
             return list(_example(part.text, width))

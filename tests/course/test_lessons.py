@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from grader.course.lessons import lesson_of, markdown_of
 from grader.course.model import lesson_files
 from grader.course.update import update
 from grader.errors import CourseError
+from grader.exports.package import wheel
 from grader.grading.settings import topics_of
 from grader.intake.find import open_submission
 from grader.intake.notebook import module_of
@@ -138,6 +140,12 @@ def test_lessons_change_no_result_and_are_part_of_what_a_course_hands_out(taught
     assert {name for name, _ in handed_out(course)} >= {"lessons/lines.md", "lessons/bugs.md"}
     (taught / "lessons" / "bugs.md").unlink()
     assert content_hash(Course.load(taught)) == before
+
+
+@pytest.mark.parametrize("for_students", [True, False])
+def test_lessons_are_in_the_wheel_of_a_course(for_students: bool, tmp_path: Path) -> None:
+    file = wheel(Course.load(TAUGHT), tmp_path, "1.0", for_students=for_students)
+    assert "torchkata_course_taught/lessons/lines.md" in zipfile.ZipFile(file).namelist()
 
 
 def test_lessons_are_handed_out_and_an_update_keeps_what_a_reader_wrote(

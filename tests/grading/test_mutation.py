@@ -12,6 +12,7 @@ from shared import without_examples
 from grader.course import Course
 from grader.errors import CourseError
 from grader.grading.mutants import equivalents_of
+from grader.grading.verify import grade_mutants
 
 LENGTH = "return x / torch.where(length == 0, 1.0, length)"
 WEAK = '''"""Checks."""
@@ -90,3 +91,13 @@ def test_what_is_written_down_must_be_readable(own_course: Path) -> None:
     (own_course / "solutions" / "equivalent_mutants.toml").write_text("[[mutant]]\ndefinition = 3\n")
     with pytest.raises(CourseError, match=r"equivalent_mutants\.toml"):
         equivalents_of(Course.load(own_course))
+
+
+@pytest.mark.slow
+def test_what_is_handed_out_as_it_is_has_no_mutants(own_course: Path) -> None:
+    given = '\n\ndef given(x: Tensor) -> Tensor:\n    """Twice a tensor."""\n    return x + x\n'
+    for folder in ("solutions", "exercises"):
+        file = own_course / folder / "vectors.py"
+        file.write_text(file.read_text(encoding="utf-8") + given, encoding="utf-8")
+    score = grade_mutants(Course.load(own_course), lambda line: None)
+    assert "vectors.cosine" in score.definitions and "vectors.given" not in score.definitions

@@ -101,6 +101,7 @@ def test_the_wheel_grades_with_its_own_course(installed: Path, tmp_path: Path) -
     package = Path(run(installed, tmp_path, "-c", "import grader; print(grader.__path__[0])").strip())
     assert "site-packages" in package.parts and installed.parents[1] in package.parents
     checks, solutions = package / "checks", package / "shipped" / "solutions"
+    assert (package / "shipped" / "lessons" / "first_run.md").is_file()
     only = ("-m", "pytest", "-q", "-p", "no:cacheprovider", str(checks / "test_tensor_ops.py"), "-k", "rows_dotted")
     assert "1 passed" in run(installed, tmp_path, *only, "--submission", str(solutions))
     grader = installed.with_name("grader")

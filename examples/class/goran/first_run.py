@@ -8,6 +8,7 @@ the file whenever you have changed one, and look how the picture changes:
 
 Read:
 - PyTorch tutorial, Learn the Basics: https://docs.pytorch.org/tutorials/beginner/basics/intro.html
+- PyTorch docs, torch.nn.Sequential: https://docs.pytorch.org/docs/stable/generated/torch.nn.Sequential.html
 - Dive into Deep Learning, Multilayer Perceptrons: https://d2l.ai/chapter_multilayer-perceptrons/mlp.html
 """
 
