@@ -1,7 +1,7 @@
 """The record of tries in a student's folder: how often each exercise was tried, and when it passed.
 
-It is for the page of `grader finish` and for the student's own interest. It stays in the folder's hidden state: no
-verdict and no mark comes from it, `grade` never reads it, and it is never a part of a submission.
+It is for the page of `grader finish`, and knows the topics whose questions were asked. It stays in the folder's hidden
+state: no verdict and no mark comes from it, `grade` never reads it, and it is never a part of a submission.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ OFF: Final = "no-record"
 """A file of this name beside the record switches it off for the folder."""
 MOST_TRIES: Final = 9_999
 _MOST_EXERCISES: Final = 2_000
+_MOST_TOPICS: Final = 200
 _MOST_BYTES: Final = 1_000_000
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
 
@@ -69,6 +70,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class _Kept(msgspec.Struct, frozen=True):
     tries: dict[_Name, Tries] = {}
+    asked: Annotated[dict[_Name, datetime.date], msgspec.Meta(max_length=_MOST_TOPICS)] = {}
 
 
 class Record:
@@ -101,6 +103,14 @@ class Record:
         if found != self.tries:
             latest = sorted(found, key=lambda name: found[name].last)[-_MOST_EXERCISES:]
             self._write(replace(self._kept, tries={name: found[name] for name in found if name in set(latest)}))
+
+    def was_asked(self, topic: str) -> bool:
+        """Whether the questions of a topic were asked, or could not be remembered."""
+        return not self.is_on or topic in self._kept.asked or len(self._kept.asked) >= _MOST_TOPICS
+
+    def note_asked(self, topic: str, today: datetime.date | None = None) -> None:
+        """Keeps that the questions of a topic were asked."""
+        self._write(replace(self._kept, asked={**self._kept.asked, topic: today or datetime.date.today()}))
 
     def _read(self) -> _Kept:
         if not self.is_on or not self._file.exists():
