@@ -127,7 +127,7 @@ def watch(
     """Check the exercise at hand on every save, and go on when it passes.
 
     With a topic or an assignment, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint,
-    n next, a all, r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
+    n next, a all, r run, o open in the editor, l list, p predict, q quit. Ctrl-C ends it too.
 
     Examples:
       grader watch

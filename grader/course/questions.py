@@ -61,4 +61,5 @@ def _number(text: str) -> float | None:
 
 
 def _text(text: str) -> str:
-    return " ".join(text.strip("'\"").split()).lower()
+    """Without what may be left out when one types: quotes, brackets and spaces."""
+    return re.sub(r"[\s'\"()\[\]]", "", text).lower()

@@ -14,14 +14,16 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from grader.course import Exercise
+from grader.course import Exercise, Question
 from grader.course.definitions import defined_names, lines_in, untouched_names
 from grader.course.home import Home, LastCheck
+from grader.course.record import Record
 from grader.errors import UserError
 from grader.grading.graders import Graded, News
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.own_work import own_news
 from grader.grading.protocol import Began, ExerciseDone
+from grader.grading.questions import Run, ask
 from grader.grading.settings import topics_of
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
@@ -35,7 +37,7 @@ from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.editor import find_editor, open_in
 from grader.watch.inputs import QUIT, changes, keys, signals
-from grader.watch.screen import KEYS, Screen
+from grader.watch.screen import KEYS, PREDICT, Screen
 
 _WAIT: Final = 0.5
 """Seconds after which a wait begins anew: a Ctrl-C that comes just before it, or on Windows, does not end it."""
@@ -160,7 +162,7 @@ class Watch:
             self._start(self._current)
 
     def _press(self, key: str) -> None:
-        if key not in KEYS:
+        if key not in KEYS and key != PREDICT:
             return
         if self._job is not None and key not in ("n", QUIT):
             self._waiting_key = key
@@ -180,6 +182,8 @@ class Watch:
                 self._check_current()
             case "o":
                 self._open()
+            case "p":
+                self._predict()
             case "l":
                 self._show(0 if self._list_page is None else self._list_page + 1)
 
@@ -362,7 +366,28 @@ class Watch:
         else:
             place = self._places().of(self._current.full_name)
             numbers = hint_order(self._current, self._result)[: self._hints]
-            self._screen.exercise(self._current, self._result, place, numbers)
+            questions = self._questions_of(self._current.topic)
+            self._screen.exercise(self._current, self._result, place, numbers, len(questions))
+
+    def _questions_of(self, topic: str) -> Sequence[Question]:
+        """The questions of a topic, if they were not asked yet."""
+        questions = self._course.topic(topic).questions
+        return questions if questions and self._home and not Record(self._home).was_asked(topic) else ()
+
+    def _predict(self) -> None:
+        """Asks the questions of the topic at hand, with the terminal as it was."""
+        topic = self._current.topic if self._current is not None else ""
+        questions = self._questions_of(topic) if topic else ()
+        if self._home is None or not questions:
+            self._screen.line("there is no question that was not asked yet")
+            return
+        self._keys.close()
+        self._screen.clear()
+        with contextlib.closing(Run(questions)) as run:
+            ask(self._course, topic, self._screen.console, run)
+        Record(self._home).note_asked(topic)
+        self._read_keys()
+        self._screen.keys()
 
     def _hint(self) -> None:
         if self._current is None:
