@@ -131,12 +131,12 @@ def learn(
     if record is None or record.was_asked(topics[0]) or not loaded.topic(topics[0]).questions:
         show_in_pages(printed.get())
         return
-    from grader.grading.questions import Run, ask
+    from grader.grading.questions import Run, ask_all
 
     with contextlib.closing(Run(loaded.topic(topics[0]).questions)) as run:
         show_in_pages(printed.get())
         console.print()
-        ask(loaded, topics[0], console, run)
+        ask_all(loaded, topics[0], console, run)
     record.note_asked(topics[0])
 
 

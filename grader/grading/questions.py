@@ -69,7 +69,7 @@ class Run:
         self._process.wait()
 
 
-def ask(course: Course, topic: str, console: Console, run: Run, read: Callable[[str], str] = input) -> None:
+def ask_all(course: Course, topic: str, console: Console, run: Run, read: Callable[[str], str] = input) -> None:
     """Asks the questions of a topic one after the other. Enter skips one, the end of the input skips all.
 
     Args:

@@ -19,7 +19,7 @@ from grader.course.home import HIDDEN, Home
 from grader.course.lessons import lesson_of
 from grader.course.questions import Ask, is_right
 from grader.course.record import OFF, Record
-from grader.grading.questions import Answer, Run, ask
+from grader.grading.questions import Answer, Run, ask_all
 
 TAUGHT = REPO / "tests" / "courses" / "taught"
 SHIPPED = Course.load(None, complete=False)
@@ -95,7 +95,7 @@ def asked(course: Path, *typed: str) -> str:
         except StopIteration:
             raise EOFError from None
 
-    ask(loaded, "lines", Console(file=out, width=60), Run(loaded.topic("lines").questions), read)
+    ask_all(loaded, "lines", Console(file=out, width=60), Run(loaded.topic("lines").questions), read)
     return out.getvalue()
 
 
