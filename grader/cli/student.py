@@ -131,9 +131,9 @@ def learn(
     if record is None or record.was_asked(topics[0]) or not loaded.topic(topics[0]).questions:
         show_in_pages(printed.get())
         return
-    from grader.grading.questions import Run, ask_all
+    from grader.grading.questions import LineRun, ask_all
 
-    with contextlib.closing(Run(loaded.topic(topics[0]).questions)) as run:
+    with contextlib.closing(LineRun(loaded.topic(topics[0]).questions)) as run:
         show_in_pages(printed.get())
         console.print()
         ask_all(loaded, topics[0], console, run)

@@ -20,7 +20,7 @@ from grader.errors import did_you_mean
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import TopicEvidence
 from grader.grading.mutants import equivalents_of
-from grader.grading.questions import Run
+from grader.grading.questions import LineRun
 from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.drawing import problem_of
@@ -164,7 +164,7 @@ def questions_have_answers(evidence: TopicEvidence) -> Iterator[Defect]:
     questions = evidence.topic.questions
     if not questions:
         return
-    runs = [Run(questions, seed) for seed in (0, 1)]
+    runs = [LineRun(questions, seed) for seed in (0, 1)]
     first, second = (run.answers() for run in runs)
     ideas = [idea.title for idea in evidence.lesson.ideas] if evidence.lesson else []
     for number, (question, one, other) in enumerate(zip(questions, first, second, strict=True), start=1):

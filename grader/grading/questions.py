@@ -30,7 +30,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     problem: str = ""
 
 
-class Run:
+class LineRun:
     """Lines that run in another process from now on, while the student reads."""
 
     def __init__(self, questions: Sequence[Question], seed: int = 0) -> None:
@@ -69,7 +69,7 @@ class Run:
         self._process.wait()
 
 
-def ask_all(course: Course, topic: str, console: Console, run: Run, read: Callable[[str], str] = input) -> None:
+def ask_all(course: Course, topic: str, console: Console, run: LineRun, read: Callable[[str], str] = input) -> None:
     """Asks the questions of a topic one after the other. Enter skips one, the end of the input skips all.
 
     Args:

@@ -160,12 +160,12 @@ def ask(topic: str) -> None:
     if was_asked or not questions:
         print(f"the questions about {topic} were asked already" if questions else f"{topic} asks no question")
         return
-    from grader.grading.questions import Run, ask_all
+    from grader.grading.questions import LineRun, ask_all
 
     console = Console(
         width=_COLUMNS, highlight=False, markup=False, emoji=False, force_jupyter=False, force_terminal=False
     )
-    with contextlib.closing(Run(questions)) as run:
+    with contextlib.closing(LineRun(questions)) as run:
         try:
             ask_all(state.course, topic, console, run, _typed)
         except _NothingTyped:

@@ -23,7 +23,7 @@ from grader.grading.graders import Graded, News
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.own_work import own_news
 from grader.grading.protocol import Began, ExerciseDone
-from grader.grading.questions import Run, ask_all
+from grader.grading.questions import LineRun, ask_all
 from grader.grading.settings import topics_of
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
@@ -383,7 +383,7 @@ class Watch:
             return
         self._keys.close()
         self._screen.clear()
-        with contextlib.closing(Run(questions)) as run:
+        with contextlib.closing(LineRun(questions)) as run:
             ask_all(self._course, topic, self._screen.console, run)
         Record(self._home).note_asked(topic)
         self._read_keys()

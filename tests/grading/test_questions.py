@@ -19,7 +19,7 @@ from grader.course.home import HIDDEN, Home
 from grader.course.lessons import lesson_of
 from grader.course.questions import Ask, is_right
 from grader.course.record import OFF, Record
-from grader.grading.questions import Answer, Run, ask_all
+from grader.grading.questions import Answer, LineRun, ask_all
 
 TAUGHT = REPO / "tests" / "courses" / "taught"
 SHIPPED = Course.load(None, complete=False)
@@ -74,7 +74,7 @@ def test_lines_are_run_and_each_knows_torch_alone() -> None:
     lines = ["x = 3\nx", "x", "print('no')\nnn.Linear(2, 5).weight", "F.relu(torch.tensor(-1.0))"]
     asks: list[Ask] = ["number", "number", "shape", "number"]
     questions = [Question(code=code, ask=what) for code, what in zip(lines, asks, strict=True)]
-    assert Run(questions).answers() == [
+    assert LineRun(questions).answers() == [
         Answer("3"),
         Answer("", "NameError: name 'x' is not defined"),
         Answer("(5, 2)"),
@@ -95,7 +95,7 @@ def asked(course: Path, *typed: str) -> str:
         except StopIteration:
             raise EOFError from None
 
-    ask_all(loaded, "lines", Console(file=out, width=60), Run(loaded.topic("lines").questions), read)
+    ask_all(loaded, "lines", Console(file=out, width=60), LineRun(loaded.topic("lines").questions), read)
     return out.getvalue()
 
 
@@ -166,7 +166,7 @@ def test_each_topic_of_the_shipped_course_asks_three_to_five() -> None:
 
 def test_the_lines_of_the_shipped_course_have_answers_whatever_the_seed() -> None:
     questions = [one for topic in SHIPPED.topics for one in topic.questions]
-    runs = [Run(questions, seed) for seed in (0, 1)]
+    runs = [LineRun(questions, seed) for seed in (0, 1)]
     first, second = (run.answers() for run in runs)
     assert first == second and [one.problem for one in first if one.problem] == []
 
