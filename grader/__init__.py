@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
-    from grader.notebook.commands import check, hint, show
+    from grader.notebook.commands import ask, check, hint, show
     from grader.pictures import Picture
     from grader.results import (
         Cause,
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Cause", "CheckResult", "Course", "CourseError", "ExerciseResult", "Flag", "Frame", "Limits", "Manual"]
 __all__ += ["Picture", "Results", "SpentTime", "SubmissionResult", "TooMuchMemory", "Unread", "UserError"]
-__all__ += ["__version__", "check", "grade", "hint", "show"]
+__all__ += ["__version__", "ask", "check", "grade", "hint", "show"]
 
 _MODULES = {
     "grader.course": "Course",
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
-    "grader.notebook.commands": "check hint show",
+    "grader.notebook.commands": "ask check hint show",
     "grader.pictures": "Picture",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SpentTime SubmissionResult TooMuchMemory"
     " Unread",

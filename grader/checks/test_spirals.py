@@ -556,6 +556,20 @@ def loss_per_epoch(submission: Submission) -> Lines:
     return Lines(series={"training": train, "validation": val}, marked=spot, x_label="epoch", y_label="loss")
 
 
+@picture("spirals.run", title="Stopped and resumed: the second line must lie on the first, the run that never stopped")
+def resumed_run(submission: Submission) -> Lines:
+    whole = submission.run(0, 20)["val_losses"]
+    submission.outside(files.empty, "here")
+    path = submission.there(files.path, "here", "spirals.pt")
+    submission.run(0, 20, path, 8)
+    resumed = submission.run(0, 20, path)["val_losses"]
+    furthest = max(abs(one - other) for one, other in zip(whole, resumed, strict=True))
+    words = "equal to the last bit" if resumed == whole else f"then up to {furthest:.1g} apart"
+    series = {"never stopped": whole, "resumed": [None] * 8 + list(resumed[8:])}
+    spot = Spot(8, resumed[7], f"stopped after epoch 8: {words}")
+    return Lines(series=series, marked=spot, x_label="epoch", y_label="validation loss")
+
+
 # ---------------------------------------------------------------- decision_grid
 
 
@@ -722,6 +736,25 @@ def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
         places = list(chain(*first))
         ways.append([places.index(row) for row in chain(*second)])  # whatever rows the split has chosen
     assert_that(ways[0] != ways[1], "the second epoch is the same mixture of the first for every seed")
+
+
+@picture("spirals.run_on_ranks", title="Training loss of each epoch: two ranks learn as fast as one process")
+def loss_on_one_process_and_on_two_ranks(submission: Submission) -> Lines:
+    submission.there(kit.begin_losses, HANDED_OUT)
+    submission.run(0, 20)
+    ranks = r.run(
+        submission.run_on_ranks, r.RANK, r.WORLD_SIZE, 0, 20, before=r.call(kit.begin_losses, HANDED_OUT),
+        look=r.call(kit.losses),
+    ).looks  # fmt: skip
+    both = [sum(step) / len(step) for step in zip(*ranks, strict=True)]
+    series = {"one process": per_epoch(submission.there(kit.losses), 20), "two ranks": per_epoch(both, 20)}
+    return Lines(series=series, x_label="epoch", y_label="training loss")
+
+
+def per_epoch(losses: Sequence[float], epochs: int) -> list[float]:
+    """The mean of the losses of each epoch; all have equally many."""
+    steps = max(1, len(losses) // epochs)
+    return [sum(losses[at : at + steps]) / steps for at in range(0, len(losses), steps)]
 
 
 # ---------------------------------------------------------------- report

@@ -16,7 +16,7 @@ from grader.text import clean
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS: Final = {
-    "Student": "init check watch learn show next list courses hint solution reset debug doctor help",
+    "Student": "init check watch learn show finish next list courses hint solution reset debug doctor help",
     "Instructor": "grade status restore report export mark comment regrade override extend excuse import history diff"
     " similar package ci",
     "Course author": "new release verify",

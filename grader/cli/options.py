@@ -116,6 +116,9 @@ WorkOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]")
 ]
 WorkFolderOption = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder with the work.  [default: here]")]
+NoRecordOption = Annotated[
+    bool, typer.Option("--no-record", help="Do not count this among your tries, which are kept in your folder only.")
+]
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the gradebook and the results.")]
 
 

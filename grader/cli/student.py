@@ -1,5 +1,7 @@
 """The commands of a student that run none of their code: ``init``, ``list``, ``hint``, ... It imports nothing slow."""
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from grader.cli.command_line import app, columns, print_lines
 from grader.course import Course, handout
 from grader.course.home import Home, LastCheck, Origin, installed_courses
 from grader.course.lessons import lesson_of
+from grader.course.record import Record
 from grader.course.stubs import solution_of
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
@@ -120,10 +123,21 @@ def learn(
             if number:
                 console.print()
             print_lesson(lesson, console, only)
-    if console.is_terminal and not console.is_dumb_terminal:
-        show_in_pages(printed.get())
-    else:
+    if not (console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty()):
         typer.echo(printed.get(), nl=False)
+        return
+    home = Home.find()
+    record = Record(home) if home and only is None and len(topics) == 1 else None
+    if record is None or record.was_asked(topics[0]) or not loaded.topic(topics[0]).questions:
+        show_in_pages(printed.get())
+        return
+    from grader.grading.questions import LineRun, ask_all
+
+    with contextlib.closing(LineRun(loaded.topic(topics[0]).questions)) as run:
+        show_in_pages(printed.get())
+        console.print()
+        ask_all(loaded, topics[0], console, run)
+    record.note_asked(topics[0])
 
 
 @app.command()

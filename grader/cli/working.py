@@ -16,9 +16,10 @@ from typer import Option
 
 from grader import new_python
 from grader.cli import options
-from grader.cli.command_line import app, with_groups
+from grader.cli.command_line import app, print_lines, with_groups
 from grader.course.home import Home
 from grader.errors import UserError
+from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.grading.graders import Graded
@@ -54,6 +55,7 @@ def check(
         _Form, Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
     ] = "text",
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
+    no_record: options.NoRecordOption = False,
     course: options.CourseOption = None,
     seed: options.SeedOption = 0,
     *,
@@ -73,18 +75,26 @@ def check(
     """
     grading.limits()  # a limit out of its range is refused before anything starts
     _start_early(grading.devices)
-    from grader.course import pictured
+    from grader.course import pictured_at_end
     from grader.grading.one_submission import check_one
 
     loaded, path, wanted = options.work_of(names or (), submission, course)
-    pictures = () if wanted else pictured(loaded)[-1:]  # for the end of the course
+    pictures = () if wanted else pictured_at_end(loaded)[:1]  # for the end of the course
     part = options.part_to_check(loaded, Home.find(path) if path.is_dir() else None, wanted)
     if part is not loaded:
         wanted = wanted or tuple(one.name for one in part.assignments)
     settings = grading.settings(wanted, pictures, seed)
     form = "json" if json else form
     printer = None if form == "text" else partial(_lines, form)
-    return check_one(part, path, settings, printer=printer, every_failure=every_failure, every_check=verbose)
+    return check_one(
+        part,
+        path,
+        settings,
+        printer=printer,
+        every_failure=every_failure,
+        every_check=verbose,
+        counts_tries=not no_record,
+    )
 
 
 def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
@@ -110,13 +120,14 @@ def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> I
 def watch(
     name: Annotated[str | None, options.named(metavar="TOPIC | EXERCISE | ASSIGNMENT")] = None,
     submission: options.WorkOption = None,
+    no_record: options.NoRecordOption = False,
     course: options.CourseOption = None,
     devices: options.DevicesOption = "auto",
 ) -> int:
     """Check the exercise at hand on every save, and go on when it passes.
 
     With a topic or an assignment, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint,
-    n next, a all, r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
+    n next, a all, r run, o open in the editor, l list, p predict, q quit. Ctrl-C ends it too.
 
     Examples:
       grader watch
@@ -146,7 +157,7 @@ def watch(
     start = next((one for one in scope if [one.full_name] == selected), None)
     settings = GradingSettings(devices=devices, pictures=pictured(loaded))
     with own_workers(part, worker_options(part, settings, ())) as workers:
-        return Watch(place, scope, workers, make_console()).run(start)
+        return Watch(place, scope, workers, make_console(), counts_tries=not no_record).run(start)
 
 
 @app.command()
@@ -211,7 +222,9 @@ def show(
         if opens and not webbrowser.open(out.resolve().as_uri()):
             raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
         return
+    from grader.reports.check_report import PAGE_LINE
     from grader.reports.drawing import print_picture
+    from grader.reports.where import has_passed_all
 
     for number, result in enumerate(results):
         if number:
@@ -220,6 +233,59 @@ def show(
             typer.echo(f"{result.name} has not passed yet: grader check {result.name}")
         for picture in result.pictures:
             print_picture(picture, make_console())
+    home = Home.find(place)
+    if home is not None and has_passed_all(loaded, home.progress()):
+        print_lines(["", PAGE_LINE])
+
+
+@app.command()
+def finish(
+    out: Annotated[Path, Option(metavar="FILE", help="The page.")] = Path("finish.html"),
+    opens: Annotated[bool, Option("--open", help="Show it in the browser, too.")] = False,
+    submission: options.WorkFolderOption = None,
+    course: options.CourseOption = None,
+    devices: options.DevicesOption = "auto",
+) -> None:
+    """Check everything, and make a page of it to keep and to share: what you have built, in pictures.
+
+    It has no name of yours and no path, and stays on your machine until you give it away.
+
+    Examples:
+      grader finish
+      grader finish --open
+      grader finish --out spirals.html
+    """
+    _start_early(devices)
+    from grader.course import pictured_at_end
+    from grader.course.record import Record
+    from grader.grading.graders import result_at_end
+    from grader.grading.own_work import own_news, own_workers
+    from grader.grading.settings import GradingSettings, topics_of, worker_options
+    from grader.intake.find import open_submission
+    from grader.reports.html_finish import finish_page, write_finish_page
+    from grader.reports.terminal import make_console, spinning
+
+    loaded, place, _ = options.work_of((), submission, course)
+    home = Home.find(place)
+    part = options.part_of(loaded, home)
+    wanted = pictured_at_end(part)
+    work = open_submission(place, topics_of(part)).read()
+    settings = GradingSettings(devices=devices, pictures=wanted)
+    with (
+        spinning(make_console(stderr=True), "checking everything, and making the pictures"),
+        own_workers(part, worker_options(part, settings, ())) as workers,
+    ):
+        graded = result_at_end(own_news(workers, work))
+    record = Record(home) if home else None
+    page = finish_page(part, graded.result, wanted, record.tries if record else {})
+    if not page.passed:
+        raise UserError("nothing has passed yet, so there is nothing to show", fix="see why: grader check")
+    write_finish_page(page, out)
+    print_lines([f"{out} written: {page.passed} of {counted(page.count, 'exercise')}", *page.lacks])
+    if record and record.note:
+        print_lines([f"note: {record.note}"])
+    if opens and not webbrowser.open(out.resolve().as_uri()):
+        raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
 
 
 @app.command()
@@ -258,5 +324,5 @@ def debug(
         from grader.grading.settings import GradingSettings
 
         settings, printer = GradingSettings(names=(full_name,)), partial(_lines, "concise")
-        check_one(loaded, folder, settings, printer=printer, stops_nowhere=True)
+        check_one(loaded, folder, settings, printer=printer, stops_nowhere=True, counts_tries=False)
     return min(code, 1)

@@ -1,7 +1,7 @@
 """A course as files: manifest, sources, stubs, handouts. Never imports torch or pytest, never runs a course's code."""
 
-from grader.course.manifest import Exercise, RubricItem, Topic
-from grader.course.model import Course, checks_of, content_hash, misconceptions_of, pictured
+from grader.course.manifest import Exercise, Question, RubricItem, Topic
+from grader.course.model import Course, checks_of, content_hash, misconceptions_of, pictured, pictured_at_end
 from grader.course.source import CheckInfo, Misconception
 from grader.errors import CourseError, UnknownName, UserError
 
@@ -11,6 +11,7 @@ __all__ = [
     "CourseError",
     "Exercise",
     "Misconception",
+    "Question",
     "RubricItem",
     "Topic",
     "UnknownName",
@@ -19,4 +20,5 @@ __all__ = [
     "content_hash",
     "misconceptions_of",
     "pictured",
+    "pictured_at_end",
 ]

@@ -300,6 +300,10 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
             yield "code", f'check("{topic.name}.{name}")'
     if lesson is not None:
         yield from (("markdown", markdown_of(idea)) for idea in lesson.ideas[shown:])
+    if topic.questions:
+        count = counted(len(topic.questions), "question")
+        yield "markdown", f"**Predict before you run**: {count}, asked once; Enter skips one."
+        yield "code", f'from grader import ask\n\nask("{topic.name}")'
 
 
 def _ideas_up_to(lesson: Lesson, exercise: str, shown: int) -> Sequence[Idea]:

@@ -3,6 +3,7 @@
 Never looks at any other file and never guesses: an unknown key is an error, not a comment.
 """
 
+import ast
 import json
 import keyword
 import math
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from grader.course.assignments import Assignment, Term
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
+from grader.course.questions import Ask
 from grader.errors import CourseError, did_you_mean
 from grader.results import total_points
 from grader.text import counted, printable
@@ -70,8 +72,10 @@ _KEYS_OF_MARKS: Final = frozenset([*_LATE, "resubmissions", "letters"])
 """The keys of ``[course]`` that change marks, and no result."""
 _OF_LEARNING: Final = frozenset({"minutes", "level", "why", "after"})
 """The keys of exercises that say when to do them and why, and change no result."""
-_OF_LESSONS: Final = frozenset({"lessons", "colab", "install"})
-"""The keys of ``[course]`` about lessons and notebooks, which change none either."""
+_OF_LESSONS: Final = frozenset({"lessons", "colab", "install", "finish_pictures"})
+"""The keys of ``[course]`` about lessons, notebooks and the page at the end, which change none either."""
+_MOST_QUESTIONS: Final = 5
+_MOST_QUESTION_LINES: Final = 6
 _ADDRESS: Final = re.compile(r"https://[\w.~:/?=&%+#-]+")
 _INSTALLED: Final = re.compile(r"\w[\w.,=@:/\[\]+% -]*")  # no sign of a shell
 _ASSIGNMENT_NAME = re.compile(r"[^\W_][\w-]*")
@@ -148,6 +152,20 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.file or f"{self.topic}.py"
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something to predict before it runs: one ``[[topics.questions]]`` table. Its answer is found by running it.
+
+    Attributes:
+        code: lines of Python, of which the last one is an expression; they know ``torch``, ``nn`` and ``F``.
+        ask: what of its value is asked for.
+        idea: the title of the part of the lesson that explains it.
+    """
+
+    code: str
+    ask: Ask
+    idea: str = ""
+
+
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One stub module and its exercises, in order of learning: one ``[[topics]]`` table.
 
@@ -156,6 +174,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         credit: how its exercises earn their points; None: as the course says.
         weight: how much it counts beside the other topics; None: 1 if another one has a weight, else by its points.
         exercises: those that have checks. A topic without any has no module.
+        questions: asked once, by `grader learn` and `grader watch`.
         manual: those that a person marks; no key of the table either.
     """
 
@@ -167,6 +186,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     credit: Credit | None = None
     weight: float | None = None
     exercises: tuple[Exercise, ...] = ()
+    questions: tuple[Question, ...] = ()
     manual: tuple[Exercise, ...] = msgspec.field(default=(), name="<manual>")
 
 
@@ -182,6 +202,8 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         lessons: whether every topic must have a lesson.
         colab: the address under which its notebooks are in Colab, without their names; empty: they are not.
         install: what a notebook installs where the grader is missing.
+        finish: where to go on, for who has passed everything.
+        finish_pictures: the exercises (full names) whose pictures the page of `grader finish` shows.
     """
 
     name: str
@@ -194,6 +216,7 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colab: str = ""
     install: str = "torchkata"
     finish: tuple[str, ...] = ()
+    finish_pictures: tuple[str, ...] = ()
     credit: Credit = "all"
     hidden_until: Any = None
     due: Any = None
@@ -426,6 +449,12 @@ class Manifest:
             raise self.error(f"weight must be a number from 0 on, not {topic.weight}", *key, "weight")
         if not topic.exercises:
             raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", *key)
+        if len(topic.questions) > _MOST_QUESTIONS:
+            message = f"a topic has at most {_MOST_QUESTIONS} questions, not {len(topic.questions)}"
+            raise self.error(message, *key, "questions", _MOST_QUESTIONS)
+        for number, question in enumerate(topic.questions):
+            if problem := _why_no_question(question):
+                raise self.error(f"code of a question {problem}", *key, "questions", number, "code")
         every = [
             self._exercise(topic, exercise, table["exercises"][number], (*key, "exercises", number))
             for number, exercise in enumerate(topic.exercises)
@@ -582,6 +611,19 @@ def _sum_of_items(exercise: Exercise) -> float:
     return total_points(item.points for item in exercise.rubric)
 
 
+def _why_no_question(question: Question) -> str:
+    """Why the code of a question is none; empty if it is some."""
+    code = question.code.strip("\n")
+    if not code.strip() or printable(code) != code or code.count("\n") >= _MOST_QUESTION_LINES:
+        return f"must be one to {_MOST_QUESTION_LINES} lines of plain text"
+    try:
+        ast.parse(code)
+        ast.parse(code.rpartition("\n")[2], mode="eval")
+    except SyntaxError as error:
+        return f"must be Python, and its last line an expression: {error.msg}"
+    return ""
+
+
 def _why_no_file(file: str) -> str:
     """Why this cannot be a file that a student hands in; empty if it can."""
     parts = file.split("/")
@@ -597,7 +639,8 @@ def _why_no_file(file: str) -> str:
 def of_results(manifest: bytes) -> bytes:
     """The part of a manifest that results depend on.
 
-    Not late work, marks, assignments, the term, lessons, the order in which exercises are proposed, and comments.
+    Not late work, marks, assignments, the term, lessons, questions, the order in which exercises are proposed, and
+    comments.
 
     Of an assignment, it is until when checks are hidden.
     """
@@ -606,7 +649,9 @@ def of_results(manifest: bytes) -> bytes:
     tables.pop("term", None)
     without = _KEYS_OF_MARKS | _OF_LESSONS
     tables["course"] = {key: value for key, value in tables["course"].items() if key not in without}
-    tables["topics"] = [{key: value for key, value in one.items() if key != "weight"} for one in tables["topics"]]
+    tables["topics"] = [
+        {key: value for key, value in one.items() if key not in ("weight", "questions")} for one in tables["topics"]
+    ]
     for topic in tables["topics"]:
         topic["exercises"] = [
             {key: value for key, value in one.items() if key not in _OF_LEARNING} for one in topic["exercises"]

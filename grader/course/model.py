@@ -56,6 +56,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     install: str = "torchkata"
     """The packages that a notebook installs where the grader is missing."""
     finish: tuple[str, ...] = ()
+    finish_pictures: tuple[str, ...] = ()
+    """The exercises whose pictures the page at the end shows, as the manifest says: see `pictured_at_end`."""
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
     is_whole: bool = True
@@ -95,6 +97,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             colab=manifest.course.colab.rstrip("/"),
             install=manifest.course.install,
             finish=manifest.course.finish,
+            finish_pictures=manifest.course.finish_pictures,
             assignments=manifest.assignments,
             term=manifest.term,
         )
@@ -304,6 +307,17 @@ def pictured(course: Course) -> tuple[str, ...]:
     return tuple(one.full_name for one in course.exercises if one.full_name in found)
 
 
+def pictured_at_end(course: Course) -> tuple[str, ...]:
+    """The exercises (full names) whose pictures show what a student has built: those that the manifest names, of which
+    the first is the most telling; else the last one that has any.
+
+    Raises:
+        CourseError: as `pictured`.
+    """
+    known = pictured(course)
+    return tuple(name for name in course.finish_pictures if name in known) or known[-1:]
+
+
 def content_hash(course: Course) -> str:
     """SHA-256 (hex) over manifest, stubs, solutions, checks and kit: paths within the course, and bytes.
 
@@ -399,7 +413,11 @@ def _require_files(course: Course, manifest: Manifest) -> None:
                 if hinted not in shown:
                     message = f"hints_for: `{name}` has no check `{hinted}`{did_you_mean(hinted, shown)}"
                     raise manifest.error_of(name, "hints_for", message)
-    pictured(course)
+    has_picture = pictured(course)
+    for name in course.finish_pictures:
+        if name not in has_picture:
+            message = f"finish_pictures: no exercise `{name}` has a picture{did_you_mean(name, has_picture)}"
+            raise manifest.error(message, "course", "finish_pictures")
 
 
 def _named(name: str, kind: str, known: Mapping[str, T]) -> T:

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from grader.course import Course
-from grader.course.home import Home, LastCheck
+from grader.course.home import Home
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.graders import Graded, News, result_at_end
 from grader.grading.own_work import own_news, own_workers
@@ -21,7 +21,8 @@ from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.reports.check_report import CheckReport
-from grader.reports.states import due_lines, next_lines, state_of
+from grader.reports.progress import keep_progress
+from grader.reports.states import due_lines, next_lines
 from grader.reports.terminal import make_console, print_note, spinning
 from grader.reports.where import Locations
 
@@ -40,6 +41,7 @@ def check_one(
     every_failure: bool = False,
     every_check: bool = False,
     stops_nowhere: bool = False,
+    counts_tries: bool = True,
 ) -> int:
     """Grades the submission at `path`, prints how it went, and returns the exit code.
 
@@ -48,6 +50,7 @@ def check_one(
         every_failure: show every exercise that fails in full, not only the first.
         every_check: show every check.
         stops_nowhere: leave out lines that are just ``breakpoint()``.
+        counts_tries: whether the record of tries in the student's folder is kept.
 
     Raises:
         UserError: no such names or submission.
@@ -71,10 +74,9 @@ def check_one(
         else:
             asked = course.select(names)
             graded = _print_report(news, course, path, submission, asked, every_failure, every_check)
-    # Keeps in the student's folder how far they are, if `grader init` made that folder.
     home = Home.find(path if path.is_dir() else path.parent)
-    if home is not None:
-        home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in graded.result.exercises})
+    if note := keep_progress(home, graded.result.exercises, counts_tries=counts_tries):
+        print_note(note)
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 

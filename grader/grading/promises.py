@@ -16,9 +16,11 @@ from grader.course.answers import files_that_students_read, given_away
 from grader.course.slips import line_in, matchers_of
 from grader.course.source import parse, swapped_comparisons
 from grader.course.stubs import stub_of
+from grader.errors import did_you_mean
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import TopicEvidence
 from grader.grading.mutants import equivalents_of
+from grader.grading.questions import LineRun
 from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.drawing import problem_of
@@ -155,6 +157,25 @@ def lesson_is_true(evidence: TopicEvidence) -> Iterator[Defect]:
     if evidence.lesson is not None:
         for untrue in evidence.graded_solution.untrue_in_lesson:
             yield Defect(evidence.lesson.file, untrue.line, untrue.message)
+
+
+def questions_have_answers(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every question of the topic can be run, gives the same with another seed, and names an idea of the lesson."""
+    questions = evidence.topic.questions
+    if not questions:
+        return
+    runs = [LineRun(questions, seed) for seed in (0, 1)]
+    first, second = (run.answers() for run in runs)
+    ideas = [idea.title for idea in evidence.lesson.ideas] if evidence.lesson else []
+    for number, (question, one, other) in enumerate(zip(questions, first, second, strict=True), start=1):
+        problem = f"fails: {one.problem}" if one.problem else ""
+        if not problem and one != other:
+            problem = f"depends on chance: it gives {one.text}, and {other.text or other.problem} with another seed"
+        if not problem and question.idea and question.idea not in ideas:
+            problem = f"names no idea of the lesson: `{question.idea}`{did_you_mean(question.idea, ideas)}"
+        if problem:
+            text = f"question {number} of `{evidence.topic.name}` {_one_line(problem)}"
+            yield Defect(evidence.course.manifest, None, text)
 
 
 def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -299,6 +320,7 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         solution_passes,
         examples_are_true,
         lesson_is_true,
+        questions_have_answers,
         replies_are_looked_at,
         results_are_repeatable,
         stub_fails,

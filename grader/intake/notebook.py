@@ -53,7 +53,7 @@ _SKIPPED: Final = (b'"outputs"', b'"attachments"', b'"metadata"')
 _TOKEN: Final = re.compile(rb'"[^"]*"|[\[\]{}]')
 _MOST_TOKENS: Final = 10_000_000
 # The functions of the grader that a notebook imports.
-_GRADING: Final = ("check", "hint", "show")
+_GRADING: Final = ("check", "hint", "show", "ask")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom)
 _MAX_CELLS = 5_000

@@ -1,4 +1,4 @@
-"""`check`, `hint` and `show` of a notebook, and what its kernel keeps between them: a warm worker, cards, hint levels.
+"""`check`, `hint`, `show` and `ask` of a notebook, and what its kernel keeps: a warm worker, cards, hint levels.
 
 Everything is graded in another process, in the sandbox; that one imports torch, this one never does. Ends the worker
 with the state. Runs no cell, and never takes a value out of the kernel: only the text of cells. A card says what the
@@ -19,7 +19,8 @@ import jinja2
 from rich.console import Console
 
 from grader.course import Course, Exercise, pictured
-from grader.course.home import Home, LastCheck
+from grader.course.home import Home
+from grader.course.record import Record
 from grader.errors import UserError
 from grader.gradebook import Row
 from grader.grading.graders import Graded
@@ -35,7 +36,8 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import hint_order
 from grader.reports.html import environment_of
 from grader.reports.html_feedback import feedback_page
-from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise, state_of
+from grader.reports.progress import keep_progress
+from grader.reports.states import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted
 
@@ -80,8 +82,8 @@ def check(*names: Named) -> SubmissionResult:
     exercises = state.exercises(names)
     graded = state.result_of(exercises)
     result = graded.result
-    if state.home is not None:
-        state.home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
+    if note := keep_progress(state.home, result.exercises):
+        print(f"note: {note}")
     card = Card(graded, state.course, exercises[0] if len(exercises) == 1 else "")
     state.cards.append((result, card, state.cell))
     state.output.show(card.html(), card.text())
@@ -137,6 +139,54 @@ def hint(name: Named, level: int | None = None) -> None:
     _Output().show(_html_of("hint", exercise=names[0], level=wanted, count=count, text=text), text)
 
 
+def ask(topic: str) -> None:
+    """Asks the questions of a topic, once: what will a line give? Enter skips one.
+
+    Where nothing can be typed, as when a notebook is run as a whole by a program, nothing is asked.
+
+    Args:
+        topic: its name.
+
+    Raises:
+        NotebookError: there is no such topic.
+    """
+    state = _state()
+    try:
+        questions = state.course.topic(topic).questions
+    except UserError as error:
+        raise NotebookError(str(error), error.fix) from None
+    record = Record(state.home) if state.home is not None else None
+    was_asked = topic in state.asked or (record is not None and record.is_on and record.was_asked(topic))
+    if was_asked or not questions:
+        print(f"the questions about {topic} were asked already" if questions else f"{topic} asks no question")
+        return
+    from grader.grading.questions import LineRun, ask_all
+
+    console = Console(
+        width=_COLUMNS, highlight=False, markup=False, emoji=False, force_jupyter=False, force_terminal=False
+    )
+    with contextlib.closing(LineRun(questions)) as run:
+        try:
+            ask_all(state.course, topic, console, run, _typed)
+        except _NothingTyped:
+            print("nothing can be typed here; the same in a terminal: grader learn " + topic)
+            return
+    state.asked.add(topic)
+    if record is not None:
+        record.note_asked(topic)
+
+
+class _NothingTyped(Exception):
+    """This notebook has no input. Remedy: none is needed, nothing is asked then."""
+
+
+def _typed(prompt: str) -> str:
+    try:
+        return input(prompt)
+    except NotImplementedError:  # as Jupyter's kernel says it
+        raise _NothingTyped from None
+
+
 @functools.cache
 def _state() -> KernelState:
     return KernelState()
@@ -150,6 +200,7 @@ class KernelState:
         course: the course of that folder, or the shipped one.
         output: the output of the cell that is checked.
         hints: the levels of the hints that were shown, by exercise.
+        asked: the topics whose questions were asked in this kernel.
         cards: the last results, their cards, and the number of the cell that showed each.
 
     Raises:
@@ -170,6 +221,7 @@ class KernelState:
         self._workers: LocalWorkers | None = None
         self.output = _Output()
         self.hints: dict[str, list[int]] = {}
+        self.asked: set[str] = set()
         self.cards: deque[tuple[SubmissionResult, Card, int]] = deque(maxlen=_KEPT_CARDS)
         formatter = self._shell.display_formatter.ipython_display_formatter
         formatter.for_type(SubmissionResult, self._display_result)

@@ -35,6 +35,8 @@ _ROWS_OF_A_VALUE: Final = 2
 """Rows that a returned or an expected value takes: the first sentence says where they differ."""
 _VALUES: Final = ("returned  ", "expected  ", "found     ")
 _BAR: Final = "  │ "
+PAGE_LINE: Final = "a page of it to keep and to share: grader finish"
+"""The last line, once everything has passed."""
 
 
 class _Fold(msgspec.Struct, frozen=True):
@@ -251,6 +253,7 @@ class CheckReport:
             stars = ("★ " * max(4, min(30, self.console.width // 2 - 1))).strip()
             for line in (stars, f"You have finished {self.course.title}.", "Well done!", stars):
                 self._print(line, "bold green")
+            self._print(PAGE_LINE, "")
 
 
 def _score(exercises: Sequence[ExerciseResult]) -> str:

@@ -228,6 +228,11 @@ def due_words(assignment: Assignment, now: datetime.datetime | None = None) -> s
     return f"due {date}, " + ("today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days")
 
 
+def day_words(day: datetime.date) -> str:
+    """A day: ``26 Nov 2026``."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
 def about(assignment: Assignment, now: datetime.datetime | None = None) -> str:
     """Name and title of an assignment, and when it is due."""
     title = "" if assignment.title == assignment.name else f"  {assignment.title}"
@@ -278,6 +283,12 @@ def _in_parts(course: Course, progress: Mapping[str, LastCheck]) -> Iterator[tup
 def _is_done(name: str, progress: Mapping[str, LastCheck]) -> bool:
     last = progress.get(name)
     return last is not None and last.state in ("passed", "left_out")
+
+
+def has_passed_all(course: Course, progress: Mapping[str, LastCheck]) -> bool:
+    """Whether every exercise that has checks had passed when it was last checked."""
+    names = [one.full_name for one in course.exercises]
+    return bool(names) and all(name in progress and progress[name].state == "passed" for name in names)
 
 
 def sums(exercises: Sequence[Exercise], progress: Mapping[str, LastCheck]) -> tuple[float, float]:

@@ -14,27 +14,30 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from grader.course import Exercise
+from grader.course import Exercise, Question
 from grader.course.definitions import defined_names, lines_in, untouched_names
 from grader.course.home import Home, LastCheck
+from grader.course.record import Record
 from grader.errors import UserError
 from grader.grading.graders import Graded, News
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.own_work import own_news
 from grader.grading.protocol import Began, ExerciseDone
+from grader.grading.questions import LineRun, ask_all
 from grader.grading.settings import topics_of
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import STYLES, help_for, hint_order, worst
-from grader.reports.states import is_unwritten, next_exercise, next_lines, state_of
+from grader.reports.progress import keep_progress, last_checks
+from grader.reports.states import is_unwritten, next_exercise, next_lines
 from grader.reports.terminal import Spinner, fit, spinning
 from grader.reports.where import Locations, next_of
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.editor import find_editor, open_in
 from grader.watch.inputs import QUIT, changes, keys, signals
-from grader.watch.screen import KEYS, Screen
+from grader.watch.screen import KEYS, PREDICT, Screen
 
 _WAIT: Final = 0.5
 """Seconds after which a wait begins anew: a Ctrl-C that comes just before it, or on Windows, does not end it."""
@@ -63,12 +66,22 @@ class Watch:
         path: the folder with the work, or one topic's file.
         scope: the exercises that are watched, in order of learning.
         workers: those that check the work; they are stopped at the end.
+        counts_tries: whether the record of tries in the student's folder is kept.
 
     Raises:
         UserError: there is no submission at the path.
     """
 
-    def __init__(self, path: Path, scope: Sequence[Exercise], workers: LocalWorkers, console: Console) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scope: Sequence[Exercise],
+        workers: LocalWorkers,
+        console: Console,
+        *,
+        counts_tries: bool = True,
+    ) -> None:
+        self._counts_tries = counts_tries
         self._course = course = workers.course
         self._topics = topics_of(course)
         self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
@@ -149,7 +162,7 @@ class Watch:
             self._start(self._current)
 
     def _press(self, key: str) -> None:
-        if key not in KEYS:
+        if key not in KEYS and key != PREDICT:
             return
         if self._job is not None and key not in ("n", QUIT):
             self._waiting_key = key
@@ -169,6 +182,8 @@ class Watch:
                 self._check_current()
             case "o":
                 self._open()
+            case "p":
+                self._predict()
             case "l":
                 self._show(0 if self._list_page is None else self._list_page + 1)
 
@@ -192,10 +207,9 @@ class Watch:
 
     def _note(self, results: Sequence[ExerciseResult]) -> None:
         """Keeps how some exercises went, in the folder if it can be."""
-        found = {one.name: LastCheck(state_of(one), one.score, one.max) for one in results}
-        self._last_checks.update(found)
-        if self._home is not None:
-            self._home.note(found)
+        self._last_checks.update(last_checks(results))
+        if note := keep_progress(self._home, results, counts_tries=self._counts_tries):
+            self._screen.say(note)
 
     def _is_done(self, exercise: Exercise) -> bool:
         last = self._last_checks.get(exercise.full_name)
@@ -352,7 +366,28 @@ class Watch:
         else:
             place = self._places().of(self._current.full_name)
             numbers = hint_order(self._current, self._result)[: self._hints]
-            self._screen.exercise(self._current, self._result, place, numbers)
+            questions = self._questions_of(self._current.topic)
+            self._screen.exercise(self._current, self._result, place, numbers, len(questions))
+
+    def _questions_of(self, topic: str) -> Sequence[Question]:
+        """The questions of a topic, if they were not asked yet."""
+        questions = self._course.topic(topic).questions
+        return questions if questions and self._home and not Record(self._home).was_asked(topic) else ()
+
+    def _predict(self) -> None:
+        """Asks the questions of the topic at hand, with the terminal as it was."""
+        topic = self._current.topic if self._current is not None else ""
+        questions = self._questions_of(topic) if topic else ()
+        if self._home is None or not questions:
+            self._screen.line("there is no question that was not asked yet")
+            return
+        self._keys.close()
+        self._screen.clear()
+        with contextlib.closing(LineRun(questions)) as run:
+            ask_all(self._course, topic, self._screen.console, run)
+        Record(self._home).note_asked(topic)
+        self._read_keys()
+        self._screen.keys()
 
     def _hint(self) -> None:
         if self._current is None:

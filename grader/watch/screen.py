@@ -13,20 +13,22 @@ from grader.course import Course, Exercise
 from grader.course.assignments import Assignment
 from grader.course.home import LastCheck
 from grader.pictures import Picture
-from grader.reports.check_report import print_end, show_failure
+from grader.reports.check_report import PAGE_LINE, print_end, show_failure
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.states import is_unwritten
 from grader.reports.terminal import print_line, print_wrapped
 from grader.reports.where import assignment_of, done_line, lesson_line, list_lines, named_with_date, steps_lines, sums
 from grader.results import ExerciseResult
-from grader.text import clean, points, progress_bar
+from grader.text import clean, counted, points, progress_bar
 from grader.watch.inputs import can_read_keys
 
 _FEWEST_ROWS = 10
 """Of a picture, however low the window is."""
 _MOST_MESSAGES: Final = 4
 KEYS = {"h": "hint", "n": "next", "a": "all", "r": "run", "o": "open", "l": "list", "q": "quit"}
+PREDICT: Final = "p"
+"""The key that asks a topic's questions; it has a line of its own, and only before they were asked."""
 
 
 class Screen:
@@ -64,12 +66,15 @@ class Screen:
         else:
             self.console.print()
 
-    def exercise(self, exercise: Exercise, result: ExerciseResult | None, place: str, hints: Sequence[int]) -> None:
+    def exercise(
+        self, exercise: Exercise, result: ExerciseResult | None, place: str, hints: Sequence[int], questions: int = 0
+    ) -> None:
         """The current exercise: how it went, or that it is not written yet.
 
         Args:
             place: its file and line.
             hints: the numbers of those that were asked for, from 1.
+            questions: how many the topic has that were not asked yet.
         """
         with self.console:  # all of it at once
             self._begin(exercise.topic, assignment_of(self._course, exercise.full_name))
@@ -87,6 +92,8 @@ class Screen:
                 print_wrapped(self.console, hint, "cyan")
             if hints and (line := lesson_line(self._course, exercise.full_name)):
                 print_wrapped(self.console, f"  {clean(line)}", "dim")
+            if questions and self.has_keys:
+                self.line(f"p asks {counted(questions, 'question')} about {exercise.topic}, once", "dim")
             self.keys()
 
     def done(self, scope: Sequence[Exercise]) -> None:
@@ -94,14 +101,17 @@ class Screen:
         titles = list(dict.fromkeys(one.topic for one in scope))
         with self.console:
             self._begin()
-            if len(scope) < len(self._course.exercises) or not self._course.is_whole:
-                for picture in self.pictures:
-                    print_picture(picture, self.console, self._rows)
-            else:
+            is_all = len(scope) == len(self._course.exercises) and self._course.is_whole
+            if is_all:
                 print_end(self._course, self.console, self.pictures, self._rows)
                 titles = [self._course.title]
+            else:
+                for picture in self.pictures:
+                    print_picture(picture, self.console, self._rows)
             are = "are" if len(titles) > 1 else "is"
             print_wrapped(self.console, f"★ {clean(', '.join(titles))} {are} done: well done!", "bold green")
+            if is_all:
+                print_wrapped(self.console, PAGE_LINE, "")
             self.keys()
 
     def list(self, page: int) -> None:

@@ -27,6 +27,7 @@ def test_the_code_of_a_notebook_is_that_of_the_stub(topic: str) -> None:
     assert install.endswith("%pip install --quiet torchkata")
     checks = [f'check("{exercise.full_name}")' for exercise in SHIPPED.topic(topic).exercises]
     assert [text for text in code if text.startswith("check(")] == checks
+    assert code[-1] == f'from grader import ask\n\nask("{topic}")'
     for exercise, check in zip(SHIPPED.topic(topic).exercises, checks, strict=True):
         above = code[code.index(check) - 1]
         assert f"def {exercise.name}(" in above or f"class {exercise.name}" in above
@@ -34,7 +35,9 @@ def test_the_code_of_a_notebook_is_that_of_the_stub(topic: str) -> None:
         ast.dump(node)
         for text in code
         for node in ast.parse(text).body
-        if not text.startswith("check(") and not (isinstance(node, ast.ImportFrom) and node.module == "grader")
+        if not text.startswith("check(")
+        and text != code[-1]
+        and not (isinstance(node, ast.ImportFrom) and node.module == "grader")
     ]
     assert statements == [ast.dump(node) for node in ast.parse(stub).body[1:]]
     comments = [line for line in stub.decode().splitlines() if line.lstrip().startswith("#")]

@@ -58,7 +58,7 @@ TABLES = structs_in(ManifestEntry)
 
 def test_course_toml_is_documented_table_by_table() -> None:
     headings = re.findall(r"^## `(\[+[\w.]+\]+)`$", (DOCS / "course-toml.md").read_text(), re.MULTILINE)
-    assert headings == list(TABLES) and len(headings) == 6
+    assert headings == list(TABLES) and len(headings) == 7
 
 
 @pytest.mark.parametrize("table", TABLES)

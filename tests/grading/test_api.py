@@ -111,7 +111,19 @@ def test_what_cannot_be_graded_is_said_before_anything_starts(tmp_path: Path) ->
 
 
 PUBLIC = {
-    *("check", "grade", "hint", "show", "Course", "Results", "Limits", "UserError", "CourseError", "__version__"),
+    *(
+        "ask",
+        "check",
+        "grade",
+        "hint",
+        "show",
+        "Course",
+        "Results",
+        "Limits",
+        "UserError",
+        "CourseError",
+        "__version__",
+    ),
     *("SubmissionResult", "ExerciseResult", "CheckResult", "Cause", "Flag", "Frame", "Manual", "Picture", "Unread"),
     *("SpentTime", "TooMuchMemory"),
 }

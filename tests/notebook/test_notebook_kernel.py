@@ -71,6 +71,10 @@ class Kernel:
         (output,) = self.run(expression)
         return str(output.get("text") or output["data"]["text/plain"])
 
+    def printed(self, source: str) -> str:
+        """What a cell prints, in however many pieces."""
+        return "".join(str(output.get("text", output.get("evalue", ""))) for output in self.run(source))
+
     def html(self, source: str) -> str:
         """The one card that a cell shows."""
         (output,) = self.run(source)
@@ -225,6 +229,24 @@ def test_a_notebook_with_a_lesson_starts_where_the_grader_is_and_where_it_is_mis
         kernel.run("import sys; sys.modules['grader'] = None  # as where it is not installed")
         kernel.run("get_ipython().register_magic_function(lambda line: print('pip', line), magic_name='pip')")
         assert kernel.value(install) == "pip install --quiet torchkata torchkata-course-taught\n"
+
+
+def test_questions_are_asked_once_and_never_where_nothing_can_be_typed(tmp_path: Path) -> None:
+    folder = tmp_path / "kata"
+    assert run_here("init", folder, "--notebooks").returncode == 0
+    cells = json.loads((folder / "first_run.ipynb").read_text(encoding="utf-8"))["cells"]
+    last = "".join(cells[-1]["source"])
+    assert last == 'from grader import ask\n\nask("first_run")'
+    work = open_submission(folder, [one.name for one in Course.load(None).modules]).read()
+    assert b"ask(" not in work.files["first_run.py"], "it is no part of what is handed in"
+    with Kernel(folder) as kernel:
+        assert "nothing can be typed here; the same in a terminal: grader learn first_run" in kernel.printed(last)
+        shown = kernel.printed("import builtins\nbuiltins.input = lambda prompt: '30, 3'\nask('first_run')")
+        assert "✓ right: (30, 3)" in shown and "✗ no: it gives 1\n" in shown and "\x1b" not in shown
+        assert kernel.printed(last) == "the questions about first_run were asked already\n"
+        assert "unknown topic `nothing`" in kernel.error("ask('nothing')")
+    with Kernel(folder) as kernel:  # as another one, on another day
+        assert kernel.printed(last) == "the questions about first_run were asked already\n"
 
 
 def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from command_here import run_here
 from shared import OWN_COURSE, REPO, TERM_COURSE
 
 from grader.course.home import Home
+from grader.course.record import Record
 
 psutil = pytest.importorskip("psutil")
 pexpect = pytest.importorskip("pexpect")
@@ -161,7 +162,7 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.save(SOLUTION)
     done = session.see("✓ vectors.cosine has passed", "done: well done!", " quit")
     assert "★ vectors is done" in done and "2 of 2 exercises, 3/3 points" in done
-    assert "What you have built:" in done
+    assert "What you have built:" in done and "grader finish" in done
     session.press("a")
     session.see("★ vectors is done: 3/3 points", "You have finished", " quit")
     session.press("n")
@@ -174,6 +175,23 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.quit()
     assert psutil.wait_procs(processes, SECONDS)[1] == []
     assert "✓ vectors.cosine" in run_here("list", cwd=folder).stdout
+
+
+def test_p_asks_the_questions_of_the_topic_once(folder: Path, start: Start) -> None:
+    manifest = next((folder / ".torchkata" / "course").rglob("course.toml"))
+    manifest.write_text(manifest.read_text() + '\n[[topics.questions]]\ncode = "6 * 7"\nask = "number"\n')
+    session = start(folder)
+    session.see("p asks 1 question about vectors, once", " quit")
+    session.press("p")
+    session.see("6 * 7", "Which number is it?")
+    session.press("42\n")
+    session.see("right: 42", " quit")
+    session.press("p")  # keys are read again
+    session.see("there is no question that was not asked yet")
+    session.press("r")
+    assert "p asks" not in session.see("vectors.normalize", " quit")
+    session.quit()
+    assert Record(Home(folder)).was_asked("vectors")
 
 
 def test_nothing_that_happens_to_the_folder_or_the_worker_ends_it(folder: Path, start: Start) -> None:

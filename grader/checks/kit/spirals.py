@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from grader.testkit import probes, recipes
@@ -80,6 +81,29 @@ def begin(settings: Settings) -> None:
 def trained() -> list[Any]:
     """Features and labels of each batch that this rank was trained on, and whether it is in a process group."""
     return [list(_batches), probes.has_group()]
+
+
+_losses: list[float] = []
+"""The loss of each batch that a `SpiralNet` was trained on since these notes began."""
+
+
+def _note_loss(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    """Notes the mean loss of a batch when a gradient comes back to its logits, as `_note` does."""
+    if isinstance(module, sys.modules["spirals"].SpiralNet) and isinstance(output, Tensor) and output.requires_grad:
+        logits = output.detach()
+        output.register_hook(lambda grad: _losses.append(F.cross_entropy(logits, grad.argmin(dim=1)).item()))
+
+
+def begin_losses(settings: Settings) -> None:
+    """From now on this process has these settings and notes the loss of each batch."""
+    vars(sys.modules["spirals"]).update(settings)
+    _losses.clear()
+    nn.modules.module.register_module_forward_hook(_note_loss, with_kwargs=True)
+
+
+def losses() -> list[float]:
+    """The loss of each batch that this process was trained on."""
+    return list(_losses)
 
 
 def training_rows(count: int, fraction: float, seed: int) -> list[int]:
