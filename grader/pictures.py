@@ -115,6 +115,24 @@ class Picture(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Two matrices that differ, to be drawn beside each other: the part of each around the first difference.
+
+    Attributes:
+        found: the numbers that came back, as text, row by row.
+        expected: the right ones.
+        differs: of each number that was found, whether it differs; all False if the sizes of the two differ.
+        corner: the row and the column of the first number shown.
+        sizes: rows and columns of the found matrix, and of the right one.
+    """
+
+    found: tuple[tuple[str, ...], ...]
+    expected: tuple[tuple[str, ...], ...]
+    differs: tuple[tuple[bool, ...], ...]
+    corner: tuple[int, int]
+    sizes: tuple[tuple[int, int], tuple[int, int]]
+
+
 def bounded(data: object) -> PictureData:
     """The same picture with plain numbers, rounded to five digits, and harmless text.
 
