@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from grader.testkit import (
+    Grid,
     Submission,
     SubmissionRaised,
     assert_close,
@@ -27,6 +28,7 @@ from grader.testkit import (
     devices,
     exercise,
     needs,
+    picture,
     probes,
     recipes,
     reference,
@@ -552,6 +554,21 @@ def test_training_leaves_torchs_defaults(submission: Submission) -> None:
     loader = submission.there(recipes.loader, 4, 2, 1)
     submission.train_on(submission.there(recipes.model, "mlp", 1), loader, torch.device("cuda", 0), LR)
     assert_nothing_left(submission)
+
+
+@picture(
+    "devices.train_on",
+    title="What happens between CPU and GPU, in order: Python waits once, at the end, and not in each batch",
+)
+def timeline(submission: Submission) -> Grid:
+    submission.there(devices.start, gpus=1, recording=True)
+    loader = submission.there(recipes.loader, 24, 4, 5)
+    submission.train_on(submission.there(recipes.model, "mlp", 1), loader, torch.device("cuda", 0), LR)
+    events = submission.there(devices.events)[:60]
+    kinds = [2 if one["kind"] == "sync" else 0 if one["to"] != "cpu" else 1 for one in events]
+    names = ["moved to the GPU", "moved back", "Python waits for the GPU"]
+    rows = [[kind if kind == row else None for kind in kinds] for row in range(len(names))]
+    return Grid(values=rows, names=names, x_label="event")
 
 
 # ---------------------------------------------------------------- DeviceTrainer
