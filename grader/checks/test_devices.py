@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from grader.testkit import (
-    Grid,
+    Diagram,
     Submission,
     SubmissionRaised,
     assert_close,
@@ -560,15 +560,17 @@ def test_training_leaves_torchs_defaults(submission: Submission) -> None:
     "devices.train_on",
     title="What happens between CPU and GPU, in order: Python waits once, at the end, and not in each batch",
 )
-def timeline(submission: Submission) -> Grid:
+def timeline(submission: Submission) -> Diagram:
     submission.there(devices.start, gpus=1, recording=True)
     loader = submission.there(recipes.loader, 24, 4, 5)
     submission.train_on(submission.there(recipes.model, "mlp", 1), loader, torch.device("cuda", 0), LR)
-    events = submission.there(devices.events)[:60]
-    kinds = [2 if one["kind"] == "sync" else 0 if one["to"] != "cpu" else 1 for one in events]
-    names = ["moved to the GPU", "moved back", "Python waits for the GPU"]
-    rows = [[kind if kind == row else None for kind in kinds] for row in range(len(names))]
-    return Grid(values=rows, names=names, x_label="event")
+    events = submission.there(devices.events)
+    lanes = {"to the GPU": "■", "from the GPU": "□", "Python waits": "╳"}
+    moved = {True: "from the GPU", False: "to the GPU"}
+    found = ["Python waits" if one["kind"] == "sync" else moved[one["to"] == "cpu"] for one in events]
+    lines = [f"{lane:<14}{''.join(sign if one == lane else '·' for one in found[:60])}" for lane, sign in lanes.items()]
+    counts = ", ".join(f"{lane}: {found.count(lane)}" for lane in lanes)
+    return Diagram(lines=[*lines, "", counts])
 
 
 # ---------------------------------------------------------------- DeviceTrainer
