@@ -15,8 +15,10 @@ from classrooms import OWN, check, entry, exercise, result
 from rich.console import Console
 
 from grader.course import Course
+from grader.grading.graders import Graded
 from grader.judge import cause as causes
 from grader.judge import explain
+from grader.notebook.commands import Card
 from grader.pictures import Compared
 from grader.reports.check_report import MOST_ROWS, show_failure
 from grader.reports.comparing import compared_rows, compared_tables
@@ -188,3 +190,9 @@ def test_a_page_has_it_as_two_tables_that_bring_their_style(tmp_path: Path) -> N
     tags = {element.tag for element in ET.fromstring(tables).iter()}
     assert tags == {"figure", "div", "table", "caption", "tr", "td", "figcaption"}
     assert len(tables) < 30_000 and ";color:" not in tables  # the page's own, light or dark
+
+
+def test_the_card_of_a_notebook_has_it_too() -> None:
+    one = exercise("vectors.normalize", explain.result("rows", cause_of(*MASKS)), check())
+    card = Card(Graded(result("me", one), "digest", 0.5), COURSE, "vectors.normalize")
+    assert str(compared_tables(compared(*MASKS))) in card.html() and "0.33!" in card.text()
