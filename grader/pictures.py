@@ -1,4 +1,4 @@
-"""Pictures as data: lines, points or a grid of numbers that a trusted process draws. Nothing submitted draws.
+"""Pictures as data: lines, points, a grid or a diagram that a trusted process draws. Nothing submitted draws.
 
 `bounded` is the only way from what a picture function returns to what is kept and drawn: it takes plain numbers and
 text, within bounds, and nothing else. Imports no torch and no library that draws.
@@ -18,6 +18,8 @@ MOST_NUMBERS: Final = 2_000
 """Numbers of all lines of one picture."""
 MOST_POINTS: Final = 600
 MOST_CELLS: Final = 4_096
+MOST_DIAGRAM_LINES: Final = 24
+DIAGRAM_COLUMNS: Final = 76
 LARGEST: Final = 1e12
 """A number beyond it is drawn as a gap, like infinity and NaN."""
 SMALLEST: Final = 1e-30
@@ -98,7 +100,17 @@ class Grid(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     y_label: str = ""
 
 
-PictureData: TypeAlias = Lines | Points | Grid
+class Diagram(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """A drawing of characters, such as the graph of a formula or a bar for each layer.
+
+    Attributes:
+        lines: its lines, at most 24 of 76 characters; what is longer is cut.
+    """
+
+    lines: Sequence[str]
+
+
+PictureData: TypeAlias = Lines | Points | Grid | Diagram
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -115,6 +127,24 @@ class Picture(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Two matrices that differ, to be drawn beside each other: the part of each around the first difference.
+
+    Attributes:
+        found: the numbers that came back, as text, row by row.
+        expected: the right ones.
+        differs: of each number that was found, whether it differs; all False if the sizes of the two differ.
+        corner: the row and the column of the first number shown.
+        sizes: rows and columns of the found matrix, and of the right one.
+    """
+
+    found: tuple[tuple[str, ...], ...]
+    expected: tuple[tuple[str, ...], ...]
+    differs: tuple[tuple[bool, ...], ...]
+    corner: tuple[int, int]
+    sizes: tuple[tuple[int, int], tuple[int, int]]
+
+
 def bounded(data: object) -> PictureData:
     """The same picture with plain numbers, rounded to five digits, and harmless text.
 
@@ -127,7 +157,9 @@ def bounded(data: object) -> PictureData:
         return _points(data)
     if isinstance(data, Grid):
         return _grid(data)
-    raise ValueError(f"a picture is Lines, Points or a Grid, not {_kind(data)}")
+    if isinstance(data, Diagram):
+        return _diagram(data)
+    raise ValueError(f"a picture is Lines, Points, a Grid or a Diagram, not {_kind(data)}")
 
 
 def _lines(data: Lines) -> Lines:
@@ -187,6 +219,13 @@ def _grid(data: Grid) -> Grid:
     )
 
 
+def _diagram(data: Diagram) -> Diagram:
+    lines = data.lines
+    if type(lines) not in (list, tuple) or not 0 < len(lines) <= MOST_DIAGRAM_LINES:
+        raise ValueError(f"a diagram has 1 to {MOST_DIAGRAM_LINES} lines")
+    return Diagram(lines=[_text(line, DIAGRAM_COLUMNS).rstrip() for line in lines])
+
+
 def _range(given: object, count: int) -> tuple[float, float]:
     found = _numbers((0, count - 1) if given is None else given, "the range of an axis", 2)
     first, last = found if len(found) == 2 else (None, None)
@@ -242,10 +281,10 @@ def _size(values: object) -> int:
     raise ValueError(f"{_kind(values)} where numbers are expected")
 
 
-def _text(text: object) -> str:
+def _text(text: object, most: int = LABEL) -> str:
     if type(text) is not str:
         raise ValueError(f"{_kind(text)} where a label is expected")
-    return one_line(text, LABEL)
+    return one_line(text, most)
 
 
 def _kind(value: object) -> str:

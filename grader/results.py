@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from grader.pictures import Picture
+from grader.pictures import Compared, Picture
 
 SCHEMA: Final = 1
 """The version of the format of `SubmissionResult`; a change of the format raises it."""
@@ -167,6 +167,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         is_slip: whether `advice` is about a slip of the pen in the source, whose line it names.
         is_of_another_type: whether `returned` has another type or dtype than the right value.
         looked_at: whether `returned` is not what the call returned: the model afterwards, the results rank by rank.
+        compared: the returned and the right matrix, to be drawn; always None for a hidden check.
     """
 
     kind: CauseKind
@@ -192,6 +193,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     looked_at: bool = False
     is_of_another_type: bool = False
     is_slip: bool = False
+    compared: Compared | None = None
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,6 +6,7 @@ found by `torch.autograd.grad` or by `backward`, the return values of functions 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from grader.testkit import (
+    Diagram,
+    Lines,
     Submission,
     assert_close,
     assert_equal,
@@ -22,6 +25,7 @@ from grader.testkit import (
     counted,
     exercise,
     observe,
+    picture,
     probes,
     recipes,
     seeds,
@@ -121,6 +125,28 @@ def test_large_logits(submission: Submission) -> None:
         assert_close(
             seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="the gradients", each=("w", "b")
         )
+
+
+@picture(
+    "autograd.logistic_loss",
+    title="The loss for each weight, and its slope: where the slope is near 0, little is learned",
+)
+def loss_and_slope(submission: Submission) -> Lines:
+    weights = [number / 4 for number in range(-16, 17)]
+    found: dict[str, list[float]] = {"loss": [], "slope": []}
+    for weight in weights:
+        numbers = one_number(1.1), one_number(1.0), one_number(weight), one_number(0.0)
+        seen = value_and_grad(submission.logistic_loss, *numbers, wrt=(2,))
+        (slope,) = seen.grads
+        found["loss"].append(seen.value.item())
+        found["slope"].append(math.nan if slope is None else slope.item())
+    return Lines(series=found, x=weights, x_label="w", y_label="of x = 1.1, y = 1, b = 0")
+
+
+@picture("autograd.logistic_loss", title="The graph of your loss: backward goes down from the loss, to w and to b")
+def recorded_graph(submission: Submission) -> Diagram:
+    lines = submission.there(autograd.graph_lines, submission.logistic_loss, 1.1, 1.0, 2.2, 0.0)
+    return Diagram(lines=list(lines))
 
 
 # ---------------------------------------------------------------- gradients

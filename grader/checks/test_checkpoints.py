@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.testkit import (
+    Lines,
     Remote,
+    Spot,
     Submission,
     SubmissionRaised,
     assert_close,
@@ -25,6 +27,7 @@ from grader.testkit import (
     assert_that,
     devices,
     exercise,
+    picture,
     probes,
     recipes,
     seeds,
@@ -571,6 +574,28 @@ def assert_still_there(submission: Submission, happened: str) -> None:
     kind = submission.outside(files.kind, "here", FILE)
     assert_that(kind != "broken", f"{happened}, and a broken file was left at `path`")
     assert_that(kind != "nothing", f"{happened}, and the old file is no longer at `path`")
+
+
+@picture(
+    "checkpoints.save_checkpoint",
+    title="Losses with a stop after step 12: the resumed line goes on exactly as the one that never stopped",
+)
+def resumed_losses(submission: Submission) -> Lines:
+    path = new_path(submission)
+    model = submission.there(recipes.model, "mlp", 1)
+    made = submission.there(resuming.optimizer, model)
+    submission.there(probes.start_global, 1)
+    first = submission.there(resuming.train, model, made, 12)
+    submission.save_checkpoint(model, made, 0, path)
+    whole = first + submission.there(resuming.train, model, made, 12)
+    fresh = submission.there(recipes.model, "mlp", 2)
+    other = submission.there(resuming.optimizer, fresh)
+    submission.resume(fresh, other, path)
+    gap = [None] * 12
+    resumed = gap + submission.there(resuming.train, fresh, other, 12)
+    fallen = [None if one is None else one - 0.05 for one in resumed]  # beside the other line, or it would hide it
+    series = {"never stopped": whole, "resumed, drawn 0.05 lower": fallen}
+    return Lines(series=series, marked=Spot(12, first[-1], "the stop"), x_label="step", y_label="loss")
 
 
 # ---------------------------------------------------------------- strip_prefix

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.testkit import (
+    Grid,
     Mismatch,
     Submission,
     assert_equal,
@@ -25,6 +26,7 @@ from grader.testkit import (
     counted,
     exercise,
     observe,
+    picture,
     probes,
     raises,
     recipes,
@@ -277,6 +279,16 @@ def test_any_kind_of_row(submission: Submission) -> None:
     (found,) = submission.there(probes.epochs, train)
     rows = sorted(int(value) for batch in found for value in batch["name"])
     assert_equal(rows, sorted((-torch.arange(8)).tolist()), what="rows of the train batches")
+
+
+@picture(
+    "datasets.make_loaders",
+    title="Which row comes when: the order is another one in each epoch, and no row comes twice in one",
+)
+def order_by_epoch(submission: Submission) -> Grid:
+    train, _ = loaders(submission, 24, 4, 1)
+    orders = [order_of(epoch) for epoch in submission.there(probes.epochs, train, 5)]
+    return Grid(values=orders, x_label="place in the epoch; the shade is the row", y_label="epoch")
 
 
 # ---------------------------------------------------------------- num_batches

@@ -296,7 +296,10 @@ def test_seed_decides(submission: Submission, seed: int) -> None:
     assert_that(one[0] != other[0], "two seeds give the same shuffle")
 
 
-@picture("ddp.sharded_loader", title="The rank that gets each of 22 rows; two rows are left over in each epoch")
+@picture(
+    "ddp.sharded_loader",
+    title="The rank that gets each of 22 rows: no row has two, and two rows are left over in each epoch",
+)
 def rank_of_each_row(submission: Submission) -> Grid:
     rows = submission.there(d.rows, 22)
     epochs: list[list[float | None]] = [[None] * 22 for _ in range(5)]

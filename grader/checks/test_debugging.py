@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grader.testkit import (
+    Lines,
     Mismatch,
     Remote,
     Submission,
@@ -33,6 +34,7 @@ from grader.testkit import (
     exercise,
     needs,
     observe,
+    picture,
     probes,
     recipes,
     reference,
@@ -170,6 +172,25 @@ def test_a_model_in_eval_mode(submission: Submission, seed: int) -> None:
     flags = dict.fromkeys(("", "first", "inner", "last"), False)
     recipe = (training.telling, seed, flags)
     check_training(submission, "probabilities_learn", recipe, {"count": 8, "batch_size": 4}, 2, 0.02, seed)
+
+
+@picture(
+    "debugging.loss_goes_down",
+    title="Loss of each epoch: with gradients that pile up it swings, with yours it goes down",
+)
+def before_and_after(submission: Submission) -> Lines:
+    model, loader = submission.there(recipes.model, "linear", 2), submission.there(recipes.loader, 20, 20, 2)
+    after = submission.loss_goes_down(model, loader, 0.5, 30)
+    here, optimizer = recipes.model("linear", 2), None
+    optimizer = torch.optim.SGD(here.parameters(), lr=0.5)
+    before = []
+    for _ in range(30):
+        for x, y in recipes.loader(20, 20, 2):
+            loss = F.cross_entropy(here(x), y)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            before.append(loss.item())
+    return Lines(series={"before": before, "yours": after}, x_label="epoch", y_label="loss")
 
 
 # ---------------------------------------------------------------- memory_stays_flat

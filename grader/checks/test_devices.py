@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from grader.testkit import (
+    Diagram,
     Submission,
     SubmissionRaised,
     assert_close,
@@ -27,6 +28,7 @@ from grader.testkit import (
     devices,
     exercise,
     needs,
+    picture,
     probes,
     recipes,
     reference,
@@ -552,6 +554,23 @@ def test_training_leaves_torchs_defaults(submission: Submission) -> None:
     loader = submission.there(recipes.loader, 4, 2, 1)
     submission.train_on(submission.there(recipes.model, "mlp", 1), loader, torch.device("cuda", 0), LR)
     assert_nothing_left(submission)
+
+
+@picture(
+    "devices.train_on",
+    title="What happens between CPU and GPU, in order: Python waits once, at the end, and not in each batch",
+)
+def timeline(submission: Submission) -> Diagram:
+    submission.there(devices.start, gpus=1, recording=True)
+    loader = submission.there(recipes.loader, 24, 4, 5)
+    submission.train_on(submission.there(recipes.model, "mlp", 1), loader, torch.device("cuda", 0), LR)
+    events = submission.there(devices.events)
+    lanes = {"to the GPU": "■", "from the GPU": "□", "Python waits": "╳"}
+    moved = {True: "from the GPU", False: "to the GPU"}
+    found = ["Python waits" if one["kind"] == "sync" else moved[one["to"] == "cpu"] for one in events]
+    lines = [f"{lane:<14}{''.join(sign if one == lane else '·' for one in found[:60])}" for lane, sign in lanes.items()]
+    counts = ", ".join(f"{lane}: {found.count(lane)}" for lane in lanes)
+    return Diagram(lines=[*lines, "", counts])
 
 
 # ---------------------------------------------------------------- DeviceTrainer

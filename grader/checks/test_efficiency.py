@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grader.testkit import (
+    Lines,
     Submission,
     assert_close,
     assert_equal,
@@ -25,6 +26,7 @@ from grader.testkit import (
     counted,
     devices,
     exercise,
+    picture,
     probes,
     raises,
     recipes,
@@ -283,6 +285,15 @@ def test_sizes_that_make_no_sense(submission: Submission, n: int, multiple: int)
     """A negative n, or a multiple below 1, raises a ValueError."""
     with raises(ValueError):
         submission.align_up(n, multiple)
+
+
+@picture(
+    "efficiency.align_up", title="Sizes and what they are padded to: between the stairs and the line is what is wasted"
+)
+def stairs(submission: Submission) -> Lines:
+    sizes = list(range(1, 49))
+    series = {"padded to a multiple of 8": [submission.align_up(n, 8) for n in sizes], "the size itself": sizes}
+    return Lines(series=series, x=sizes, x_label="size", y_label="padded size")
 
 
 # ---------------------------------------------------------------- configure_cudnn

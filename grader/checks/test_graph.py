@@ -17,7 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, recipes, seeds
+from grader.testkit import (
+    Diagram,
+    Lines,
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    exercise,
+    picture,
+    recipes,
+    seeds,
+)
 from kit import values
 
 SEEDS = seeds()
@@ -324,6 +335,18 @@ def test_many_paths_to_pass_on(submission: Submission) -> None:
     assert_once_per_value(submission.there(values.work_of, submission.backward, submission.Value, (10, 16)))
 
 
+@picture("graph.backward", title="A formula as a graph: a gradient is the sum over all ways from the top")
+def formula(submission: Submission) -> Diagram:
+    program, numbers = "s = a + b; p = a * b; L = s * p", {"a": 2.0, "b": 3.0}
+    data = submission.there(values.kinds_of, submission.Value, program, numbers)["data"]
+    grads = submission.there(values.gradients, submission.Value, submission.backward, program, numbers)
+    tree = {"L": "L = s * p", "s": "├─ s = a + b", "as": "│  ├─ a", "bs": "│  └─ b", "p": "└─ p = a * b"}
+    tree |= {"ap": "   ├─ a", "bp": "   └─ b"}
+    lines = [f"{'':<18}{'data':>6}{'gradient':>12}"]
+    lines += [f"{text:<18}{data[at[0]]:>6.4g}{grads[at[0]]:>12.4g}" for at, text in tree.items()]
+    return Diagram(lines=lines)
+
+
 # ---------------------------------------------------------------- Neuron
 
 
@@ -441,3 +464,11 @@ def test_no_steps(submission: Submission) -> None:
 def test_a_single_example(submission: Submission, seed: int) -> None:
     """One example is enough."""
     check_fit(submission, seed, 2, 1, (4,), 0.2)
+
+
+@picture("graph.fit_neuron", title="Loss of each step: the neuron learns in large steps first, then in small ones")
+def loss_per_step(submission: Submission) -> Lines:
+    data = [([0.5, -1.0], 0.8), ([-1.5, 0.3], -0.6), ([1.0, 1.0], 0.2)]
+    made = values.fitted, submission.Neuron, submission.fit_neuron, [0.1, -0.2], 0.0, data
+    series = {f"rate {lr:g}": submission.there(*made, (40,), lr)["losses"][0] for lr in (0.02, 0.3)}
+    return Lines(series=series, x_label="step", y_label="loss")

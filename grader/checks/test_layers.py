@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.testkit import (
+    Grid,
     Submission,
     assert_close,
     assert_equal,
@@ -25,6 +26,7 @@ from grader.testkit import (
     exercise,
     labels,
     observe,
+    picture,
     probes,
     raises,
     recipes,
@@ -417,6 +419,19 @@ def test_large_scores(submission: Submission, masked: bool, seed: int) -> None:
     q, mask = 300 * q.sign(), torch.ones(4, 4).tril().bool() if masked else None
     found = submission.attention(q, k, v) if mask is None else submission.attention(q, k, v, mask)
     assert_close(found, mixed(q, k, v, mask), atol=1e-3)
+
+
+WORDS = ["the", "cat", "saw", "the", "other", "cat"]
+
+
+@picture("layers.attention", title="Which word looks at which: at equal ones most, and with this mask at no later one")
+def words_that_look(submission: Submission) -> Grid:
+    """With the unit matrix as values, the result is the weights themselves."""
+    known = sorted(set(WORDS))
+    x = 3 * torch.eye(len(known))[[known.index(word) for word in WORDS]]
+    size = len(WORDS)
+    weights = submission.attention(x[None], x[None], torch.eye(size)[None], torch.ones(size, size).tril().bool())
+    return Grid(values=weights[0], x_label=f"looked at: {' '.join(WORDS)}", y_label="word")
 
 
 # ---------------------------------------------------------------- Adam

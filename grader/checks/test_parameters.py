@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.testkit import (
+    Diagram,
     Submission,
     assert_close,
     assert_equal,
@@ -24,6 +25,7 @@ from grader.testkit import (
     assert_that,
     exercise,
     observe,
+    picture,
     probes,
     raises,
     recipes,
@@ -270,6 +272,19 @@ def test_table_of_any_net(submission: Submission, sizes: list[int], bias: bool) 
     for i, (a, b) in enumerate(pairwise(sizes)):
         expected += [(f"{2 * i}.weight", (b, a), a * b), (f"{2 * i}.bias", (b,), b)][: 1 + bias]
     assert_equal(plain_shapes(submission.parameter_table(model)), expected)
+
+
+@picture(
+    "parameters.parameter_table",
+    title="Numbers in each layer of a network: nearly all are in the weights between wide layers",
+)
+def count_per_layer(submission: Submission) -> Diagram:
+    rows = submission.parameter_table(submission.there(recipes.mlp, [50, 30, 20, 3]))
+    most = max(count for _, _, count in rows)
+    bars = [
+        (f"{name:<10}{tuple(shape)!s:>10}{count:>7}", "█" * round(40 * count / most)) for name, shape, count in rows
+    ]
+    return Diagram(lines=[f"{text}  {bar or '▏'}" for text, bar in bars])
 
 
 # ---------------------------------------------------------------- memory_bytes

@@ -547,7 +547,7 @@ def check_solved(found: Any, name: str) -> None:
     assert_that(0.95 <= accuracy <= 1, f"the validation accuracy is {accuracy}")
 
 
-@picture("spirals.run", title="Loss of each epoch; the best epoch is marked")
+@picture("spirals.run", title="Loss of each epoch: the best one is marked, after it the model learns by heart or rests")
 def loss_per_epoch(submission: Submission) -> Lines:
     found = submission.run(0, 20)
     train, val = found["train_losses"], found["val_losses"]
@@ -650,7 +650,9 @@ def test_on_the_models_device(submission: Submission) -> None:
     assert_equal(found, devices.on(torch.tensor([[1, 1], [0, 0]]), "cuda:1"))
 
 
-@picture("spirals.decision_grid", title="The class at each point, and points that were not trained on")
+@picture(
+    "spirals.decision_grid", title="The class at each point: the borders wind between points that were not trained on"
+)
 def decision_regions(submission: Submission) -> Grid:
     module = [submission.run, submission.SpiralNet, submission.decision_grid]
     found = submission.there(kit.decisions_of_a_run, *module, HANDED_OUT, 1.1, 48)

@@ -399,7 +399,10 @@ def test_written_by_hand(submission: Submission, dim: int, torch_first: bool, se
     assert_that(used[False] == [], f"torch's own {used[False]} was called: write it with exp and sum")
 
 
-@picture("tensor_ops.softmax", title="Softmax of ten scores, divided by a temperature")
+@picture(
+    "tensor_ops.softmax",
+    title="Softmax of ten scores: a low temperature gives nearly all to the highest, a high one shares",
+)
 def probabilities_by_temperature(submission: Submission) -> Lines:
     scores, temperatures = torch.linspace(-2, 2, 10), (0.3, 1.0, 3.0)
     found = submission.softmax(torch.stack([scores / one for one in temperatures]), 1)

@@ -1107,7 +1107,10 @@ def test_impossible_counts(submission: Submission, warmup: int, total: int) -> N
             submission.warmup_cosine(step, warmup, total, 0.1)
 
 
-@picture("training.warmup_cosine", title="Learning rate in each of 60 steps")
+@picture(
+    "training.warmup_cosine",
+    title="Learning rate of each step: it rises to its peak in a line, then falls as half a cosine",
+)
 def rate_per_step(submission: Submission) -> Lines:
     rates = [submission.warmup_cosine(step, 10, 60, 0.1, 0.01) for step in range(60)]
     peak = Spot(10, rates[10], "the peak, after the warm-up")
@@ -1188,7 +1191,7 @@ def test_other_data(submission: Submission, train: int, test: int, seed: int) ->
     assert_close(found, experiment_here(data, seed), **CLOSE)
 
 
-@picture("training.experiment", title="Loss of each batch of the experiment")
+@picture("training.experiment", title="Loss of each batch: seeds begin apart, and all come down")
 def loss_per_batch(submission: Submission) -> Lines:
     found = {f"seed {seed}": submission.experiment(seed)["losses"] for seed in (123, 1, 2)}
     return Lines(series=found, x_label="batch", y_label="loss")

@@ -49,7 +49,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
         returned = repr(failure.actual) if isinstance(failure.actual, Remote) else returned  # not the call that made it
         facts |= {"returned": returned, "is_of_another_type": failure.is_of_another_type}
         if not check.hidden:
-            facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT]}
+            facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT], "compared": failure.compared()}
     else:  # a plain ``assert``, or an exception that is not the expected one
         if call and call.answered and not is_probed and not isinstance(call.result, Remote):
             facts["returned"] = show(call.result)

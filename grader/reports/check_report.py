@@ -18,6 +18,7 @@ from rich.text import Text
 from grader.course import Course
 from grader.pictures import Picture
 from grader.reports import feedback
+from grader.reports.comparing import compared_rows
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
 from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
@@ -326,7 +327,7 @@ def show_failure(
         rows = [*head, *top]
         for group in groups:
             rows += wrapped(console, f"  {check_title(group[0].name)}", "bold")
-            rows += _message(console, group[0], is_cut=False)
+            rows += [*_message(console, group[0], is_cut=False), *_compared(console, group[0])]
             rows += _others(console, [group])
         print_rows(console, [*rows, *foot])
         return
@@ -334,6 +335,9 @@ def show_failure(
     room = max(MOST_ROWS - len(head) - min(len(foot), 9), 6)
     if len(body) > room:
         body = [*body[: room - 1], Text.assemble((_BAR, "dim"), ("… (more: --verbose)", "dim"))]
+    drawn = _compared(console, failing[0])
+    if len(body) + len(drawn) <= room:
+        body += drawn
     print_rows(console, [*head, *body, *foot][:MOST_ROWS])
 
 
@@ -347,6 +351,12 @@ def _message(console: Console, check: CheckResult, is_cut: bool) -> list[Text]:
             pieces = [*pieces[: most - 1], Text.assemble((_BAR, "dim"), "…")]
         rows += pieces
     return rows
+
+
+def _compared(console: Console, check: CheckResult) -> list[Text]:
+    """The found and the right matrix beside each other, behind a bar; no rows if there are none, or no room."""
+    data = None if check.cause is None else check.cause.compared
+    return [] if data is None else compared_rows(data, console, _BAR)
 
 
 def _others(console: Console, groups: Sequence[Sequence[CheckResult]]) -> list[Text]:

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from rich.console import Console
 from rich.text import Text
 
-from grader.pictures import Grid, Lines, Picture, PictureData, Points
+from grader.pictures import Diagram, Grid, Lines, Picture, PictureData, Points
 from grader.reports.terminal import print_wrapped
 from grader.text import clean, counted, one_line
 
@@ -85,7 +85,7 @@ def problem_of(picture: Picture, *, on_a_page: bool) -> str:
     try:
         list(_drawn_text(picture.data, _WIDEST, ROWS, has_colours=True))
         if on_a_page:
-            _drawn_svg(msgspec.json.encode(picture))
+            _drawn_on_page(picture)
     except Exception as error:
         return _problem(error)
     return ""
@@ -108,6 +108,8 @@ def in_words(data: PictureData) -> str:
             return f"{counted(len(data.x), 'point')} of {counted(len(set(data.classes)), 'class', 'classes')}"
         case Grid():
             return f"a grid of {len(data.values)} × {len(data.values[0])} cells"
+        case Diagram():
+            return f"a diagram of {counted(len(data.lines), 'line')}"
 
 
 def ticks(one_end: float, other_end: float, most: int) -> list[float]:
@@ -145,7 +147,7 @@ def scale_of(data: Grid) -> tuple[float, float] | None:
     return None if data.names else (min(known), max(known))
 
 
-def ranges(data: PictureData) -> tuple[tuple[float, float], tuple[float, float]]:
+def ranges(data: Lines | Points | Grid) -> tuple[tuple[float, float], tuple[float, float]]:
     """The ranges of both axes: from left to right, and from the bottom to the top, where numbers may fall."""
     match data:
         case Lines():
@@ -177,6 +179,11 @@ def _wide(numbers: Sequence[float | None], margin: float) -> tuple[float, float]
 
 def _drawn_text(data: PictureData, width: int, rows: int, has_colours: bool) -> Iterator[Text]:
     """The lines of a picture; rows are those of the plot."""
+    if isinstance(data, Diagram):
+        for line in map(Text, map(clean, data.lines)):
+            line.truncate(width, overflow="ellipsis")
+            yield line
+        return
     if isinstance(data, Grid) and (count := len(data.values)) <= rows - 3:
         rows = count * max(1, (rows - 3) // count) + 3
     plot = _Plot(data, width, rows, has_colours)
@@ -206,7 +213,7 @@ def _drawn_text(data: PictureData, width: int, rows: int, has_colours: bool) -> 
 class _Plot:
     """A plot of plotext, and its legend."""
 
-    def __init__(self, data: PictureData, width: int, rows: int, has_colours: bool) -> None:
+    def __init__(self, data: Lines | Points | Grid, width: int, rows: int, has_colours: bool) -> None:
         import plotext
 
         self._plot = plotext
@@ -285,11 +292,18 @@ def figure_of(picture: Picture) -> Markup:
     if picture.data is not None:
         try:
             # Of the same numbers it is drawn once.
-            drawn = _drawn_svg(msgspec.json.encode(picture))
+            drawn = _drawn_on_page(picture)
             return Markup('<figure class="picture"><figcaption>{}</figcaption>{}</figure>').format(title, drawn)
         except Exception as error:
             problem = _problem(error)
     return Markup("<p>{}: no picture: {}</p>").format(title, clean(problem))
+
+
+def _drawn_on_page(picture: Picture) -> Markup:
+    if isinstance(picture.data, Diagram):
+        text = "\n".join(map(clean, picture.data.lines))
+        return Markup('<pre style="overflow-x:auto;white-space:pre;line-height:1.3">{}</pre>').format(text)
+    return _drawn_svg(msgspec.json.encode(picture))
 
 
 @functools.lru_cache(maxsize=64)
@@ -299,7 +313,7 @@ def _drawn_svg(encoded: bytes) -> Markup:
 
     picture = msgspec.json.decode(encoded, type=Picture)
     data = picture.data
-    assert data is not None
+    assert data is not None and not isinstance(data, Diagram)
     with matplotlib.style.context(["default", _SETTINGS]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a sign that the font does not have, or a label without room
         (x_low, x_high), (y_low, y_high) = ranges(data)

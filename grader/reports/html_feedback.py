@@ -13,8 +13,9 @@ from grader.course import Course
 from grader.course.definitions import definition, docstrings, lines_in
 from grader.gradebook import Comment, Override
 from grader.intake.notebook import Cells
-from grader.pictures import Picture
+from grader.pictures import Compared, Picture
 from grader.reports import feedback
+from grader.reports.comparing import compared_tables
 from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
 from grader.results import CheckResult, ExerciseResult, VerdictKind, total_points
@@ -82,6 +83,7 @@ class ExercisePart:
         by_hand: a person's points and the automatic ones; empty if the automatic ones count.
         cause: the first check, if one cause stopped all of them, which then is not about single checks.
         first: the checks that do not pass in the first way: with the same verdict and cause.
+        compared: the matrices that the first one compared, if there is room.
         alike: the checks that fail like the first one.
         otherwise: all others that do not pass.
         explanation: of the misconception that was recognised.
@@ -98,6 +100,7 @@ class ExercisePart:
     by_hand: str
     cause: CheckResult | None = None
     first: list[CheckResult] | None = None
+    compared: Compared | None = None
     alike: tuple[list[CheckResult], ...] = ()
     otherwise: tuple[list[CheckResult], ...] = ()
     explanation: str | None = None
@@ -274,6 +277,10 @@ class _Maker:
             part = replace(part, first=first, alike=tuple(alike), otherwise=otherwise)
         if part.verdict not in feedback.FAILING:
             return part
+        told = cause or failures[0]
+        matrices = None if told.cause is None else told.cause.compared
+        if matrices is not None and self.has_room(len(compared_tables(matrices))):
+            part = replace(part, compared=matrices)
         if cause is None or cause.cause is None or cause.cause.stage == "check":
             hint, command = feedback.help_for(exercise, self._course)
             part = replace(part, explanation=feedback.explanation_of(exercise), hint=hint, hint_command=command)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grader.border.failures import SubmissionRaised
     from grader.border.proxies import Remote
     from grader.border.proxies import SubmissionProxy as Submission
-    from grader.pictures import Grid, Lines, Points, Spot
+    from grader.pictures import Diagram, Grid, Lines, Points, Spot
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.cases import situations
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from grader.text import counted
 
 __all__ = [
-    "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised", "assert_calls",
-    "assert_close", "assert_equal", "assert_global_numbers", "assert_that", "counted", "devices", "exercise", "labels",
+    "Diagram", "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised",
+    "assert_calls", "assert_close", "assert_equal", "assert_global_numbers", "assert_that", "counted", "devices",
+    "exercise", "labels",
     "load_weights", "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference",
     "seeds", "shapes", "situations", "tensors", "value_and_grad",
 ]  # fmt: skip
@@ -42,7 +43,7 @@ _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
 _NAMES = {
     "grader.border.failures": "SubmissionRaised",
     "grader.border.proxies": "Remote Submission",
-    "grader.pictures": "Grid Lines Points Spot",
+    "grader.pictures": "Diagram Grid Lines Points Spot",
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
     "grader.testkit.decorators": "exercise misconception needs picture",
     "grader.testkit.observation": "assert_calls assert_global_numbers load_weights observe value_and_grad",

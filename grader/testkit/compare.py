@@ -17,6 +17,7 @@ from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import Remote, class_name_of
 from grader.border.wire import plain
+from grader.pictures import Compared
 from grader.testkit.show import SomeEntries, show
 from grader.text import counted, with_article
 
@@ -24,6 +25,10 @@ _LONGEST_KEY: Final = 100
 """Characters of a key that a mismatch names."""
 _FUNCTIONS: Final = ("function", "method", "builtin_function_or_method", "method_descriptor")
 _MOST_LISTED: Final = 4
+_LARGEST_FACTOR: Final = 1e6
+"""A factor beyond it is no simple relation, and may not fit in a tensor."""
+_MOST_DRAWN: Final = 8
+"""Rows, and columns, of a matrix that are drawn."""
 _MOST_TIMES: Final = 100.5
 _LEAST_COUNTED: Final = 2
 """Of two whole numbers, the least one that says how many times larger the other is."""
@@ -74,6 +79,13 @@ class Mismatch(AssertionError):
         """The two values as messages show them: of their dicts only the entries that differ."""
         actual, expected = _that_differ(self.actual, self.expected, self._tolerance)
         return show(actual), show(expected)
+
+    def compared(self) -> Compared | None:
+        """The first matrices of the two that differ, to be drawn; None if other parts differ, or another way."""
+        if self.is_of_another_type:
+            return None
+        pair = _first_that_differ(self.actual, self.expected, self._tolerance)
+        return None if pair is None else _matrices(*pair, self._tolerance)
 
     def of_part(self, number: int, reason: str) -> "Mismatch":
         """The mismatch of one item of the two lists or tuples that were compared."""
@@ -281,6 +293,59 @@ def _that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[obj
     return (ones, others) if len(wrong) == len(pairs) else (SomeEntries(ones), SomeEntries(others))
 
 
+def _first_that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[Tensor, Tensor] | None:
+    """The first two tensors that differ, of values that may hold several; None if something else differs first."""
+    one: Any = plain(actual)
+    other: Any = plain(expected)
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one, other
+    if type(one) is not type(other) or type(one) not in (dict, list, tuple) or len(one) != len(other):
+        return None
+    if type(one) is dict:
+        if list(map(repr, one)) != list(map(repr, other)):
+            return None
+        one, other = one.values(), other.values()
+    for pair in zip(one, other, strict=True):
+        if next(_differences(*pair, tolerance, ""), ""):
+            return _first_that_differ(*pair, tolerance)
+    return None
+
+
+def _matrices(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> Compared | None:
+    """Two matrices side by side, or those of the same place in two tensors of more dims; None if they are none."""
+    if not actual.dim() == expected.dim() >= 2 or actual.is_complex() or min(actual.numel(), expected.numel()) < 1:
+        return None
+    if any(one.layout is not torch.strided or one.is_meta or one.is_quantized for one in (actual, expected)):
+        return None
+    one, other = (tensor.detach() if tensor.is_cpu else tensor.detach().cpu() for tensor in (actual, expected))
+    first = (0,) * one.dim()
+    wrong = torch.zeros(one.shape, dtype=torch.bool)
+    if one.shape == other.shape:
+        rtol, atol = tolerance.of(other.dtype)
+        wrong = ~torch.isclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
+        if not wrong.any():  # the devices differ
+            return None
+        first = tuple(wrong.nonzero()[0].tolist())
+    elif one.dim() > 2:
+        return None
+    one, other, wrong = (matrix[first[:-2]] for matrix in (one, other, wrong))
+    if max(1, *(min(matrix.shape) for matrix in (one, other))) == 1:  # a row or a column is read more easily as it is
+        return None
+    corner = tuple(max(0, min(at - 3, size - _MOST_DRAWN)) for at, size in zip(first[-2:], one.shape, strict=True))
+    shown = [matrix[corner[0] :, corner[1] :][:_MOST_DRAWN, :_MOST_DRAWN] for matrix in (one, other, wrong)]
+    return Compared(
+        found=tuple(tuple(map(_short, row)) for row in shown[0].tolist()),
+        expected=tuple(tuple(map(_short, row)) for row in shown[1].tolist()),
+        differs=tuple(map(tuple, shown[2].tolist())),
+        corner=(corner[0], corner[1]),
+        sizes=((one.shape[0], one.shape[1]), (other.shape[0], other.shape[1])),
+    )
+
+
+def _short(number: float) -> str:
+    return str(number) if isinstance(number, int) and abs(number) < 1e8 else f"{number:.4g}"  # True is an int, too
+
+
 def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> str:
     if actual.shape != expected.shape:
         reason = f"shape {tuple(actual.shape)} where {tuple(expected.shape)} was expected"
@@ -327,7 +392,7 @@ def _relation(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> str
     if fits(one, -other):
         return "; the sign is wrong everywhere"
     factor = float((one * other).sum() / (other * other).sum()) if other.any() else 0.0
-    if not factor or not fits(one, other * factor):
+    if not 1 / _LARGEST_FACTOR < abs(factor) < _LARGEST_FACTOR or not fits(one, other * factor):
         return ""
     times, parts = round(factor), round(1 / factor)
     if times > 1 and fits(one, other * times):

@@ -65,13 +65,14 @@ def exercise(
 def picture(of: str, *, title: str) -> Callable[[F], F]:
     """Names a function that makes a picture of an exercise, beside its checks. It decides no verdict.
 
-    The function gets ``submission`` as a check does, asks it for numbers, and returns `Lines`, `Points` or a `Grid`.
-    It runs when all checks of the exercise have passed, in a fresh student process; its failure costs nothing. The
-    arguments must be literals: the course reads them without running the file. An exercise may have several pictures.
+    The function gets ``submission`` as a check does, asks it for numbers, and returns `Lines`, `Points`, a `Grid` or a
+    `Diagram`. It runs when all checks of the exercise have passed, in a fresh student process; its failure costs
+    nothing. The arguments must be literals: the course reads them without running the file. An exercise may have
+    several pictures.
 
     Args:
         of: ``"topic.exercise"``, as in course.toml.
-        title: the picture's title.
+        title: the picture's title; best is a sentence that says what to look for.
     """
 
     def decorate(function: F) -> F:

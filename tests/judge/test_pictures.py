@@ -82,7 +82,7 @@ class ListOfItsOwn(list):  # type: ignore[type-arg]
         (Grid(values=[]), "1 to 4,096 cells"),
         (Grid(values=[[1.0]], x=(1.0, 0.0)), "the lower one first"),
         (Grid(values=[[7.0]], names=["a"]), "7 is not a class"),
-        ([1.0, 2.0], "a picture is Lines, Points or a Grid, not a value of type list"),
+        ([1.0, 2.0], "a picture is Lines, Points, a Grid or a Diagram, not a value of type list"),
     ],
 )
 def test_anything_else_is_refused_in_words(data: Any, words: str) -> None:

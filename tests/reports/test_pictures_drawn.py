@@ -14,7 +14,18 @@ import pytest
 from rich.console import Console
 from shared import REPO
 
-from grader.pictures import Grid, Lines, Picture, PictureData, Points, Spot, bounded
+from grader.pictures import (
+    DIAGRAM_COLUMNS,
+    MOST_DIAGRAM_LINES,
+    Diagram,
+    Grid,
+    Lines,
+    Picture,
+    PictureData,
+    Points,
+    Spot,
+    bounded,
+)
 from grader.reports.drawing import figure_of, print_picture, ticks
 
 HOSTILE = "$\\frac{1}{0}$ <script>alert(1)</script> \x1b[31m"
@@ -109,6 +120,29 @@ def test_an_svg_is_one_element_that_brings_nothing_and_runs_nothing(name: str) -
     links = [value for element in root.iter() for key, value in element.attrib.items() if "href" in key or key == "src"]
     assert all(link.startswith("#") for link in links)
     assert len(page) < 120_000 and "\x1b" not in page
+
+
+TREE = Diagram(lines=["L = s * p", "├─ s   <b>", "└─ \x1b[31mp" + "x" * 100])
+
+
+@pytest.mark.parametrize("width", [80, 60, 41])
+def test_a_diagram_keeps_its_lines_within_the_width(width: int) -> None:
+    _title, *lines = text_of(TREE, width).splitlines()
+    assert lines[:2] == ["L = s * p", "├─ s   <b>"] and len(lines) == 3
+    assert max(map(len, lines)) <= min(width, DIAGRAM_COLUMNS) and lines[2].endswith("…") and "\x1b" not in lines[2]
+    assert text_of(TREE, 80, encoding="latin-1") == "A title\na diagram of 3 lines\n"
+
+
+def test_a_diagram_on_a_page_is_text_that_may_be_scrolled() -> None:
+    page = str(figure_of(Picture("t", bounded(TREE))))
+    assert {element.tag for element in ET.fromstring(page).iter()} == {"figure", "figcaption", "pre"}
+    assert "├─ s   &lt;b&gt;" in page and "overflow-x:auto" in page and "\x1b" not in page
+
+
+@pytest.mark.parametrize("lines", [[], ["x"] * (MOST_DIAGRAM_LINES + 1), [1], "text", [["x"]]])
+def test_a_diagram_is_a_few_lines_of_text(lines: object) -> None:
+    with pytest.raises(ValueError, match=r"a diagram has 1 to 24 lines|where a label is expected"):
+        bounded(Diagram(lines=lines))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

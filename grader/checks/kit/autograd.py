@@ -16,6 +16,39 @@ from torch.nn import functional as F
 
 from grader.testkit import probes, recipes
 
+# ---------------------------------------------------------------- graphs
+
+_MOST_LINES: Final = 24
+
+
+def graph_lines(loss_of: Callable[..., Tensor], *numbers: float) -> list[str]:
+    """The graph of ``loss_of(x, y, w, b)`` as lines of text: each step below those that it was computed for.
+
+    What is reached on several ways is drawn once.
+    """
+    x, y, w, b = (torch.tensor([number]) for number in numbers)
+    w.requires_grad_()
+    b.requires_grad_()
+    lines: list[str] = []
+    leaves = {id(w): "w", id(b): "b"}
+    seen: set[Any] = set()
+
+    def add(node: Any, first: str, others: str) -> None:
+        is_leaf = hasattr(node, "variable")
+        name = leaves.get(id(node.variable), "a leaf") if is_leaf else type(node).__name__
+        again = node in seen and not is_leaf
+        seen.add(node)
+        if len(lines) < _MOST_LINES:
+            lines.append(f"{first}{name}{', as above' if again else ''}")
+        below = [] if again else [one for one, _ in node.next_functions if one is not None]
+        for number, one in enumerate(below):
+            is_last = number == len(below) - 1
+            add(one, others + ("└─ " if is_last else "├─ "), others + ("   " if is_last else "│  "))
+
+    add(loss_of(x, y, w, b).grad_fn, "", "")
+    return lines
+
+
 # ---------------------------------------------------------------- parameters
 
 

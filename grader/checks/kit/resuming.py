@@ -91,16 +91,20 @@ def scale_lr(optimizer: Optimizer, factor: float) -> None:
         group["lr"] *= factor
 
 
-def train(model: nn.Module, optimizer: Optimizer, steps: int) -> None:
-    """Steps of cross-entropy whose batches, like the dropout, come from torch's global generator."""
+def train(model: nn.Module, optimizer: Optimizer, steps: int) -> list[float]:
+    """Steps of cross-entropy whose batches, like the dropout, come from torch's global generator; their losses."""
     model.train()
+    losses = []
     where = next(model.parameters()).device
     for _ in range(steps):
         x = torch.randn(6, recipes.FEATURES).to(where)
         y = torch.randint(0, recipes.CLASSES, (6,)).to(where)
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()  # type: ignore[no-untyped-call]
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
+        losses.append(loss.item())
+    return losses
 
 
 def optimizer_numbers(optimizer: Optimizer) -> Any:
