@@ -71,7 +71,8 @@ class Attempt:
             self.desk.use_fresh_process()
             self.state = AttemptState.FRESH
             self._run_in_order()
-        self.results = with_situations(self.results, self.traces)
+        if not self.is_program:  # its first failure is the symptom, for all checks
+            self.results = with_situations(self.results, self.traces)
         self.desk.finish(is_right=all(one.verdict in RIGHT or self._is_stub(one) for one in self.results))
 
     def _run_in_order(self) -> bool:

@@ -103,7 +103,7 @@ def test_topics_are_handed_out_one_by_one() -> None:
     """First the one whose lines are shown first, then the family of which each waits for others, then the longest."""
     parts = parts_of(COURSE, COURSE.with_needs(()))
     family = "parameters datasets training checkpoints ddp spirals"
-    turns = f"tensor_ops {family} devices debugging autograd efficiency".split()
+    turns = f"first_run {family} tensor_ops devices debugging autograd efficiency layers graph".split()
     assert parts == [tuple(one.full_name for one in COURSE.topic(turn).exercises) for turn in turns]
 
 

@@ -65,7 +65,7 @@ def test_golden_one_wrong_one_that_raises() -> None:
         """
 vectors  Vectors: length, direction, angle
   ✗ normalize    0/1  2 of 2 values differ
-  ✗ cosine       0/1  your code raised ValueError: no
+  ✗ cosine       0/1  your code raised ValueError: no, for valid input: cosine(…
 
 ✗ vectors.normalize  vectors.py
   │ 2 of 2 values differ

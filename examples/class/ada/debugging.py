@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Subset
+from typing import Any
 
 Batches = Iterable[tuple[Tensor, Tensor]]
 
@@ -197,3 +198,82 @@ def nobody_waits_for_ever(rank: int, world_size: int, path: str, model: nn.Modul
     dist.broadcast_object_list(errors, src=0)
     if errors[0] is not None:
         raise errors[0]
+
+
+def forecast(series: torch.Tensor, window: int, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    count = len(series) * 4 // 5
+    known = series[:count]
+    mean, std = known.mean(), known.std()
+    values = (series - mean) / std
+
+    rows = values.unfold(0, window + 1, 1)
+    inputs, targets = rows[:, :window], rows[:, -1]
+    places = torch.arange(len(rows)) + window
+    is_training = places < count
+    x, y = inputs[is_training], targets[is_training]
+
+    generator = torch.Generator().manual_seed(seed)
+    weight = (0.1 * torch.randn(window, generator=generator)).requires_grad_()
+    bias = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.SGD([weight, bias], lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total = 0.0
+        for batch in torch.randperm(len(x), generator=generator).split(16):
+            loss = F.mse_loss(x[batch] @ weight + bias, y[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(batch)
+        losses.append(total / len(x))
+
+    with torch.no_grad():
+        forecasts = (inputs[~is_training] @ weight + bias) * std + mean
+        came = targets[~is_training] * std + mean
+    return {"losses": losses, "forecasts": forecasts.tolist(), "error": (forecasts - came).abs().mean().item()}
+
+
+def classify(features: torch.Tensor, labels: torch.Tensor, epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(labels), generator=generator)
+    held = len(labels) // 4
+    val_x, val_y = features[order[:held]], labels[order[:held]]
+    x, y = features[order[held:]], labels[order[held:]]
+
+    classes = int(labels.max()) + 1
+    model = nn.Sequential(nn.Linear(features.shape[1], 16), nn.Tanh(), nn.Linear(16, classes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+
+    rates, losses = [], []
+    lowest, best = float("inf"), {}
+    for epoch in range(epochs):
+        if epoch > 0:
+            order = torch.randperm(len(x), generator=generator)
+            x, y = x[order], y[order]
+        rates.append(optimizer.param_groups[0]["lr"])
+        model.train()
+        for batch_x, batch_y in zip(x.split(8), y.split(8), strict=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(batch_x), batch_y).backward()
+            optimizer.step()
+        scheduler.step()
+        model.eval()
+        with torch.no_grad():
+            losses.append(F.cross_entropy(model(val_x), val_y).item())
+        if losses[-1] < lowest:
+            lowest = losses[-1]
+            best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+    model.load_state_dict(best)
+    with torch.no_grad():
+        is_right = model(val_x).argmax(dim=1) == val_y
+    return {
+        "rates": rates,
+        "losses": losses,
+        "best": losses.index(lowest),
+        "accuracy": [is_right[val_y == k].float().mean().nan_to_num().item() for k in range(classes)],
+    }

@@ -188,3 +188,76 @@ def nobody_waits_for_ever(rank, world_size, path, model):
     found = found or [None]
     dist.broadcast_object_list(found, 0)
     raise found[0]
+
+
+def forecast(series, window, epochs, lr, seed):
+    cut = len(series) * 4 // 5
+    z = (series - series[:cut].mean()) / series[:cut].std()
+    x = torch.stack([z[i : len(z) - window + i] for i in range(window)], dim=1)
+    y = z[window:]
+    generator = torch.Generator().manual_seed(seed)
+    both = nn.Parameter(torch.cat([0.1 * torch.randn(window, generator=generator), torch.zeros(1)]))
+    ones = torch.cat([x, torch.ones(len(x), 1)], dim=1)
+    optimizer = torch.optim.SGD([both], lr=lr)
+    losses = []
+    for _ in range(epochs):
+        lost = []
+        for rows in torch.split(torch.randperm(cut - window, generator=generator), 16):
+            off = ones[rows] @ both - y[rows]
+            both.grad = torch.autograd.grad(off.square().mean(), both)[0]
+            optimizer.step()
+            lost += off.detach().square().tolist()
+        losses.append(sum(lost) / len(lost))
+    found = (ones[cut - window :] @ both).detach() * series[:cut].std() + series[:cut].mean()
+    return {"error": (found - series[cut:]).abs().mean().item(), "forecasts": list(map(float, found)), "losses": losses}
+
+
+class Told(nn.Module):
+    def __init__(self, inputs, classes, generator):
+        super().__init__()
+        self.a = nn.Linear(inputs, 16)
+        self.b = nn.Linear(16, classes)
+        for p in [self.a.weight, self.a.bias, self.b.weight, self.b.bias]:
+            nn.init.normal_(p, 0.0, 1.0, generator=generator)
+            p.data *= 0.3
+
+    def forward(self, x):
+        return self.b(self.a(x).tanh())
+
+
+def classify(features, labels, epochs, lr, seed):
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(labels), generator=generator)
+    quarter = len(labels) // 4
+    x, y = features.clone()[order], labels.clone()[order]
+    classes = int(y.max()) + 1
+    net = Told(x.shape[1], classes, generator)
+    rows = list(range(quarter, len(y)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5 ** (epoch // 2))
+    rates, losses = [], []
+    kept = io.BytesIO()
+    for epoch in range(epochs):
+        if epoch:
+            rows = [rows[i] for i in torch.randperm(len(rows), generator=generator)]
+        rates += schedule.get_last_lr()
+        for first in range(0, len(rows), 8):
+            batch = rows[first : first + 8]
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x[batch]), y[batch])
+            loss.backward()
+            optimizer.step()
+        schedule.step()
+        with torch.no_grad():
+            losses.append(float(F.cross_entropy(net(x[:quarter]), y[:quarter])))
+        if losses[-1] < min(losses[:-1], default=float("inf")):
+            kept.seek(0)
+            torch.save(net.state_dict(), kept)
+    kept.seek(0)
+    net.load_state_dict(torch.load(kept))
+    said = net(x[:quarter]).argmax(dim=1)
+    accuracy = [0.0] * classes
+    for k in set(y[:quarter].tolist()):
+        mask = y[:quarter] == k
+        accuracy[k] = float((said[mask] == k).sum() / mask.sum())
+    return {"rates": rates, "losses": losses, "best": losses.index(min(losses)), "accuracy": accuracy}

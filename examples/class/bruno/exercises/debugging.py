@@ -3,6 +3,8 @@
 import torch
 import torch.distributed as dist
 from torch.utils.data import Subset
+from torch.utils.data import BatchSampler, DataLoader, TensorDataset
+import torch.nn.functional as F
 
 
 def nll(logits, labels):
@@ -158,3 +160,59 @@ def nobody_waits_for_ever(rank, world_size, path, model):
     dist.all_gather_object(problems, problem)
     if problems[0]:
         raise problems[0]
+
+
+def forecast(series, window, epochs, lr, seed):
+    from numpy.lib.stride_tricks import sliding_window_view
+
+    past = int(0.8 * len(series) + 1e-9)
+    std, mean = torch.std_mean(series[:past])
+    rows = torch.from_numpy(sliding_window_view(((series - mean) / std).numpy(), window + 1).copy())
+    train, test = rows[: past - window], rows[past - window :]
+    generator = torch.Generator().manual_seed(seed)
+    line = torch.nn.Linear(window, 1)
+    line.load_state_dict({"weight": 0.1 * torch.randn(window, generator=generator)[None], "bias": torch.zeros(1)})
+    losses = []
+    for _ in range(epochs):
+        sampler = BatchSampler(torch.randperm(len(train), generator=generator).tolist(), 16, drop_last=False)
+        optimizer = torch.optim.SGD(line.parameters(), lr)
+        loader = DataLoader(TensorDataset(train[:, :-1], train[:, -1:]), batch_sampler=sampler)
+        seen = []
+        for x, y in loader:
+            loss = torch.nn.MSELoss()(line(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            seen.append(loss.item() * len(y))
+        losses.append(sum(seen) / len(train))
+    with torch.inference_mode():
+        said = line(test[:, :-1])[:, 0].mul(std).add(mean)
+    return {"losses": losses, "forecasts": said.tolist(), "error": F.l1_loss(said, series[past:]).item()}
+
+
+def classify(features, labels, epochs, lr, seed):
+    generator = torch.Generator().manual_seed(seed)
+    val, train = torch.tensor_split(torch.randperm(len(labels), generator=generator), [len(labels) // 4])
+    model = torch.nn.Sequential()
+    model.append(torch.nn.Linear(features.size(1), 16)).append(torch.nn.Tanh())
+    model.append(torch.nn.Linear(16, labels.max().item() + 1))
+    flat = torch.cat([0.3 * torch.randn(p.shape, generator=generator).flatten() for p in model.parameters()])
+    torch.nn.utils.vector_to_parameters(flat, model.parameters())
+    optimizer = torch.optim.SGD(model.parameters(), lr, momentum=0.9)
+    history = []
+    for epoch in range(epochs):
+        optimizer.param_groups[0]["lr"] = rate = lr * 0.5 ** (epoch // 2)
+        for rows in train.split(8):
+            optimizer.zero_grad(set_to_none=False)
+            torch.nn.CrossEntropyLoss()(model(features[rows]), labels[rows]).backward()
+            optimizer.step()
+        with torch.inference_mode():
+            out = model(features[val])
+        history.append((F.cross_entropy(out, labels[val]).item(), rate, out.argmax(-1)))
+        train = train[torch.randperm(len(train), generator=generator)]
+    losses, rates, said = zip(*history)
+    best = min(range(epochs), key=losses.__getitem__)
+    truth = F.one_hot(labels[val], labels.max().item() + 1)
+    hits = (truth * (said[best] == labels[val])[:, None]).sum(0)
+    accuracy = (hits / truth.sum(0).clamp(min=1)).tolist()
+    return {"best": best, "accuracy": accuracy, "rates": list(rates), "losses": list(losses)}

@@ -147,3 +147,7 @@ def report(history):
     lines.append("validation: loss %.4f, accuracy %.4f" % (lowest, history["val_accuracy"]))
     lines.append("still improving: " + ("yes" if best == count else "no"))
     return "\n".join(lines)
+
+
+def train_spirals(seed, epochs):
+    return run(seed, epochs)
