@@ -43,6 +43,8 @@ _HISTORY: Final = re.compile(r", (?:grad_fn=<\w+>|requires_grad=True)")
 """What the text of a tensor says beside its values."""
 _CLOSE: Final = 1.01e-4
 """One unit of the last digit that torch prints."""
+_EXACT: Final = 2**53
+"""From here on, not each int is a float."""
 _LONGEST: Final = 160
 """Characters of a value in a sentence."""
 
@@ -254,8 +256,10 @@ def _same_value(value: object, wanted: str) -> bool:
 
 
 def _with_tuples(value: object) -> object:
-    """The same value with a tuple for each list: which of them it is, other checks ask."""
+    """The same value with a tuple for each list, and floats for ints: which of them it is, other checks ask."""
     value = plain(value)
+    if type(value) is int and abs(value) < _EXACT:
+        return float(value)
     if isinstance(value, list | tuple):
         return tuple(map(_with_tuples, value))
     return {key: _with_tuples(one) for key, one in value.items()} if isinstance(value, dict) else value
@@ -281,8 +285,7 @@ def _same_text(came: str, wanted: str) -> bool:
 
 
 def _same_number(one: str, other: str) -> bool:
-    are_whole = one.lstrip("+-").isdigit(), other.lstrip("+-").isdigit()
-    if any(are_whole):
+    if one.lstrip("+-").isdigit() and other.lstrip("+-").isdigit():
         return one == other
     return math.isclose(float(one), float(other), rel_tol=_CLOSE, abs_tol=_CLOSE)
 

@@ -185,13 +185,14 @@ def test_an_exception_of_an_example_is_said_with_its_line(course: Path) -> None:
         ("double", "global math\n    math = None\n    return 2 * x"),
         ("sizes", 'if type(x) is int:\n        raise TypeError("3 is none")\n    return [x.ndim, x.size()]'),
         ("sizes", "if type(x) is int:\n        raise TypeError\n    return Sizes(x.ndim, list(x.shape))"),
+        ("sizes", "if type(x) is int:\n        raise TypeError\n    return float(x.dim()), x.shape"),
         ("tell", 'print("debug")\n    print(f"it is {x}")\n    return 7'),
         ("noise", "return torch.rand(n)"),
         ("both", "return 1"),
     ],
 )
 def test_right_answers_may_look_different(course: Path, name: str, answer: str) -> None:
-    """Printing on the way, the graph, the last digits, tuples of other kinds, an exception's words, imports."""
+    """Printing on the way, the graph, the last digits, floats for ints, tuples of other kinds, an exception's words, imports."""
     beside = "class Sizes(NamedTuple):\n    n: int\n    shape: list\n"
     argument = "n" if name == "noise" else "x"
     (check,) = checks_of(course, name, f"{beside}\n\ndef {name}({argument}):\n    {answer}\n")
