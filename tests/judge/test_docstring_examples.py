@@ -192,7 +192,7 @@ def test_an_exception_of_an_example_is_said_with_its_line(course: Path) -> None:
     ],
 )
 def test_right_answers_may_look_different(course: Path, name: str, answer: str) -> None:
-    """Printing on the way, the graph, the last digits, floats for ints, tuples of other kinds, an exception's words, imports."""
+    """Prints on the way, the graph, last digits, floats for ints, other tuples, an exception's words, imports."""
     beside = "class Sizes(NamedTuple):\n    n: int\n    shape: list\n"
     argument = "n" if name == "noise" else "x"
     (check,) = checks_of(course, name, f"{beside}\n\ndef {name}({argument}):\n    {answer}\n")
