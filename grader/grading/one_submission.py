@@ -111,6 +111,8 @@ def _print_report(
             raise
         report.show_all(graded.result.exercises)
     exercises = graded.result.exercises
-    following = [*due_lines(exercises, course, asked), *next_lines(exercises, course, places)]
+    home = Home.find(path if path.is_dir() else path.parent)
+    passed = [name for name, last in home.progress().items() if last.state == "passed"] if home else []
+    following = [*due_lines(exercises, course, asked), *next_lines(exercises, course, places, passed)]
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded

@@ -48,8 +48,14 @@ def _as_checks(exercises: Sequence[ExerciseResult]) -> dict[str, LastCheck]:
     return {one.name: LastCheck(state_of(one), one.score, one.max) for one in exercises}
 
 
-def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Locations) -> list[str]:
-    """The last line of `grader check`: the next step; none if everything has passed."""
+def next_lines(
+    exercises: Sequence[ExerciseResult], course: Course, places: Locations, passed: Collection[str] = ()
+) -> list[str]:
+    """The last line of `grader check`: the next step; none if everything has passed.
+
+    Args:
+        passed: exercises that have passed before.
+    """
     found = next_exercise(at_hand_first(exercises, course))
     if found is not None:
         cause = next((check.cause for check in found.checks if check.cause), None)
@@ -60,7 +66,7 @@ def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Loca
     names = sorted((one.full_name for one in course.path), key=lambda one: in_term.get(one, len(in_term)))
     checked = {one.name for one in exercises}
     last = -1 if in_term else max((names.index(name) for name in checked if name in names), default=-1)
-    following = [name for name in names[last + 1 :] if name not in checked]
+    following = [name for name in names[last + 1 :] if name not in checked and name not in passed]
     return [f"next: {following[0]}  {places.of(following[0])}"] if following else []
 
 

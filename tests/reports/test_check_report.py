@@ -337,3 +337,9 @@ def test_nothing_is_drawn_again_and_again_where_that_is_not_possible(monkeypatch
 def test_the_spinner_says_what_is_checked_and_for_how_long() -> None:
     spinner = Spinner("tensor_ops.gram")
     assert re.fullmatch(r". tensor_ops\.gram  \d+ s", spinner.__rich__().plain)
+
+
+def test_what_has_passed_before_is_not_next() -> None:
+    done, places = [exercise("vectors.normalize", check())], Locations(Path("nowhere"), {})
+    assert next_lines(done, COURSE, places)[0].startswith("next: vectors.cosine")
+    assert next_lines(done, COURSE, places, passed=["vectors.cosine"]) == []
