@@ -48,8 +48,8 @@ class Case:
     is_right: bool
 
 
-Verdicts = dict[str, str]
-"""Verdicts by ``exercise, check``."""
+Verdicts = dict[str, tuple[str, str]]
+"""Verdict and first sentence by ``exercise, check``."""
 
 
 def cases(topic: str) -> Iterator[Case]:
@@ -81,7 +81,7 @@ def graded(chosen: list[Case], devices: machine.Devices, jobs: int) -> list[Verd
         results = [one.result().result for one in futures]
     return [
         {
-            f"{exercise.name}, {check.name}": check.verdict
+            f"{exercise.name}, {check.name}": (check.verdict, check.message.partition("\n")[0])
             for exercise in result.exercises
             if exercise.name in case.exercises
             for check in exercise.checks
@@ -92,16 +92,16 @@ def graded(chosen: list[Case], devices: machine.Devices, jobs: int) -> list[Verd
 
 def problems(case: Case, verdicts: Verdicts, devices: str) -> list[str]:
     """What is wrong with the verdicts on one kind of devices by themselves."""
-    failed = {name: verdict for name, verdict in verdicts.items() if verdict not in ("passed", "skipped")}
+    failed = {name: one for name, one in verdicts.items() if one[0] not in ("passed", "skipped")}
     if case.is_right:
-        return [f"right answer: {name}: {verdict} on {devices} devices" for name, verdict in failed.items()]
-    is_assessed = "skipped" not in verdicts.values()
+        return [f"right answer: {name}: {one[0]} on {devices} devices: {one[1]}" for name, one in failed.items()]
+    is_assessed = all(verdict != "skipped" for verdict, _ in verdicts.values())
     return [] if failed or not is_assessed else [f"wrong answer that passes on {devices} devices"]
 
 
-def compare(topic: str, every: int, jobs: int, has_gpu: bool) -> int:
+def compare(topic: str, every: int, only: str, jobs: int, has_gpu: bool) -> int:
     """Prints what differs in a topic; how many problems there are."""
-    chosen = list(cases(topic))[::every]
+    chosen = [one for one in list(cases(topic))[::every] if only in one.submission.name]
     began = time.monotonic()
     simulated = graded(chosen, "simulated", jobs)
     after = time.monotonic()
@@ -113,14 +113,14 @@ def compare(topic: str, every: int, jobs: int, has_gpu: bool) -> int:
         lines = problems(case, simulated[number], "simulated")
         if has_gpu:
             lines += problems(case, real[number], "real")
-            for name, verdict in simulated[number].items():
-                other = real[number][name]
+            for name, (verdict, _) in simulated[number].items():
+                other, said = real[number][name]
                 if "skipped" in (verdict, other):  # it is about real devices, or wants more than there are
                     skipped[name] += 1
                     continue
                 compared += 1
                 if verdict != other:
-                    lines.append(f"{name}: {verdict} on simulated devices, {other} on real ones")
+                    lines.append(f"{name}: {verdict} on simulated devices, {other} on real ones: {said}")
         found += [f"  {case.submission.name}: {line}" for line in lines]
     times = f"simulated {after - began:.0f} s" + (f", real {time.monotonic() - after:.0f} s" if has_gpu else "")
     print(f"{topic}: {len(chosen)} answers, {compared} verdicts on both, {len(found)} problems ({times})")
@@ -135,10 +135,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", nargs="+", default=TOPICS)
     parser.add_argument("--every", type=int, default=1, help="only every so many answers")
+    parser.add_argument("--only", default="", help="only answers with this text in their names")
     parser.add_argument("--jobs", type=int, default=min(MOST_JOBS, max(machine.cores() // 2, 1)))
     arguments = parser.parse_args()
     has_gpu = machine.why_no_gpu() is None
-    return 1 if sum(compare(one, arguments.every, arguments.jobs, has_gpu) for one in arguments.topics) else 0
+    return (
+        1
+        if sum(compare(one, arguments.every, arguments.only, arguments.jobs, has_gpu) for one in arguments.topics)
+        else 0
+    )
 
 
 if __name__ == "__main__":
