@@ -21,6 +21,7 @@ import pytest
 
 from grader.border.arena import Arena
 from grader.border.failures import ImportFailure, raised_error
+from grader.border.labels import surroundings
 from grader.border.messages import Bindings, Raised, SetUp, Start
 from grader.border.output import flush_output
 from grader.border.service import Service
@@ -208,6 +209,7 @@ class ModuleProcess(TopicProcess):
 
     def end(self) -> None:
         self.end_others()
+        surroundings.clear()  # of this process, which may be the judge: what arrives next is of a student's
         self.alive = False
 
     def end_others(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 
 from grader.border.labels import surroundings
+from grader.judge.in_process import LocalHost
 from grader.testkit import devices
 
 ONE, CPU = torch.device("cuda", 1), torch.device("cpu")
@@ -321,3 +323,17 @@ def test_a_default_device_that_was_set_on_real_gpus_is_forgotten(monkeypatch: py
     after = torch.get_default_device()
     devices.stop()
     assert surroundings.real is False and after == torch.get_default_device() == torch.device("cpu")
+
+
+def test_devices_of_the_reference_are_not_left_to_the_judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The solution runs in the judge's process: what arrives of a student afterwards may be on a simulated GPU."""
+    monkeypatch.setattr(devices, "_chosen", ["real"])
+    monkeypatch.setattr(devices, "_own_gpus", lambda: 1)
+    (tmp_path / "work.py").write_text("")
+    topic = LocalHost(tmp_path).open_topic("work", {"work.py": b""}, None)
+    process = topic.start_afresh()
+    assert process.finish_import(topic.deadline(20.0)) is None
+    devices.start(gpus=1)
+    assert surroundings.real
+    process.end()
+    assert not surroundings.real
