@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
     from grader.notebook.commands import ask, check, hint, show
-    from grader.pictures import Picture
+    from grader.pictures import Compared, Picture
     from grader.results import (
         Cause,
         CheckResult,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     )
     from grader.sandbox.limits import Limits
 
-__all__ = ["Cause", "CheckResult", "Course", "CourseError", "ExerciseResult", "Flag", "Frame", "Limits", "Manual"]
-__all__ += ["Picture", "Results", "SpentTime", "SubmissionResult", "TooMuchMemory", "Unread", "UserError"]
+__all__ = ["Cause", "CheckResult", "Compared", "Course", "CourseError", "ExerciseResult", "Flag", "Frame", "Limits"]
+__all__ += ["Manual", "Picture", "Results", "SpentTime", "SubmissionResult", "TooMuchMemory", "Unread", "UserError"]
 __all__ += ["__version__", "ask", "check", "grade", "hint", "show"]
 
 _MODULES = {
@@ -54,7 +54,7 @@ _MODULES = {
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
     "grader.notebook.commands": "ask check hint show",
-    "grader.pictures": "Picture",
+    "grader.pictures": "Compared Picture",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SpentTime SubmissionResult TooMuchMemory"
     " Unread",
     "grader.sandbox.limits": "Limits",

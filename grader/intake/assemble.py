@@ -494,7 +494,8 @@ class _UnreadTopics:
             is_named = self.topics.named(one.path.rpartition("/")[2]) == topic
             is_stub = set(code_lines(one.text.encode())) <= set(code_lines(self.topics.stubs.get(topic, b"")))
             return (is_named and not (one.text and is_stub)) or bool(self.topics.hidden_in(topic, one.text)[0])
-        if self.topics.answered(topic, one.module):
+        given = self.topics.given(one.path.removesuffix(".py"))
+        if self.topics.answered(topic, one.module).keys() - given:
             return True
         return bool(self.topics.hidden_in(topic, one.text, self.topics.at_top(one.module), one.path)[0])
 

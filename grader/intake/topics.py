@@ -89,9 +89,17 @@ class Topics:
         """The names without their ends of the files that a person marks, modules aside."""
         return frozenset(PurePosixPath(file).stem.lower() for file in self.files)
 
+    def given(self, topic: str) -> set[str]:
+        """The names that a stub defines and that are no exercises of it, such as a loop that is handed out."""
+        return {*defined_names(lines_in(self.stubs.get(topic, b"")))} - self.exercises.get(topic, frozenset())
+
+    @functools.cached_property
+    def _given(self) -> Counter[str]:
+        return Counter(name for topic in self.stubs for name in self.given(topic))
+
     def defined(self, content: bytes) -> dict[str, list[str]]:
         """The exercises that a module defines at its top level, by topic; a name of two topics counts for neither."""
-        count = Counter(name for inside in self.exercises.values() for name in inside)
+        count = Counter(name for inside in self.exercises.values() for name in inside) + self._given
         here = [name for name in defined_names(lines_in(content)) if count[name] == 1]
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
         return {topic: names for topic, names in found.items() if names}

@@ -33,7 +33,7 @@ from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, total
 from grader.text import clean, listed, one_line, points
 
 _PAGE_NAME = re.compile(r"[^\s./\\]*-[0-9a-f]{10}\.html")
-_REPORT_BYTES = 8_000_000
+_REPORT_BYTES = 9_000_000
 """The size of all pages of a class of up to 300 submissions; code is shown only while there is room for it."""
 _ENOUGH: Final = 9
 """Submissions from which on the best and the weakest third are compared."""

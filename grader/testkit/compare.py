@@ -85,7 +85,10 @@ class Mismatch(AssertionError):
         if self.is_of_another_type:
             return None
         pair = _first_that_differ(self.actual, self.expected, self._tolerance)
-        return None if pair is None else _matrices(*pair, self._tolerance)
+        try:
+            return None if pair is None else _matrices(*pair, self._tolerance)
+        except (RuntimeError, TypeError, ValueError):  # torch cannot compare all dtypes; a drawing decides no verdict
+            return None
 
     def of_part(self, number: int, reason: str) -> "Mismatch":
         """The mismatch of one item of the two lists or tuples that were compared."""
@@ -313,6 +316,8 @@ def _first_that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tup
 
 def _matrices(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> Compared | None:
     """Two matrices side by side, or those of the same place in two tensors of more dims; None if they are none."""
+    if actual.dtype is not expected.dtype:
+        return None
     if not actual.dim() == expected.dim() >= 2 or actual.is_complex() or min(actual.numel(), expected.numel()) < 1:
         return None
     if any(one.layout is not torch.strided or one.is_meta or one.is_quantized for one in (actual, expected)):

@@ -66,7 +66,7 @@ def test_rows_fit_the_window_and_drawings_are_not_folded(
     width: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, edit: Callable[[Path, str, str], None]
 ) -> None:
     course = Path(shutil.copytree(TAUGHT, tmp_path / "taught"))
-    drawing, code = "─" * 72, "total = " + " + ".join(map(str, range(20)))
+    drawing, code = "─" * 72, "total = " + " + ".join(map(str, range(15)))
     edit(course / "lessons" / "lines.md", "│ at all", drawing)
     edit(course / "lessons" / "lines.md", ">>> 1.0 / 0.0", f">>> {code}\n>>> 1.0 / 0.0")
     monkeypatch.setenv("COLUMNS", str(width))

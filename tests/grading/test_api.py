@@ -117,6 +117,7 @@ PUBLIC = {
         "grade",
         "hint",
         "show",
+        "Compared",
         "Course",
         "Results",
         "Limits",

@@ -62,8 +62,8 @@ def given(message: str | None = None) -> Entry:
         return made if message is None else replace(made, message=message)
 
     exercises = (
-        exercise("vectors.cosine", one("a", RAISED), one("b", RAISED), check()),
-        exercise("vectors.normalize", one("c", STUCK), check()),
+        exercise("vectors.normalize", one("a", RAISED), one("b", RAISED), check()),
+        exercise("vectors.cosine", one("c", STUCK), check()),
         exercise("vectors.third", one("d", UNWRITTEN), one("e", UNWRITTEN)),
         exercise("vectors.fourth", one("f", SKIPPED), check()),
     )

@@ -24,7 +24,7 @@ from grader.reports.check_report import MOST_ROWS, show_failure
 from grader.reports.comparing import compared_rows, compared_tables
 from grader.reports.html import page_name, write_report
 from grader.results import Cause
-from grader.testkit import assert_close
+from grader.testkit import assert_close, assert_equal
 from grader.testkit.compare import Mismatch
 
 T = torch.tensor
@@ -196,3 +196,9 @@ def test_the_card_of_a_notebook_has_it_too() -> None:
     one = exercise("vectors.normalize", explain.result("rows", cause_of(*MASKS)), check())
     card = Card(Graded(result("me", one), "digest", 0.5), COURSE, "vectors.normalize")
     assert str(compared_tables(compared(*MASKS))) in card.html() and "0.33!" in card.text()
+
+
+def test_matrices_of_other_dtypes_inside_a_dict_are_not_drawn() -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_equal({"w": torch.zeros(2, 3)}, {"w": torch.ones(2, 3, dtype=torch.float64)}, what="the state")
+    assert caught.value.compared() is None and "torch.float64 was expected" in str(caught.value)
