@@ -8,8 +8,9 @@ from typing import Final
 
 from grader.course.source import names_in
 
-_MOST_NODES: Final = 20_000
-"""Nodes of an answer and its helpers that are looked at; of a longer one nothing is said."""
+_MOST_NODES: Final = 3_000
+"""Nodes of an answer and its helpers that are looked at; of a longer one nothing is said, as looking at it would cost
+the judge the square of its length."""
 _KNOWN: Final = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 """Modules whose functions do nothing to a model that their names do not say."""
 _LOOPS: Final = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
