@@ -8,7 +8,7 @@ from typing import Final
 
 from grader.course.source import names_in
 
-_MOST_NODES: Final = 3_000
+MOST_NODES: Final = 3_000
 """Nodes of an answer and its helpers that are looked at; of a longer one nothing is said, as looking at it would cost
 the judge the square of its length."""
 _KNOWN: Final = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
@@ -61,7 +61,7 @@ class AnswerCode:
                 self._walk(self._own, ())
         except RecursionError:
             self.places = []
-        if len(self.places) >= _MOST_NODES:
+        if len(self.places) >= MOST_NODES:
             self.places = []
 
     def _define(self, node: ast.AST) -> None:
@@ -77,7 +77,7 @@ class AnswerCode:
                         self._elsewhere.add((alias.asname or alias.name).partition(".")[0])
 
     def _walk(self, node: ast.AST, inside: tuple[ast.AST, ...]) -> None:
-        if len(self.places) >= _MOST_NODES:
+        if len(self.places) >= MOST_NODES:
             return
         for part in _parts(node):
             if isinstance(part, _FUNCTIONS) and not isinstance(node, ast.ClassDef):

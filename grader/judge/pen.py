@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from grader.course.answer_code import dotted
+from grader.course.answer_code import MOST_NODES, dotted
 from grader.course.source import names_in
 
 Place = Callable[[int], str]
@@ -34,9 +34,10 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def plain_slips(own: ast.AST, place: Place) -> Iterator[str]:
-    """The sentences about a function or a class."""
+    """The sentences about a function or a class; none of a very long one, as this would cost the judge its time."""
+    nodes = list(itertools.islice(ast.walk(own), MOST_NODES + 1))
     tensors = _tensors(own)
-    for node in ast.walk(own):
+    for node in nodes if len(nodes) <= MOST_NODES else ():
         yield from _not_called(node, place)
         yield from _made_anew(node, place)
         for body in (getattr(node, field, None) for field in ("body", "orelse", "finalbody")):
