@@ -368,7 +368,7 @@ def check_training(submission: Submission, name: str, seed: int) -> None:
             break
     for found, right in runs:  # not before all have run: each kind of wrong run differs from the others in some case
         for entry in ("train_losses", "val_losses"):
-            assert_close(found[entry], getattr(right, entry), **CLOSE, what=entry, each="epoch 1")
+            assert_close(found[entry], getattr(right, entry), **CLOSE, what=entry, each="epoch 0")
         assert_close(found["val_accuracy"], right.accuracies[right.best], what="val_accuracy")
         what = f"weights (best is epoch {right.best})"
         assert_close(found["weights"], right.weights[right.best], **CLOSE, what=what)
@@ -478,7 +478,7 @@ def test_stopping_early(submission: Submission, seed: int) -> None:
         found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, path, STOP)
         assert_history(found)
         for name in ("train_losses", "val_losses"):
-            assert_equal(found[name], whole[name][:STOP], what=f"{name} with stop_after={STOP}", each="epoch 1")
+            assert_equal(found[name], whole[name][:STOP], what=f"{name} with stop_after={STOP}", each="epoch 0")
     found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, None, EPOCHS + 3)
     assert_equal(found, whole, what=f"the result with stop_after={EPOCHS + 3}")
 
