@@ -197,9 +197,16 @@ def edit() -> Callable[[Path, str, str], None]:
     def replace(file: Path, old: str, new: str) -> None:
         text = file.read_text()
         assert old in text, f"{old!r} is not in {file}"
-        file.write_text(text.replace(old, new))
+        save(file, text.replace(old, new))
 
     return replace
+
+
+def save(file: Path, text: str) -> None:
+    """Replaces a file at once: what watches it never sees it half written."""
+    new = file.with_name(f".{file.name}.saved")
+    new.write_text(text)
+    new.replace(file)
 
 
 def exercise_of(result: SubmissionResult, name: str) -> ExerciseResult:

@@ -19,6 +19,7 @@ from grader.course.stubs import release
 from grader.errors import UserError
 
 _LEFT_OUT: Final = frozenset({"__pycache__", ".git", ".pytest_cache", ".hypothesis", ".torchkata"})
+_SETTLED_MS: Final = 300
 _SLOW: Final = (
     "_pytest.helpconfig",  # pytest's own plugins, which it imports when it starts
     "_pytest.skipping",
@@ -121,7 +122,7 @@ def watch_course(path: Path | None, verify: Callable[[Sequence[str]], int], only
             returns 0 if they are sound. It is called in other processes, so pickle must know it.
         only: names of topics and exercises; empty means the whole course.
     """
-    watched = _WatchedCourse(path, verify, only)
+    watched = WatchedCourse(path, verify, only)
     from watchfiles import watch
 
     print(f"watching {watched.course.root} (Ctrl-C ends this)", flush=True)
@@ -129,10 +130,12 @@ def watch_course(path: Path | None, verify: Callable[[Sequence[str]], int], only
     print("save a solution, a check, a wrong answer or a lesson", flush=True)
     folders = sorted({*places(watched.course), watched.course.manifest.parent})
     has_settled = False
-    for changes in watch(*folders, recursive=True, yield_on_timeout=True, watch_filter=_is_of_author):
+    for changes in watch(
+        *folders, recursive=True, yield_on_timeout=True, rust_timeout=_SETTLED_MS, watch_filter=_is_of_author
+    ):
         # One look more after the last change: a file may have been saved before the folders were watched.
         if changes or not has_settled:
-            watched.look()
+            watched.look(has_settled=not changes)
         has_settled = not changes
 
 
@@ -141,7 +144,7 @@ def _is_of_author(change: object, path: str) -> bool:
     return file.suffix in (".py", ".toml", ".txt", ".csv", ".json", ".md") and not _LEFT_OUT & set(file.parts)
 
 
-class _WatchedCourse:
+class WatchedCourse:
     """A course that is being written, and how its exercises were when they were last verified."""
 
     def __init__(self, path: Path | None, verify: Callable[[Sequence[str]], int], only: Sequence[str]) -> None:
@@ -165,8 +168,13 @@ class _WatchedCourse:
                 self._run([topic.name] if len(chosen) == len(topic.exercises) else chosen, chosen)
             self.look()
 
-    def look(self) -> None:
-        """Verifies the exercises that have changed since the last look; says once why the course cannot be read."""
+    def look(self, has_settled: bool = False) -> None:
+        """Verifies the exercises that have changed since the last look; says once why the course cannot be read.
+
+        Args:
+            has_settled: nothing has been saved for a moment. Until then a file that cannot be read may be half
+                written: many editors empty a file before they write it.
+        """
         try:
             for file in release(Course.load(self._path, complete=False)):
                 print(f"written: {file}")
@@ -174,6 +182,8 @@ class _WatchedCourse:
             after = snapshot(self.course)
             chosen = set(self.course.select(self._only))
         except UserError as error:
+            if not has_settled:
+                return
             problem = str(error) + (f"\n  {error.fix}" if error.fix else "")
             if problem != self._problem:
                 print(problem, flush=True)

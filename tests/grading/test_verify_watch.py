@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from shared import REPO
+from shared import REPO, save
 
 from grader.course import Course
-from grader.grading.verify_watch import changed_exercises, snapshot
+from grader.grading.verify_watch import WatchedCourse, changed_exercises, snapshot
 
 Edit = Callable[[Path, str, str], None]
 
@@ -122,19 +122,29 @@ def test_a_file_that_cannot_be_read_is_named_once_until_it_is_right_again(
     manifest = own_course / "course.toml"
     before = manifest.read_text()
     assert [next_line(watching) for _ in range(3)][1] == "vectors: sound"
-    manifest.write_text(before.replace("points = ", "point = ", 1))
+    save(manifest, before.replace("points = ", "point = ", 1))
     assert "unknown key `point`" in next_line(watching)
-    manifest.write_text(before.replace("points = ", "point = ", 1) + "# the same mistake, saved again\n")
+    save(manifest, before.replace("points = ", "point = ", 1) + "# the same mistake, saved again\n")
     (own_course / "checks" / "notes.txt").write_text("another file is saved")
-    manifest.write_text(before.replace("points = ", "pints = ", 1))
+    save(manifest, before.replace("points = ", "pints = ", 1))
     assert "unknown key `pints`" in next_line(watching)
     (own_course / "checks" / "notes.txt").unlink()
-    manifest.write_text(before)
+    save(manifest, before)
     assert next_line(watching) == "as it was before: sound"
     edit(own_course / "solutions" / "vectors.py", "tensor([0.6000])", "tensor([0.7000])")
     assert [next_line(watching) for _ in range(3)][2] == "vectors.cosine: 1 defect"
     text = (own_course / "solutions" / "vectors.py").read_text()
-    (own_course / "solutions" / "vectors.py").write_text(f"{text}\n)")
+    save(own_course / "solutions" / "vectors.py", f"{text}\n)")
     assert "vectors.py" in next_line(watching)
-    (own_course / "solutions" / "vectors.py").write_text(text)
+    save(own_course / "solutions" / "vectors.py", text)
     assert next_line(watching) == "as it was before: not sound: vectors.cosine"
+
+
+def test_a_file_that_is_being_saved_is_no_problem_yet(own_course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Many editors empty a file before they write it."""
+    watched = WatchedCourse(own_course, lambda names: 0, [])
+    save(own_course / "course.toml", "")
+    watched.look()
+    assert capsys.readouterr().out == ""
+    watched.look(has_settled=True)
+    assert "missing key `course`" in capsys.readouterr().out
