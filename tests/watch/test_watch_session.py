@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from command_here import run_here
-from shared import OWN_COURSE, REPO, TERM_COURSE
+from shared import OWN_COURSE, REPO, TERM_COURSE, save
 
 from grader.course.home import Home
 from grader.course.record import Record
@@ -59,9 +59,7 @@ class Session:
 
     def save(self, text: str, name: str = "vectors.py") -> None:
         """Writes a file as most editors do: a new one takes the place of the old."""
-        new = self.folder / f"{name}.tmp~"
-        new.write_text(text)
-        new.replace(self.folder / name)
+        save(self.folder / name, text)
 
     def see(self, *texts: str) -> str:
         """Waits for texts, in this order; what was printed up to the last of them."""
