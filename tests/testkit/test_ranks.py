@@ -15,7 +15,9 @@ import torch
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
+from grader.course import Course
 from grader.judge.in_process import LocalHost, ModuleProcess
+from grader.kit import load
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
@@ -30,6 +32,8 @@ import torch.distributed as dist
 """
 LINE = HEAD.count("\n") + 2
 """The line of the first statement of a function that follows the head."""
+
+KIT = load(Course.load(None).kit)
 
 Written = Callable[[str], SubmissionProxy]
 
@@ -439,6 +443,22 @@ def test_a_group_left_open_can_be_seen(written: Written) -> None:
     look = ranks.call(probes.has_group)
     assert ranks.run(submission.f, look=look).looks == [True, True]
     assert ranks.run(submission.g, look=look).looks == [False, False]
+
+
+def test_a_rank_that_comes_late_joins_a_new_group_all_the_same(written: Written) -> None:
+    submission = written(
+        "def f():\n    dist.destroy_process_group()\n\ndef g(rank):\n    rank or dist.destroy_process_group()\n"
+    )
+    look = ranks.call(joins_late, ranks.each(3, 4))
+    assert ranks.run(submission.f, look=look).looks == [7, 7]
+    apart = ["cannot join a new one", "is still in the process group"]
+    assert ranks.run(submission.g, ranks.RANK, look=look).looks == apart
+
+
+def joins_late(number: int) -> int | str:
+    time.sleep(1.5 * ranks.here().rank)
+    found: int | str = KIT["kit.distributed"].joins_again(number)
+    return found
 
 
 def test_tensors_of_unequal_sizes_are_named_by_what_gloo_said(written: Written) -> None:
