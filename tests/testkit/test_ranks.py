@@ -449,15 +449,16 @@ def test_a_rank_that_comes_late_joins_a_new_group_all_the_same(written: Written)
     submission = written(
         "def f():\n    dist.destroy_process_group()\n\ndef g(rank):\n    rank or dist.destroy_process_group()\n"
     )
-    look = ranks.call(joins_late, ranks.each(3, 4))
-    assert ranks.run(submission.f, look=look).looks == [7, 7]
+    late = ranks.call(joins, ranks.each(0.0, 2.5))
+    assert ranks.run(submission.f, look=late, seconds=30).looks == [1, 1]
     apart = ["cannot join a new one", "is still in the process group"]
-    assert ranks.run(submission.g, ranks.RANK, look=look).looks == apart
+    assert ranks.run(submission.g, ranks.RANK, look=ranks.call(joins, 0.0)).looks == apart
 
 
-def joins_late(number: int) -> int | str:
-    time.sleep(1.5 * ranks.here().rank)
-    found: int | str = KIT["kit.distributed"].joins_again(number)
+def joins(seconds: float) -> int | str:
+    """Joins a new group after so long; the sum of the ranks' numbers."""
+    time.sleep(seconds)
+    found: int | str = KIT["kit.distributed"].joins_again(ranks.here().rank)
     return found
 
 
