@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ import torch
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
+from grader.border.transport import Activity
 from grader.course import Course
 from grader.judge.in_process import LocalHost, ModuleProcess
 from grader.kit import load
@@ -22,7 +24,7 @@ from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks import world
-from grader.testkit._ranks.members import RankState, own_lines, stuck
+from grader.testkit._ranks.members import LOCATE_SECONDS, Member, RankState, locate, own_lines, stuck
 
 HEAD = """\
 import os, sys, time
@@ -304,6 +306,34 @@ def test_a_hang_is_ended_and_named(written: Written, case: str) -> None:
         ranks.run(submission.f, ranks.RANK, seconds=1.5)
     assert text in str(caught.value)
     assert len(caught.value.examples) == 1
+
+
+class Starved:
+    """Stands for the process of a rank that gets no processor for a while, as on a busy machine."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + 2 * LOCATE_SECONDS
+
+    def stacks(self) -> str:
+        dump = '  File "work.py", line 3 in f\n  File "/x/_ranks/rank.py", line 9 in perform\n'
+        return dump if time.monotonic() > self._until else ""
+
+    def activity(self) -> Activity:
+        return Activity(at_rest=False, worked=0.0)
+
+    def sources(self) -> list[int]:
+        return []
+
+    def post(self, request: bytes) -> None: ...
+    def ask_where(self) -> None: ...
+    def poll(self) -> None: ...
+
+
+def test_a_rank_that_waits_for_a_processor_has_the_time_to_say_where_it_is() -> None:
+    starved: Any = Starved()
+    member = Member(0, starved, lambda size: None)
+    member.post("call", b"")
+    assert locate([member]) == [RankState("runs", place="line 3 of work.py, in f")]
 
 
 def test_a_check_may_leave_out_the_lines_at_which_ranks_wait(written: Written) -> None:
