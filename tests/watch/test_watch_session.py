@@ -84,6 +84,7 @@ class Session:
             except pexpect.EOF:
                 break
         assert "Traceback" not in "".join(rest)
+        self.child.wait()  # it has closed its terminal, and ends: to close it at once may kill it before
         self.child.close()
         assert self.child.exitstatus == code, "".join(rest)
 
@@ -118,7 +119,10 @@ def start() -> Iterator[Start]:
 
     yield begin
     for one in sessions:
-        one.child.close(force=True)
+        if one.child.isalive():
+            one.child.kill(signal.SIGKILL)
+            one.child.wait()
+        one.child.close()
 
 
 def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start) -> None:
