@@ -19,8 +19,10 @@ collect_ignore = ["answers", "courses"]
 for _size in ("COLUMNS", "LINES"):  # the size of somebody's terminal must not fold what tests read
     os.environ.pop(_size, None)
 
-# No test is timed: on a busy machine the same example takes several times as long.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# No test is timed: on a busy machine the same example takes several times as long. And every run has the same examples.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("untimed")
 
 CACHE = "" if "PYTEST_XDIST_WORKER" in os.environ else tempfile.mkdtemp(prefix="torchkata-tests-")

@@ -19,7 +19,8 @@ from grader.course.questions import WORDS, is_right
 from grader.reports.terminal import print_wrapped
 from grader.text import clean, counted, one_line
 
-_SECONDS: Final = 60
+_SECONDS: Final = 300
+"""How long all lines of a topic may take (s): a limit for what never ends, as torch is imported first."""
 _PROGRAM: Final = "from grader.testkit.questions import main; main()"
 
 

@@ -6,6 +6,7 @@ pictures for pages.
 """
 
 import ast
+import contextlib
 import functools
 import multiprocessing
 import sys
@@ -61,8 +62,9 @@ def snapshot(course: Course) -> frozenset[SavedPiece]:
             for name, text in _definitions(file.read_bytes(), file == solution):
                 found.add(SavedPiece(topic.name, name, f"{file}\n{text}".encode()))
     for file in (file for folder in places(course) for file in folder.rglob("*")):
-        if file.is_file() and file not in modules and not _LEFT_OUT & set(file.parts):
-            found.add(SavedPiece("", "", f"{file}\n".encode() + file.read_bytes()))
+        if file.is_file() and file not in modules and not _is_left_out(file):
+            with contextlib.suppress(FileNotFoundError):  # of an editor, for a moment
+                found.add(SavedPiece("", "", f"{file}\n".encode() + file.read_bytes()))
     return frozenset(found)
 
 
@@ -141,7 +143,12 @@ def watch_course(path: Path | None, verify: Callable[[Sequence[str]], int], only
 
 def _is_of_author(change: object, path: str) -> bool:
     file = Path(path)
-    return file.suffix in (".py", ".toml", ".txt", ".csv", ".json", ".md") and not _LEFT_OUT & set(file.parts)
+    return file.suffix in (".py", ".toml", ".txt", ".csv", ".json", ".md") and not _is_left_out(file)
+
+
+def _is_left_out(file: Path) -> bool:
+    """Whether a file is none of an author's: editors keep hidden ones beside what they write, others end with ~."""
+    return bool(_LEFT_OUT & set(file.parts)) or file.name.startswith(".") or file.name.endswith("~")
 
 
 class WatchedCourse:
@@ -181,6 +188,8 @@ class WatchedCourse:
             self.course = Course.load(self._path)
             after = snapshot(self.course)
             chosen = set(self.course.select(self._only))
+        except FileNotFoundError:  # it is put in its place right now, and another look follows
+            return
         except UserError as error:
             if not has_settled:
                 return

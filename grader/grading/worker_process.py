@@ -181,19 +181,22 @@ class Worker:
         until = time.monotonic() + timeout
         seen = -1
         heard = before = slept = 0.0
+        is_stuck = was_stuck = False
         while not over.wait(_LOOK_SECONDS):
             now, (sleeps, worked) = time.monotonic(), process_tree.activity(self.process.pid)
             if now > until:
                 progress.why_ended = f"no answer in {timeout:g} s"
             elif progress.place is not None and seen != progress.signs_of_life:
                 seen, heard, before, slept = progress.signs_of_life, now, worked, 0.0
+                is_stuck = False
             elif progress.place is not None:
                 slept = slept + _LOOK_SECONDS if sleeps else 0.0
+                was_stuck = is_stuck
                 if worked:
                     is_stuck = worked - before > self._judge_seconds or slept > BLOCKED_FACTOR * self._judge_seconds
                 else:
                     is_stuck = now - heard > _UNKNOWN_FACTOR * self._judge_seconds
-                if is_stuck:
+                if is_stuck and was_stuck:  # twice: on a busy machine its last sign of life may not be read yet
                     progress.is_overrun = True
                     progress.why_ended = "it did not end, and could not be interrupted"
             if progress.why_ended:

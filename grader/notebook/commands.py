@@ -29,6 +29,7 @@ from grader.grading.own_work import own_news, own_workers
 from grader.grading.protocol import Began, ExerciseDone
 from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import open_submission
+from grader.intake.submission import Submission
 from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.check_report import CheckReport
 from grader.reports.drawing import print_picture
@@ -263,30 +264,23 @@ class KernelState:
     def result_of(self, exercises: list[str]) -> Graded:
         """Grades what the cells define, and shows meanwhile how far it is.
 
-        Topics that are not in the notebook are taken from the folder that it is in.
-
         Raises:
             CheckInterrupted: the kernel was interrupted.
         """
-        others = None
-        if self.home is not None:
-            with contextlib.suppress(UserError, OSError):
-                others = open_submission(self.home.folder, topics_of(self.course)).read()
-        topics = {name.partition(".")[0] for name in exercises}
-        submission = submission_of(self._cells(), self.course, topics, others)
         self.output = _Output()
-        doing = "checking"
-        if self._workers is None or self._workers.stopped:
-            self.close()
-            doing = "starting the grader (importing torch)"
-            settings = GradingSettings(devices="auto", pictures=pictured(self.course))
-            self._workers = own_workers(self.course, worker_options(self.course, settings, ()))
         count, known = len(self.course.with_needs(exercises)), 0
 
         def show_progress(doing: str) -> None:
             self.output.show(_html_of("waiting", doing=doing, done=known, count=count), doing)
 
         try:
+            submission = self._submission(exercises)
+            doing = "checking"
+            if self._workers is None or self._workers.stopped:
+                self.close()
+                doing = "starting the grader (importing torch)"
+                settings = GradingSettings(devices="auto", pictures=pictured(self.course))
+                self._workers = own_workers(self.course, worker_options(self.course, settings, ()))
             show_progress(doing)
             with contextlib.closing(own_news(self._workers, submission, exercises)) as news:
                 for event in news:
@@ -303,6 +297,15 @@ class KernelState:
             text = f"{counted(known, 'exercise')} checked"
             show_progress(f"stopped: {text}")
             raise CheckInterrupted(text) from None
+
+    def _submission(self, exercises: list[str]) -> Submission:
+        """What the cells define; topics that are not in the notebook are taken from the folder that it is in."""
+        others = None
+        if self.home is not None:
+            with contextlib.suppress(UserError, OSError):
+                others = open_submission(self.home.folder, topics_of(self.course)).read()
+        topics = {name.partition(".")[0] for name in exercises}
+        return submission_of(self._cells(), self.course, topics, others)
 
     def _display_result(self, result: SubmissionResult) -> None:
         """Shows a result that a cell ends with, unless that very cell has shown it already."""

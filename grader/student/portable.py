@@ -41,8 +41,8 @@ from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8
 """The processes below a student process are measured at every eighth look, because finding them takes longer."""
-START_SECONDS: Final = 120.0
-"""How long a new process may take until it is ready (s): on a slow disk, importing torch takes long."""
+START_SECONDS: Final = 600.0
+"""How long a new process may take until it is ready (s): on a slow disk, importing torch takes minutes."""
 _SEND_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.2
 _CONNECTING_SECONDS: Final = 5.0

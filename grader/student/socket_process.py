@@ -15,7 +15,6 @@ import re
 import select
 import socket
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
@@ -30,7 +29,7 @@ from grader.border.transport import Activity, Process
 from grader.locks import lock
 from grader.results import Flag, Frame
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Deadline
+from grader.sandbox.clock import Deadline, Meter
 from grader.student import audit
 from grader.student.prints import Prints
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from grader.student.student_process import TopicProcesses
 
 DUMP_SECONDS: Final = 2.0
-"""How long a process may take to write where it is after a timeout (s)."""
+"""How long a process may take to write where it is after a timeout (s); what it waits for a processor is left out."""
 DUMP_BYTES: Final = 20_000
 """Bytes of a stack dump that are kept; submitted code can write there, so it may be of any length."""
 MAX_DUMP_LINES: Final = 64
@@ -317,9 +316,9 @@ class StudentProcess(TopicProcess):
     def _locate(self) -> None:
         """Asks the process where it is before it is ended; it may not answer."""
         self.ask_where()
-        until = time.monotonic() + DUMP_SECONDS
+        deadline = Deadline(DUMP_SECONDS, Meter(self._team.look))  # no part of the time of the topic
         # The dump comes in pieces, innermost frame first.
-        while time.monotonic() < until and not any(name in self.stacks() for name in _OUTERMOST):
+        while not deadline.is_over() and not any(name in self.stacks() for name in _OUTERMOST):
             if not self._dumps.wait(0.05):
                 break
         lines = re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES])

@@ -207,7 +207,7 @@ class _Watch:
     def __init__(self, most: float) -> None:
         self.most = most
         self.inside = 0.0
-        self._waited: float | None = None
+        self._waited = _waited_for_processors()
         self._worked, self._began = time.process_time(), time.monotonic()
 
     def total(self) -> float:
@@ -216,9 +216,7 @@ class _Watch:
         if passed < _TICK_SECONDS:
             return worked
         waited = _waited_for_processors()
-        if self._waited is None:
-            self._waited = waited
-        not_waited = passed / CLOCK_FACTOR if waited is None else passed - (waited - (self._waited or 0.0))
+        not_waited = 0.0 if waited is None else passed - (waited - (self._waited or 0.0))
         return max(worked, not_waited, passed / CLOCK_FACTOR)
 
     def own(self) -> float:

@@ -24,6 +24,7 @@ from grader.border.messages import RUN_OF_RANKS, Exchange, Request, Returned
 from grader.border.proxies import Call, RemoteFunction, call_of
 from grader.border.situations import words_of
 from grader.machine import LOOPBACK
+from grader.sandbox.process_tree import why_not_forked
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
@@ -31,8 +32,8 @@ from grader.testkit._ranks.world import World
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than the time of a check."""
-LAUNCH_SECONDS: Final = 25.0
-"""How long a script may take under torchrun, whose workers import torch first."""
+LAUNCH_SECONDS: Final = 100.0 if why_not_forked() else 25.0
+"""How long a script may take under torchrun (s); where nothing can be forked, its workers import torch first."""
 MAX_RANKS: Final = 8
 """The largest `world_size` of `run`."""
 

@@ -31,8 +31,8 @@ PROJECT = HERE.parent.parent
 HONEST = ("make_tensor", "describe", "as_float32")
 EXERCISES = (*HONEST, "gram")
 LIMITS = Limits(check_seconds=2.0, topic_seconds=15.0, memory_bytes=512 << 20, processes=24)
-PORT = 47123
-"""Where attacks listen that would outlive their submission."""
+PORT = 14123
+"""Where attacks listen that would outlive their submission; none that a system gives to others."""
 MARK = "attack-was-here"
 """The name of every file that an attack would leave behind."""
 MOST_UNPROVEN = 10

@@ -49,8 +49,8 @@ def team(warm: WarmUp) -> Warm:
         "in a call": f"{CLOSE}\ndef plain():\n    close(system.close)\n    return 1\n",
         "as a file": f"{CLOSE}\ndef plain():\n    close(lambda one: open(one, 'wb').close())\n    return 1\n",
         "and then ends": (
-            f"{CLOSE}\nimport threading\ndef plain():\n    close(system.close)\n"
-            "    threading.Timer(0.5, system._exit, [0]).start()\n    return 1\n"
+            f"{CLOSE}\ndef plain():\n    close(system.close)\n    return 1\n"
+            "def marked():\n    system._exit(0)\n"  # the next call
         ),
     }.items(),
     ids=lambda one: one[0],

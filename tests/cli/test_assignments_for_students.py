@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_here import run_here
@@ -16,10 +17,26 @@ from grader.cli.options import complete_name, split_targets
 from grader.course import Course
 from grader.course.handout import init
 from grader.course.home import Home, LastCheck, Origin
+from grader.reports import where
 
-TODAY = datetime.date.today()
+NOW = datetime.datetime(2026, 11, 3, 12, 0)
+TODAY = NOW.date()
 SOLUTIONS = TERM_COURSE / "solutions"
 WEEKS = {"week1": "samples", "week2": "lines", "week3": "descent"}
+
+
+class Clock(datetime.datetime):
+    """It is always `NOW`, also where tests run at midnight."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+        return NOW.astimezone(tz) if tz else NOW
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(datetime=Clock, date=datetime.date, timezone=datetime.timezone)
+    monkeypatch.setattr(where, "datetime", clock)
 
 
 def day(number: int) -> str:
@@ -301,8 +318,8 @@ def test_what_is_not_there_yet_is_not_checked(week1: Path, command: str) -> None
 @pytest.mark.slow
 def test_a_folder_of_a_whole_term_is_finished_with_its_last_exercise(course: Path, tmp_path: Path) -> None:
     for number, (name, topic) in enumerate(WEEKS.items()):
-        where = ["kata", "--course", course] if number == 0 else ["kata"]
-        assert run_here("init", *where, "--assignment", name, cwd=tmp_path).returncode == 0
+        place = ["kata", "--course", course] if number == 0 else ["kata"]
+        assert run_here("init", *place, "--assignment", name, cwd=tmp_path).returncode == 0
         (tmp_path / "kata" / f"{topic}.py").write_bytes((SOLUTIONS / f"{topic}.py").read_bytes())
     done = run_here("check", cwd=tmp_path / "kata")
     assert done.returncode == 0 and "You have finished Straight lines." in done.stdout

@@ -56,6 +56,7 @@ class Session:
 
     def ends_with(self, code: int) -> str:
         seen = self.child.read()
+        self.child.wait()  # it has closed its terminal, and ends: to close it at once may kill it before
         self.child.close()
         assert self.child.exitstatus == code and "Traceback" not in seen, seen
         return str(seen)
@@ -71,7 +72,10 @@ def start() -> Iterator[Start]:
 
     yield begin
     for one in sessions:
-        one.child.close(force=True)
+        if one.child.isalive():
+            one.child.kill(signal.SIGKILL)
+            one.child.wait()
+        one.child.close()
 
 
 def test_items_are_given_by_keys_and_kept_at_once(tmp_path: Path, start: Start) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_here import run_here
-from shared import KIT_COURSE, OWN_COURSE, REPO
+from shared import KIT_COURSE, OWN_COURSE, REPO, save
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +125,7 @@ def test_watch_checks_without_solutions(run: Run, place: Path, tmp_path: Path) -
         try:
             assert running.stdout is not None
             assert any("not written yet" in line for line in iter(running.stdout.readline, ""))
-            shutil.copy(OWN_COURSE / "solutions" / "vectors.py", tmp_path / "work")
+            save(tmp_path / "work" / "vectors.py", (OWN_COURSE / "solutions" / "vectors.py").read_text())
             assert any("well done!" in line for line in iter(running.stdout.readline, ""))
         finally:
             running.kill()

@@ -86,7 +86,7 @@ with Gradebook.open(Path(sys.argv[1])) as book:
         assert writer.stdin is not None
         writer.stdin.write(b"go\n")
         writer.stdin.close()
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(600) for writer in writers] == [0, 0, 0]
     with Gradebook.open(path) as book:
         assert [(run.newly_graded, bool(run.finished)) for run in book.runs()] == [(50, True)] * 3
 

@@ -158,7 +158,7 @@ def test_interrupted_run_and_worker_killed_on_the_way_lose_nothing_and_grade_not
     dies = cluster.worker("--no-nanny", DIES="yes")
     code, stderr = grade(submissions, out, "--dask", cluster.address)
     assert code == 1, stderr
-    assert dies.wait(10) == -signal.SIGKILL and lives.poll() is None
+    assert dies.wait(100) == -signal.SIGKILL and lives.poll() is None
     assert recorded(out) == [f"s{number:02}" for number in range(SIZE)]
     assert (out / "results.jsonl").read_bytes() == local
 

@@ -37,10 +37,10 @@ def cosine(a, b):
     for _ in range(5):
         if not os.fork():
             rows = [bytearray(b"x") * (50 << 20) for _ in range(5)]
-            time.sleep(20)
+            time.sleep(600)
             os._exit(0)
-    time.sleep(5)
-    return own_cosine(a, b)
+    while True:
+        time.sleep(1)  # until the limit of memory, or that of time, ends it
 """
 """Takes as much in processes that hold 250 MiB each."""
 

@@ -49,6 +49,8 @@ def test_exercises_that_a_change_concerns(own_course: Path, edit: Edit, name: st
 def test_a_new_file_beside_the_checks_concerns_all(own_course: Path) -> None:
     file = own_course / "checks" / "helpers.py"
     assert changed_by(own_course, lambda: file.write_text("X = 1\n")) == ["vectors.normalize", "vectors.cosine"]
+    for name in (".helpers.py.saved", "helpers.py~"):  # of an editor
+        assert changed_by(own_course, file.with_name(name).touch) == []
 
 
 QUICK = """

@@ -281,6 +281,17 @@ def test_a_long_statement_is_run_again_only_if_the_answers_need_it(
     assert hasattr(again, "f") and len(said.failed) == is_skipped
 
 
+def test_what_a_statement_waits_for_a_processor_is_none_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before it is looked at for the first time: on a busy machine that may be late."""
+    found = {}
+    for name, waited in {"busy": time.monotonic, "idle": lambda: 7.0}.items():
+        monkeypatch.setattr(statements, "_waited_for_processors", waited)
+        watch = statements._Watch(3.0)
+        time.sleep(0.2)
+        found[name] = watch.own()
+    assert found["busy"] < 0.1 < 0.2 <= found["idle"]
+
+
 def test_a_table_of_another_module_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "LONG_SECONDS", 0.03)
     helpers = f"{BURN}\nTABLE = burn(0.05, 7)\nunused = burn(0.05)\n"

@@ -67,9 +67,8 @@ class Kernel:
         return list(cell.outputs)
 
     def value(self, expression: str) -> str:
-        """What a cell shows as text."""
-        (output,) = self.run(expression)
-        return str(output.get("text") or output["data"]["text/plain"])
+        """What a cell shows as text; what is printed may come in several pieces."""
+        return "".join(str(one.get("text") or one["data"]["text/plain"]) for one in self.run(expression))
 
     def printed(self, source: str) -> str:
         """What a cell prints, in however many pieces."""
@@ -153,8 +152,8 @@ def test_a_ready_notebook_is_graded_like_the_file(kernel: Kernel, folder: Path, 
     solved = _solved(notebook)
     cards = [kernel.run(cell.source) for cell in solved.cells if cell.cell_type == "code"]
     assert [card for card in cards if card and card[-1].output_type == "error"] == []
-    (result,) = kernel.run("from grader.results import to_json; r = check(); print(to_json(r).decode())")[1:]
-    exercises = json.loads(result.text)["exercises"]
+    _, *printed = kernel.run("from grader.results import to_json; r = check(); print(to_json(r).decode())")
+    exercises = json.loads("".join(one.text for one in printed))["exercises"]
     (tmp_path / "as_file").mkdir()
     (tmp_path / "as_file" / "vectors.py").write_text(SOLUTION)
     (tmp_path / "as_notebook").mkdir()

@@ -11,6 +11,7 @@ import functools
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,8 @@ def leaves_sleepers(count):
 
 
 def works_in_children(seconds):
+    """The time that it has worked, with its children (s)."""
+    before = sum(os.times()[:4])
     for _ in range(10):
         if not os.fork():
             until = time.process_time() + seconds / 10
@@ -143,7 +146,7 @@ def works_in_children(seconds):
                 pass
             os._exit(0)
         os.wait()
-    return 7
+    return sum(os.times()[:4]) - before
 '''
 NO_ANSWER = {
     "takes_memory": "OutOfMemory",
@@ -214,6 +217,7 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
             process.end()
     process = started(topic)
     before, answer = topic.meter.used, ask(process, "works_in_children", 1.0)
+    time.sleep(topic.meter.seconds_to_look())
     process.new_deadline(0.0)  # looks
     used = topic.meter.used - before
     found["work of children"] = answer, used, ask(process, "works_in_children", 20.0, seconds=LIMITS.check_seconds)
@@ -229,9 +233,9 @@ def scenes(host: Host, engine: str) -> dict[str, Any]:
         topic.close()
         found["the next one after them"] = ask(started(other), "fine")
         other.close()
-        used = topic.meter.used
+        earlier = topic.meter.used
         started(topic).new_deadline(0.0)
-        found["used by a new leader"] = topic.meter.used - used
+        found["used by a new leader"] = topic.meter.used - earlier, earlier
     process.end()
     found["ended"] = living(topic, host)
     if engine == "forked without namespaces":
@@ -297,8 +301,8 @@ def test_the_next_process_is_not_blamed_for_the_memory_of_the_last_one(found: Fi
 
 @both
 def test_the_work_of_children_that_have_ended_counts(found: Find, engine: str) -> None:
-    answer, used, later = found(engine)["work of children"]
-    assert answer == 7 and 0.9 < used < 2.0
+    worked, used, later = found(engine)["work of children"]
+    assert worked >= 1.0 and 0.8 * worked < used < 1.8 * worked, "each once"
     assert later.startswith("SubmissionTimeout")
 
 
@@ -320,7 +324,8 @@ def test_who_cannot_be_forked_has_crashed_and_the_next_one_can_once_the_others_h
     if engine == "forked":  # without namespaces there may be no user whose processes are counted
         assert "left so many processes running" in found(engine)["the next one beside sleepers"]
     assert found(engine)["the next one after them"] == 7
-    assert 0.0 <= found(engine)["used by a new leader"] < 0.5, "what the earlier ones worked is not counted again"
+    used, earlier = found(engine)["used by a new leader"]
+    assert 0.0 <= used < earlier / 2, "what the earlier ones worked is not counted again"
 
 
 if __name__ == "__main__":

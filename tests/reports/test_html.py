@@ -275,7 +275,7 @@ def browse(path: Path, *options: str) -> str:
             [chromium, *flags.split(), *options, "--dump-dom", path.as_uri()],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
         )
     return ended.stdout
 

@@ -353,7 +353,12 @@ sandbox.fork(child, [{writer}])
 print(sandbox.work.parent, flush=True)
 signal.pause()
 """
-    host = subprocess.Popen([sys.executable, "-c", program], pass_fds=[writer], stdout=subprocess.PIPE, text=True)
+    place = tempfile.TemporaryDirectory(prefix="torchkata-test-")  # where no other sandbox removes what it has left
+    os.chmod(place.name, 0o755)
+    environment = {**os.environ, "TMPDIR": place.name}
+    host = subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, pass_fds=[writer], stdout=subprocess.PIPE, text=True
+    )
     os.close(writer)
     assert host.stdout is not None
     base = Path(host.stdout.readline().strip())
@@ -363,7 +368,7 @@ signal.pause()
     host.stdout.close()
     assert read_to_end(reader) == b""
     assert {one.name for one in base.iterdir()} == {"work", "root", "in-use"}
-    shutil.rmtree(base)
+    place.cleanup()
 
 
 @pytest.mark.skipif(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,12 +16,15 @@ import torch
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
+from grader.border.transport import Activity
+from grader.course import Course
 from grader.judge.in_process import LocalHost, ModuleProcess
+from grader.kit import load
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks import world
-from grader.testkit._ranks.members import RankState, own_lines, stuck
+from grader.testkit._ranks.members import LOCATE_SECONDS, Member, RankState, locate, own_lines, stuck
 
 HEAD = """\
 import os, sys, time
@@ -30,6 +34,8 @@ import torch.distributed as dist
 """
 LINE = HEAD.count("\n") + 2
 """The line of the first statement of a function that follows the head."""
+
+KIT = load(Course.load(None).kit)
 
 Written = Callable[[str], SubmissionProxy]
 
@@ -302,6 +308,34 @@ def test_a_hang_is_ended_and_named(written: Written, case: str) -> None:
     assert len(caught.value.examples) == 1
 
 
+class Starved:
+    """Stands for the process of a rank that gets no processor for a while, as on a busy machine."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + 2 * LOCATE_SECONDS
+
+    def stacks(self) -> str:
+        dump = '  File "work.py", line 3 in f\n  File "/x/_ranks/rank.py", line 9 in perform\n'
+        return dump if time.monotonic() > self._until else ""
+
+    def activity(self) -> Activity:
+        return Activity(at_rest=False, worked=0.0)
+
+    def sources(self) -> list[int]:
+        return []
+
+    def post(self, request: bytes) -> None: ...
+    def ask_where(self) -> None: ...
+    def poll(self) -> None: ...
+
+
+def test_a_rank_that_waits_for_a_processor_has_the_time_to_say_where_it_is() -> None:
+    starved: Any = Starved()
+    member = Member(0, starved, lambda size: None)
+    member.post("call", b"")
+    assert locate([member]) == [RankState("runs", place="line 3 of work.py, in f")]
+
+
 def test_a_check_may_leave_out_the_lines_at_which_ranks_wait(written: Written) -> None:
     submission = written("def f(rank):\n    if rank == 0:\n        dist.barrier()\n")
     said = "rank 1 never reached barrier: rank 1 had returned. rank 0 kept waiting for it$"
@@ -439,6 +473,23 @@ def test_a_group_left_open_can_be_seen(written: Written) -> None:
     look = ranks.call(probes.has_group)
     assert ranks.run(submission.f, look=look).looks == [True, True]
     assert ranks.run(submission.g, look=look).looks == [False, False]
+
+
+def test_a_rank_that_comes_late_joins_a_new_group_all_the_same(written: Written) -> None:
+    submission = written(
+        "def f():\n    dist.destroy_process_group()\n\ndef g(rank):\n    rank or dist.destroy_process_group()\n"
+    )
+    late = ranks.call(joins, ranks.each(0.0, 2.5))
+    assert ranks.run(submission.f, look=late, seconds=30).looks == [1, 1]
+    apart = ["cannot join a new one", "is still in the process group"]
+    assert ranks.run(submission.g, ranks.RANK, look=ranks.call(joins, 0.0)).looks == apart
+
+
+def joins(seconds: float) -> int | str:
+    """Joins a new group after so long; the sum of the ranks' numbers."""
+    time.sleep(seconds)
+    found: int | str = KIT["kit.distributed"].joins_again(ranks.here().rank)
+    return found
 
 
 def test_tensors_of_unequal_sizes_are_named_by_what_gloo_said(written: Written) -> None:

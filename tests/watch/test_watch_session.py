@@ -84,6 +84,7 @@ class Session:
             except pexpect.EOF:
                 break
         assert "Traceback" not in "".join(rest)
+        self.child.wait()  # it has closed its terminal, and ends: to close it at once may kill it before
         self.child.close()
         assert self.child.exitstatus == code, "".join(rest)
 
@@ -118,7 +119,10 @@ def start() -> Iterator[Start]:
 
     yield begin
     for one in sessions:
-        one.child.close(force=True)
+        if one.child.isalive():
+            one.child.kill(signal.SIGKILL)
+            one.child.wait()
+        one.child.close()
 
 
 def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start) -> None:
@@ -222,7 +226,7 @@ def test_nothing_that_happens_to_the_folder_or_the_worker_ends_it(folder: Path, 
     session.press("r")
     session.see("is not there", "waiting for it to come back")
     folder.mkdir()
-    (folder / "vectors.py").write_text(SOLUTION)
+    session.save(SOLUTION)
     session.see("✓ vectors.cosine has passed", "done: well done!", " quit")
     assert moved.is_dir()
     session.child.kill(signal.SIGTERM)
@@ -274,9 +278,9 @@ def test_without_a_terminal_it_prints_plain_lines(folder: Path) -> None:
             return "".join(lines)
 
         seen = see("not written yet")
-        (folder / "vectors.py").write_text(WRONG.replace("\n", "\r\n"))
+        save(folder / "vectors.py", WRONG.replace("\n", "\r\n"))
         seen += see("expected")
-        (folder / "vectors.py").write_text(SOLUTION)
+        save(folder / "vectors.py", SOLUTION)
         seen += see("well done!")
         assert "\x1b" not in seen and "quit" not in seen
         assert "✓ vectors.normalize has passed: 1/1" in seen and max(map(len, seen.splitlines())) <= 40

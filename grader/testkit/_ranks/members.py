@@ -57,7 +57,7 @@ QUIET_SECONDS: Final = 0.4
 
 If all wait in a collective, it is a deadlock."""
 LOCATE_SECONDS: Final = 0.3
-"""How long the ranks may take to write where they are."""
+"""How long the ranks may take to write where they are (s); what they wait for a processor is left out."""
 AT_REST_SECONDS: Final = 0.04
 """When no rank has done anything for this long (s) while one is held, the others are asked where they are."""
 AFTERMATH_SECONDS: Final = 0.15
@@ -210,7 +210,7 @@ class RankWatch:
 
     def __init__(self, members: Sequence[Member], seconds: float) -> None:
         self._members = members
-        self._meter = Meter(self._look)
+        self._meter = Meter(lambda: _look_at(members))
         self._deadline = Deadline(seconds, self._meter)
 
     def follow(self) -> None:
@@ -249,12 +249,6 @@ class RankWatch:
                 if all(state.what != "runs" for state in locate(others)):
                     return
 
-    def _look(self) -> Look:
-        """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
-        done = [member.process.activity() for member in self._members if not member.done]
-        worked = max((one.worked for one in done), default=0.0)
-        return Look(worked, all(one.at_rest for one in done) if HAS_PROC else None)
-
     def _listen(self) -> None:
         """Takes the replies and prints that have come, waiting for at most one turn."""
         waiting = [member for member in self._members if not member.done]
@@ -264,15 +258,20 @@ class RankWatch:
             member.read()
 
 
+def _look_at(members: Sequence[Member]) -> Look:
+    """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
+    found = [member.process.activity() for member in members if not member.done]
+    worked = max((one.worked for one in found), default=0.0)
+    return Look(worked, all(one.at_rest for one in found) if HAS_PROC else None)
+
+
 def locate(members: Sequence[Member]) -> list[RankState]:
     """Asks the ranks that have not finished where they are."""
     asked = [member for member in members if not member.done]
     for member in asked:
         member.process.ask_where()
-    until = time.monotonic() + LOCATE_SECONDS
-    while time.monotonic() < until and not all(
-        _OUTERMOST.search(member.process.stacks()[:MAX_DUMP]) for member in asked
-    ):
+    deadline = Deadline(LOCATE_SECONDS, Meter(lambda: _look_at(asked)))
+    while not deadline.is_over() and not all(_OUTERMOST.search(member.process.stacks()[:MAX_DUMP]) for member in asked):
         select.select([source for member in asked for source in member.process.sources()], [], [], 0.001)
         for member in asked:
             member.read()
