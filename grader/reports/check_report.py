@@ -21,6 +21,7 @@ from grader.reports import feedback
 from grader.reports.comparing import compared_rows
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
+from grader.reports.stair import stair_rows
 from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
@@ -327,7 +328,7 @@ def show_failure(
         rows = [*head, *top]
         for group in groups:
             rows += wrapped(console, f"  {check_title(group[0].name)}", "bold")
-            rows += [*_message(console, group[0], is_cut=False), *_compared(console, group[0])]
+            rows += [*_message(console, group[0], is_cut=False), *_drawn(console, group[0])]
             rows += _others(console, [group])
         print_rows(console, [*rows, *foot])
         return
@@ -335,7 +336,7 @@ def show_failure(
     room = max(MOST_ROWS - len(head) - min(len(foot), 9), 6)
     if len(body) > room:
         body = [*body[: room - 1], Text.assemble((_BAR, "dim"), ("… (more: --verbose)", "dim"))]
-    drawn = _compared(console, failing[0])
+    drawn = _drawn(console, failing[0])
     if len(body) + len(drawn) <= room:
         body += drawn
     print_rows(console, [*head, *body, *foot][:MOST_ROWS])
@@ -353,10 +354,13 @@ def _message(console: Console, check: CheckResult, is_cut: bool) -> list[Text]:
     return rows
 
 
-def _compared(console: Console, check: CheckResult) -> list[Text]:
-    """The found and the right matrix beside each other, behind a bar; no rows if there are none, or no room."""
-    data = None if check.cause is None else check.cause.compared
-    return [] if data is None else compared_rows(data, console, _BAR)
+def _drawn(console: Console, check: CheckResult) -> list[Text]:
+    """Matrices beside each other, or the stair of ranks, behind a bar; no rows if there is neither, or no room."""
+    if check.cause is None:
+        return []
+    if check.cause.compared is not None:
+        return compared_rows(check.cause.compared, console, _BAR)
+    return [] if check.cause.stair is None else stair_rows(check.cause.stair, console, _BAR)
 
 
 def _others(console: Console, groups: Sequence[Sequence[CheckResult]]) -> list[Text]:
