@@ -6,7 +6,7 @@ call, the returned and the expected value, in at most `MOST_ROWS` lines of the t
 Prints text of submissions only behind a bar. Decides nothing.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
@@ -16,11 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course
+from grader.course.home import LastCheck
 from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.comparing import compared_rows
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
+from grader.reports.progress import last_checks
 from grader.reports.stair import stair_rows
 from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
@@ -64,6 +66,7 @@ class CheckReport:
         every_failure: every exercise that fails is shown in full, not only the first.
         every_check: every check is shown by its name, and every failing one in full.
         is_alone: only one exercise was asked for: why it fails is said once, below its line.
+        before: how exercises went when they were last checked; a topic may be done by these and the new ones together.
     """
 
     course: Course
@@ -73,6 +76,7 @@ class CheckReport:
     every_failure: bool = False
     every_check: bool = False
     is_alone: bool = False
+    before: Mapping[str, LastCheck] = field(default_factory=dict)
     _seen: list[ExerciseResult] = field(default_factory=list, init=False)
     _topic: str = field(default="", init=False)
     _has_heading: bool = field(default=False, init=False)
@@ -187,11 +191,12 @@ class CheckReport:
         return sum(one.topic == self._topic for one in self.course.all_exercises)
 
     def _end_topic(self) -> None:
-        """A small celebration when all exercises of a topic have passed."""
+        """A small celebration when all exercises of a topic have passed, now or before."""
         self._flush()
-        seen = [one for one in self._seen if one.topic == self._topic]
-        done = [one for one in seen if one.manual is None]
-        if done and len(seen) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
+        of_topic = [one for one in self.course.exercises if one.topic == self._topic]
+        latest = {**self.before, **last_checks(self._seen)}
+        done = [latest[one.full_name] for one in of_topic if one.full_name in latest]
+        if done and len(done) == len(of_topic) and all(one.state == "passed" for one in done):
             self._print(f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
         self._topic = ""
 
@@ -258,7 +263,7 @@ class CheckReport:
             self._print(PAGE_LINE, "")
 
 
-def _score(exercises: Sequence[ExerciseResult]) -> str:
+def _score(exercises: Sequence[ExerciseResult | LastCheck]) -> str:
     maximum = total_points(one.max for one in exercises)
     return points(total_points(one.score for one in exercises), maximum) if maximum else "–"
 
