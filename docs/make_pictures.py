@@ -148,12 +148,12 @@ def notebook_cards(folder: Path, picture: Path) -> None:
     card = Card(graded, course, "tensor_ops.gram").html()
     themes = (("vscode-light", "#fff"), ("vscode-dark", "#1f1f1f"))
     frames = (
-        f"<iframe style='width:49%;height:430px;border:0' srcdoc='{html.escape(page)}'></iframe>"
+        f"<iframe style='width:49%;height:525px;border:0' srcdoc='{html.escape(page)}'></iframe>"
         for page in (f"<body class={name} style='background:{colour}'>{card}</body>" for name, colour in themes)
     )
     page = folder / "cards.html"
     page.write_text(f"<meta charset=utf-8><body style='margin:0'>{''.join(frames)}", encoding="utf-8")
-    screenshot(page, picture, (1200, 440), folder)
+    screenshot(page, picture, (1200, 530), folder)
 
 
 def without_web_fonts(svg: str) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
     from grader.notebook.commands import ask, check, hint, show
-    from grader.pictures import Compared, Picture
+    from grader.pictures import Compared, Picture, RankStep, Stair
     from grader.results import (
         Cause,
         CheckResult,
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from grader.sandbox.limits import Limits
 
 __all__ = ["Cause", "CheckResult", "Compared", "Course", "CourseError", "ExerciseResult", "Flag", "Frame", "Limits"]
-__all__ += ["Manual", "Picture", "Results", "SpentTime", "SubmissionResult", "TooMuchMemory", "Unread", "UserError"]
-__all__ += ["__version__", "ask", "check", "grade", "hint", "show"]
+__all__ += ["Manual", "Picture", "RankStep", "Results", "SpentTime", "Stair", "SubmissionResult", "TooMuchMemory"]
+__all__ += ["Unread", "UserError", "__version__", "ask", "check", "grade", "hint", "show"]
 
 _MODULES = {
     "grader.course": "Course",
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
     "grader.notebook.commands": "ask check hint show",
-    "grader.pictures": "Compared Picture",
+    "grader.pictures": "Compared Picture RankStep Stair",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SpentTime SubmissionResult TooMuchMemory"
     " Unread",
     "grader.sandbox.limits": "Limits",

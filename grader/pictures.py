@@ -6,7 +6,7 @@ text, within bounds, and nothing else. Imports no torch and no library that draw
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -143,6 +143,26 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     differs: tuple[tuple[bool, ...], ...]
     corner: tuple[int, int]
     sizes: tuple[tuple[int, int], tuple[int, int]]
+
+
+class RankStep(msgspec.Struct, frozen=True):
+    """How far one rank got.
+
+    Attributes:
+        step: its stair: 0 if its place is not known, else higher the further it got.
+        state: whether it returned, waits in a collective, runs, ended or raised.
+        text: the same in words, with the ranks that it waits for.
+    """
+
+    step: int
+    state: Literal["returned", "waits", "runs", "ended", "raised"]
+    text: str
+
+
+class Stair(msgspec.Struct, frozen=True):
+    """How far each rank got, to be drawn rank by rank: of a run in which not all have returned."""
+
+    ranks: tuple[RankStep, ...]
 
 
 def bounded(data: object) -> PictureData:

@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from grader.pictures import Compared, Picture
+from grader.pictures import Compared, Picture, Stair
 
 SCHEMA: Final = 1
 """The version of the format of `SubmissionResult`; a change of the format raises it."""
@@ -168,6 +168,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         is_of_another_type: whether `returned` has another type or dtype than the right value.
         looked_at: whether `returned` is not what the call returned: the model afterwards, the results rank by rank.
         compared: the returned and the right matrix, to be drawn; always None for a hidden check.
+        stair: how far each rank got, to be drawn, if a run of several did not end well.
     """
 
     kind: CauseKind
@@ -194,6 +195,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_of_another_type: bool = False
     is_slip: bool = False
     compared: Compared | None = None
+    stair: Stair | None = None
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

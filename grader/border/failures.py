@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from grader.border.messages import MAX_MESSAGE, Exchange, Raised, SentLine
+from grader.pictures import Stair
 from grader.results import Frame
 
 OUT_OF_MEMORY: Final = "used more memory than it may"
@@ -37,12 +38,14 @@ class SubmissionRaised(Exception):
         exact: whether that is the built-in type itself, not one of the same name.
         message: the exception's text, at most 2,000 characters.
         frames: the student's own lines, outermost first.
+        stair: how far each rank got, if it was raised on one of several.
     """
 
     kind: str = "Exception"
     exact: bool = False
     message: str = ""
     frames: tuple[Frame, ...] = ()
+    stair: Stair | None = None
 
 
 class MissingName(SubmissionRaised):
@@ -70,9 +73,11 @@ class NoAnswer(BaseException):
 
     Attributes:
         examples: the exchanges up to that point; set only if the process itself still runs and reports the failure.
+        stair: how far each rank got, if there are several.
     """
 
     examples: tuple[tuple[Exchange, ...], ...] = ()
+    stair: Stair | None = None
 
 
 class SubmissionTimeout(NoAnswer):

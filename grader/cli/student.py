@@ -1,6 +1,7 @@
 """The commands of a student that run none of their code: ``init``, ``list``, ``hint``, ... It imports nothing slow."""
 
 import contextlib
+import datetime
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,10 @@ from typer import Argument, Option
 from grader.cli import options
 from grader.cli.command_line import app, columns, print_lines
 from grader.course import Course, handout
+from grader.course.due import moment
 from grader.course.home import Home, LastCheck, Origin, installed_courses
 from grader.course.lessons import lesson_of
+from grader.course.manifest import ALWAYS
 from grader.course.record import Record
 from grader.course.stubs import solution_of
 from grader.course.update import reset as put_back
@@ -170,22 +173,51 @@ def hint(
 
 
 @app.command()
-def solution(name: options.ExerciseArgument = None, course: options.CourseOption = None) -> None:
+def solution(
+    name: options.ExerciseArgument = None,
+    beside: Annotated[
+        bool, Option("--beside", help="Yours beside it, and how many calls of torch each makes in the example.")
+    ] = False,
+    course: options.CourseOption = None,
+) -> None:
     """Print the course's own solution of an exercise that you have passed.
 
-    Example:
+    Examples:
       grader solution tensor_ops.gram
+      grader solution tensor_ops.gram --beside
     """
     loaded = Course.load(options.course_path(course), complete=False)
     exercise = options.one_exercise(loaded, name, "solution")
-    if loaded.show_solutions == "never":
+    is_shown = loaded.show_solutions == "after_passing"
+    if not is_shown and not beside:
         raise UserError("this course does not show its solutions")
-    loaded.require_solutions("solution")
-    last = Home.here().progress().get(exercise.full_name)
+    file = loaded.solution_file(exercise.topic)
+    if not beside:
+        loaded.require_solutions("solution")
+    full_name, home, until = exercise.full_name, Home.here(), exercise.hidden_until
+    if until != ALWAYS and moment(until) > datetime.datetime.now(datetime.timezone.utc):
+        raise UserError(
+            f"{full_name} may have checks that are hidden until {until[:10]}: its solution is not shown before"
+        )
+    last = home.progress().get(full_name)
     if last is None or last.state != "passed":
-        full_name = exercise.full_name
         raise UserError(f"{full_name} has not passed yet", fix=f"its solution is shown after: grader check {full_name}")
-    typer.echo(solution_of(loaded.solution_file(exercise.topic), exercise.name))
+    if not beside:
+        typer.echo(solution_of(file, exercise.name))
+        return
+    from grader.course.definitions import block_of, lines_in
+    from grader.grading.settings import topics_of
+    from grader.grading.torch_calls import torch_calls
+    from grader.intake.find import open_submission
+    from grader.reports.beside import print_beside
+    from grader.reports.terminal import make_console
+
+    files = open_submission(home.folder, topics_of(loaded)).read().files
+    mine = "\n".join(block_of(lines_in(files.get(f"{exercise.topic}.py", b"")), exercise.name))
+    theirs = {one.name: one.read_bytes() for one in file.parent.glob("*.py")} if file.is_file() else {}
+    calls = torch_calls(loaded, exercise, files), torch_calls(loaded, exercise, theirs) if theirs else None
+    shown = solution_of(file, exercise.name) if theirs and is_shown else ""
+    print_beside(mine, shown, calls, make_console())
 
 
 @app.command()

@@ -22,7 +22,7 @@ MOST_LINES: Final = 20
 """Lines of an idea, without empty ones, its drawing and the line with its exercises."""
 MOST_COLUMNS: Final = 100
 _MOST_IDEAS: Final = 7
-DRAWING_LINES, BLOCK_COLUMNS = 12, 76
+DRAWING_LINES, DRAWING_COLUMNS, EXAMPLE_COLUMNS = 12, 60, 76
 _FENCE: Final = re.compile(r"(```+|~~~+)\s*(\w*)\s*$")
 _PICTURE: Final = re.compile(r"!\[(?P<words>[^\]]*)\]\(picture:(?P<name>[\w.]+)\)\s*$")
 _FOR: Final = "For:"
@@ -246,20 +246,20 @@ class _Reader:
         if language == "text":
             if len(lines) > DRAWING_LINES:
                 raise self._error(start, f"a drawing has at most {DRAWING_LINES} lines, not {len(lines)}")
-            self._require_width(lines, start, "a drawing")
+            self._require_width(lines, start, "a drawing", DRAWING_COLUMNS)
             return LessonPart("drawing", "\n".join(lines), start)
         if language != "python":
             raise self._error(start - 1, "a block is ```python, the worked example, or ```text, the drawing")
         if not lines or not lines[0].startswith(_PROMPTS[0]):
             raise self._error(start, "a worked example is what Python's prompt shows: its lines begin with `>>> `")
-        self._require_width(lines, start, "a worked example")
+        self._require_width(lines, start, "a worked example", EXAMPLE_COLUMNS)
         self._require_no_answer(lines, start)
         return LessonPart("example", "\n".join(lines), start)
 
-    def _require_width(self, lines: list[str], start: int, what: str) -> None:
+    def _require_width(self, lines: list[str], start: int, what: str, most: int) -> None:
         for number, line in enumerate(lines, start=start):
-            if len(line) > BLOCK_COLUMNS:
-                raise self._error(number, f"a line of {what} has at most {BLOCK_COLUMNS} columns, not {len(line)}")
+            if len(line) > most:
+                raise self._error(number, f"a line of {what} has at most {most} columns, not {len(line)}")
 
     def _require_no_answer(self, lines: list[str], start: int) -> None:
         code = "\n".join(line[len(_PROMPTS[0]) :] if line.startswith(_PROMPTS) else "" for line in lines)

@@ -22,7 +22,7 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.reports.check_report import CheckReport
 from grader.reports.progress import keep_progress
-from grader.reports.states import due_lines, next_lines
+from grader.reports.states import beside_lines, due_lines, next_lines
 from grader.reports.terminal import make_console, print_note, spinning
 from grader.reports.where import Locations
 
@@ -93,8 +93,16 @@ def _print_report(
     console = make_console()
     places = Locations(path, submission.files)
     is_alone = len(asked) == 1
+    home = Home.find(path if path.is_dir() else path.parent)
+    before = home.progress() if home else {}
     report = CheckReport(
-        course, console, places.of, every_failure=every_failure, every_check=every_check, is_alone=is_alone
+        course,
+        console,
+        places.of,
+        every_failure=every_failure,
+        every_check=every_check,
+        is_alone=is_alone,
+        before=before,
     )
     with spinning(console, "starting (importing torch)") as spinner, contextlib.closing(news):
         try:
@@ -111,8 +119,8 @@ def _print_report(
             raise
         report.show_all(graded.result.exercises)
     exercises = graded.result.exercises
-    home = Home.find(path if path.is_dir() else path.parent)
-    passed = [name for name, last in home.progress().items() if last.state == "passed"] if home else []
-    following = [*due_lines(exercises, course, asked), *next_lines(exercises, course, places, passed)]
+    passed = [name for name, last in before.items() if last.state == "passed"]
+    beside = beside_lines(exercises, course, asked) if home else []
+    following = [*beside, *due_lines(exercises, course, asked), *next_lines(exercises, course, places, passed)]
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded

@@ -80,7 +80,8 @@ def _first_wrong(call: Call | None, failure: Mismatch, calls: Sequence[Call]) ->
 
 def _raised(error: failures.SubmissionRaised, most: int = 500) -> dict[str, Any]:
     kind = error.kind or "Exception"
-    return {"exception_type": kind, "exception_message": error.message[:most], "frames": error.frames}
+    facts = {"exception_type": kind, "exception_message": error.message[:most], "frames": error.frames}
+    return {**facts, "stair": error.stair}
 
 
 def unwritten(check: Check, failure: BaseException) -> Cause:
@@ -107,13 +108,14 @@ def not_assessed(reason: str) -> Cause:
     return Cause(kind="not_assessed", reason=reason[:MAX_TEXT])
 
 
-def timeout(check: Check, desk: Desk, reason: str) -> Cause:
+def timeout(check: Check, desk: Desk, error: failures.SubmissionTimeout) -> Cause:
     """No answer in time.
 
     Args:
-        reason: why, if that is known; then the cause names no line and no time.
+        error: if its text says why, the cause names no line and no time.
     """
-    facts: dict[str, Any] = {"reason": reason[:MAX_TEXT]}
+    reason = str(error)
+    facts: dict[str, Any] = {"reason": reason[:MAX_TEXT], "stair": error.stair}
     if not reason:
         line = desk.stopped_at()
         facts = {"frames": (line,) if line else (), "time": desk.spent_time()}
@@ -137,7 +139,7 @@ def _crash(error: failures.SubmissionCrashed, memory_limit: int) -> dict[str, An
     if isinstance(error, failures.KilledBySystem):
         return {"kind": "memory_short", "reason": failures.MEMORY_SHORT}
     kind = "no_answer" if isinstance(error, failures.BadReply) else "crash"
-    facts: dict[str, Any] = {"kind": kind, "reason": str(error)[:MAX_TEXT] or "ended the process"}
+    facts: dict[str, Any] = {"kind": kind, "reason": str(error)[:MAX_TEXT] or "ended the process", "stair": error.stair}
     if isinstance(error, failures.OutOfMemory):
         facts |= {"memory": TooMuchMemory(memory_limit, error.held, error.asked), "frames": error.frames[-1:]}
     return facts

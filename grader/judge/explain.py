@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from grader.border.failures import one_line
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import on_exception, repaired, with_message
+from grader.pictures import Stair
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, CheckResult, Frame, SpentTime
 from grader.text import counted, printable, without_addresses
 
@@ -72,12 +73,18 @@ def _printable(cause: Cause) -> Cause:
         exception_type=_one_line(cause.exception_type),
         file=_one_line(cause.file),
         names=tuple(map(_one_line, cause.names)),
+        stair=_with_texts(cause.stair, _one_line),
         frames=tuple(
             replace(one, file=_one_line(one.file), function=_one_line(one.function), text=_one_line(one.text))
             for one in cause.frames
         ),
         **changed,
     )
+
+
+def _with_texts(stair: Stair | None, change: Callable[[str], str]) -> Stair | None:
+    """The same stair with other texts."""
+    return stair and Stair(tuple(replace(one, text=change(one.text)) for one in stair.ranks))
 
 
 def _one_line(text: str) -> str:
@@ -278,7 +285,11 @@ class CellPlaces:
             cells = self._cells.get(found[2])
             return cells.place(int(found[1])) if cells else found[0]
 
-        return replace(cause, frames=tuple(map(self._frame, cause.frames)), reason=_LINE_OF.sub(named, cause.reason))
+        def in_cells(text: str) -> str:
+            return _LINE_OF.sub(named, text)
+
+        frames, stair = tuple(map(self._frame, cause.frames)), _with_texts(cause.stair, in_cells)
+        return replace(cause, frames=frames, reason=in_cells(cause.reason), stair=stair)
 
     def line_in(self, file: str) -> Callable[[int], str]:
         """A function that names a line of a file: ``line 12``, or its cell in a notebook."""

@@ -67,7 +67,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         if channel is not None and channel.asks_on_and_on and desk.is_final and desk.explains_failures:
             # Raises an `Overrun` if the check's own loop does not end.
             desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
-        outcome = outcome_of(check, causes.timeout(check, desk, str(error)), error.examples)
+        outcome = outcome_of(check, causes.timeout(check, desk, error), error.examples)
     except SubmissionCrashed as error:
         outcome = outcome_of(check, causes.crashed(check, desk, error), error.examples, str(error))
     except CheckFault as error:

@@ -6,7 +6,7 @@ call, the returned and the expected value, in at most `MOST_ROWS` lines of the t
 Prints text of submissions only behind a bar. Decides nothing.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
@@ -16,11 +16,14 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course
+from grader.course.home import LastCheck
 from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.comparing import compared_rows
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
+from grader.reports.progress import last_checks
+from grader.reports.stair import stair_rows
 from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
@@ -63,6 +66,7 @@ class CheckReport:
         every_failure: every exercise that fails is shown in full, not only the first.
         every_check: every check is shown by its name, and every failing one in full.
         is_alone: only one exercise was asked for: why it fails is said once, below its line.
+        before: how exercises went when they were last checked; a topic may be done by these and the new ones together.
     """
 
     course: Course
@@ -72,6 +76,7 @@ class CheckReport:
     every_failure: bool = False
     every_check: bool = False
     is_alone: bool = False
+    before: Mapping[str, LastCheck] = field(default_factory=dict)
     _seen: list[ExerciseResult] = field(default_factory=list, init=False)
     _topic: str = field(default="", init=False)
     _has_heading: bool = field(default=False, init=False)
@@ -186,11 +191,12 @@ class CheckReport:
         return sum(one.topic == self._topic for one in self.course.all_exercises)
 
     def _end_topic(self) -> None:
-        """A small celebration when all exercises of a topic have passed."""
+        """A small celebration when all exercises of a topic have passed, now or before."""
         self._flush()
-        seen = [one for one in self._seen if one.topic == self._topic]
-        done = [one for one in seen if one.manual is None]
-        if done and len(seen) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
+        of_topic = [one for one in self.course.exercises if one.topic == self._topic]
+        latest = {**self.before, **last_checks(self._seen)}
+        done = [latest[one.full_name] for one in of_topic if one.full_name in latest]
+        if done and len(done) == len(of_topic) and all(one.state == "passed" for one in done):
             self._print(f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
         self._topic = ""
 
@@ -257,7 +263,7 @@ class CheckReport:
             self._print(PAGE_LINE, "")
 
 
-def _score(exercises: Sequence[ExerciseResult]) -> str:
+def _score(exercises: Sequence[ExerciseResult | LastCheck]) -> str:
     maximum = total_points(one.max for one in exercises)
     return points(total_points(one.score for one in exercises), maximum) if maximum else "–"
 
@@ -327,7 +333,7 @@ def show_failure(
         rows = [*head, *top]
         for group in groups:
             rows += wrapped(console, f"  {check_title(group[0].name)}", "bold")
-            rows += [*_message(console, group[0], is_cut=False), *_compared(console, group[0])]
+            rows += [*_message(console, group[0], is_cut=False), *_drawn(console, group[0])]
             rows += _others(console, [group])
         print_rows(console, [*rows, *foot])
         return
@@ -335,7 +341,7 @@ def show_failure(
     room = max(MOST_ROWS - len(head) - min(len(foot), 9), 6)
     if len(body) > room:
         body = [*body[: room - 1], Text.assemble((_BAR, "dim"), ("… (more: --verbose)", "dim"))]
-    drawn = _compared(console, failing[0])
+    drawn = _drawn(console, failing[0])
     if len(body) + len(drawn) <= room:
         body += drawn
     print_rows(console, [*head, *body, *foot][:MOST_ROWS])
@@ -353,10 +359,13 @@ def _message(console: Console, check: CheckResult, is_cut: bool) -> list[Text]:
     return rows
 
 
-def _compared(console: Console, check: CheckResult) -> list[Text]:
-    """The found and the right matrix beside each other, behind a bar; no rows if there are none, or no room."""
-    data = None if check.cause is None else check.cause.compared
-    return [] if data is None else compared_rows(data, console, _BAR)
+def _drawn(console: Console, check: CheckResult) -> list[Text]:
+    """Matrices beside each other, or the stair of ranks, behind a bar; no rows if there is neither, or no room."""
+    if check.cause is None:
+        return []
+    if check.cause.compared is not None:
+        return compared_rows(check.cause.compared, console, _BAR)
+    return [] if check.cause.stair is None else stair_rows(check.cause.stair, console, _BAR)
 
 
 def _others(console: Console, groups: Sequence[Sequence[CheckResult]]) -> list[Text]:

@@ -25,7 +25,6 @@ from grader.files import write_atomically, write_named_file
 from grader.gradebook import Gradebook
 from grader.package import __version__
 from grader.reports import feedback
-from grader.reports.comparing import compared_tables
 from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
 from grader.reports.html_feedback import Line, by_hand, feedback_page, heading_of
@@ -189,9 +188,7 @@ def environment_of(package: str = "grader.reports") -> jinja2.Environment:
         script=script, policy=f"{policy}; script-src 'sha256-{digest}'", version=__version__, points=points
     )
     environment.globals.update(feedback=feedback, by_hand=by_hand, heading_of=heading_of)
-    environment.filters.update(
-        clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of, compared=compared_tables
-    )
+    environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment
 
 

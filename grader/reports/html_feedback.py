@@ -1,23 +1,25 @@
 """The data of one submission's feedback page: the same as ``grader check``, with the code beside each failure.
 
-Makes data for the template; escapes nothing and forms no HTML. Reads code as text only: submitted code is never run,
-imported or parsed, as it may be broken or made to break a parser.
+Makes data for the template; escapes nothing, and its only HTML are drawings. Reads code as text only: submitted code
+is never run, imported or parsed, as it may be broken or made to break a parser.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
+from markupsafe import Markup
 
 from grader.course import Course
 from grader.course.definitions import definition, docstrings, lines_in
 from grader.gradebook import Comment, Override
 from grader.intake.notebook import Cells
-from grader.pictures import Compared, Picture
+from grader.pictures import Picture
 from grader.reports import feedback
 from grader.reports.comparing import compared_tables
 from grader.reports.drawing import figure_of
 from grader.reports.entries import Entry
+from grader.reports.stair import stair_block
 from grader.results import CheckResult, ExerciseResult, VerdictKind, total_points
 from grader.text import clean, counted, one_line, points
 
@@ -83,7 +85,7 @@ class ExercisePart:
         by_hand: a person's points and the automatic ones; empty if the automatic ones count.
         cause: the first check, if one cause stopped all of them, which then is not about single checks.
         first: the checks that do not pass in the first way: with the same verdict and cause.
-        compared: the matrices that the first one compared, if there is room.
+        drawing: matrices that the first one compared, or the stair of its ranks, if there is room.
         alike: the checks that fail like the first one.
         otherwise: all others that do not pass.
         explanation: of the misconception that was recognised.
@@ -100,7 +102,7 @@ class ExercisePart:
     by_hand: str
     cause: CheckResult | None = None
     first: list[CheckResult] | None = None
-    compared: Compared | None = None
+    drawing: Markup | None = None
     alike: tuple[list[CheckResult], ...] = ()
     otherwise: tuple[list[CheckResult], ...] = ()
     explanation: str | None = None
@@ -278,9 +280,9 @@ class _Maker:
         if part.verdict not in feedback.FAILING:
             return part
         told = cause or failures[0]
-        matrices = None if told.cause is None else told.cause.compared
-        if matrices is not None and self.has_room(len(compared_tables(matrices))):
-            part = replace(part, compared=matrices)
+        drawing = _drawing(told)
+        if drawing and self.has_room(len(drawing)):
+            part = replace(part, drawing=drawing)
         if cause is None or cause.cause is None or cause.cause.stage == "check":
             hint, command = feedback.help_for(exercise, self._course)
             part = replace(part, explanation=feedback.explanation_of(exercise), hint=hint, hint_command=command)
@@ -291,6 +293,15 @@ class _Maker:
         if code and not self.has_room(sum(piece.size for piece in code)):
             return replace(part, code_left_out=True)
         return replace(part, code=code)
+
+
+def _drawing(check: CheckResult) -> Markup | None:
+    """What the cause of a check has to draw; None if there is nothing."""
+    if check.cause is None:
+        return None
+    if check.cause.compared is not None:
+        return compared_tables(check.cause.compared)
+    return None if check.cause.stair is None else stair_block(check.cause.stair)
 
 
 def excerpt(

@@ -1,6 +1,6 @@
 """Lessons in a terminal: prose in rows of the window, examples and drawings as they are, and where to read on.
 
-A drawing is never folded: in a pager it can be scrolled, and folded it would show nothing.
+A drawing is never folded, because it would show nothing then; it fits a terminal of 60 columns.
 """
 
 import itertools

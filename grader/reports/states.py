@@ -44,6 +44,15 @@ def due_lines(exercises: Sequence[ExerciseResult], course: Course, asked: Collec
     return lines
 
 
+def beside_lines(exercises: Sequence[ExerciseResult], course: Course, asked: Collection[str]) -> list[str]:
+    """How to see the course's answer beside one's own, if one exercise was asked for, and it has passed."""
+    passed = [one for one in exercises if one.name in asked and worst(one) == "passed"]
+    if len(asked) > 1 or not passed or course.show_solutions != "after_passing":
+        return []
+    is_there = course.solution_file(passed[0].topic).is_file()
+    return [f"yours beside the course's: grader solution {passed[0].name} --beside"] if is_there else []
+
+
 def _as_checks(exercises: Sequence[ExerciseResult]) -> dict[str, LastCheck]:
     return {one.name: LastCheck(state_of(one), one.score, one.max) for one in exercises}
 

@@ -293,7 +293,8 @@ class Watch:
             self._screen.forget()
             self._screen.clear()
             self._is_drawn = False
-            self._start(None, CheckReport(self._course, self._screen.console, place_of=self._places().of))
+            places, before = self._places(), self._last_checks
+            self._start(None, CheckReport(self._course, self._screen.console, place_of=places.of, before=before))
 
     def _start(self, exercise: Exercise | None, report: CheckReport | None = None) -> None:
         """Begins to grade an exercise, or all that are watched, with a report; with neither, everything is done."""

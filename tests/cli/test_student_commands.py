@@ -227,6 +227,48 @@ def test_solutions_of_the_shipped_course_are_shown_after_passing_only(tmp_path: 
     assert "def gram(" in shown and "solution:" not in shown and "# end" not in shown and "NotImplemented" not in shown
 
 
+@pytest.mark.slow
+def test_a_solution_beside_ones_own_tells_how_often_each_calls_torch(tmp_path: Path) -> None:
+    from grader.course.home import LastCheck
+
+    folder = tmp_path / "kata"
+    assert run_here("init", folder).returncode == 0
+    file = folder / "tensor_ops.py"
+    body = "    rows = [torch.stack([torch.mul(a, b).sum() for b in x]) for a in x]\n    return torch.stack(rows)\n"
+    file.write_text(
+        re.sub(r"(def gram.*?)    raise NotImplementedError[^\n]*\n", rf"\1{body}", file.read_text(), flags=re.S)
+    )
+    early = run_here("solution", "gram", "--beside", cwd=folder)
+    assert early.returncode == 4 and "has not passed yet" in early.stderr and early.stdout == ""
+
+    right = run_here("check", "gram", cwd=folder).stdout
+    assert "\nyours beside the course's: grader solution tensor_ops.gram --beside\n" in right
+    shown = run_here("solution", "gram", "--beside", cwd=folder).stdout
+    # of the three rows of the example: 9 products and sums, 4 stacks, 4 times the rows
+    assert "yours: 26 calls of torch in the example" in shown and "torch.mul(a, b).sum()" in shown
+    assert "the course's: 1 call of torch in the example" in shown and "    return x @ x.T" in shown
+    home = Home.find(folder)
+    assert home is not None
+    home.note({"parameters.seeded": LastCheck("passed", 1, 1)})
+    assert run_here("solution", "parameters.seeded", "--beside", cwd=folder).stdout.startswith("yours\n")  # no example
+
+
+def test_a_solution_is_not_shown_while_checks_are_hidden_until_a_date(tmp_path: Path) -> None:
+    from grader.course.home import LastCheck
+
+    course = tmp_path / "course"
+    shutil.copytree(OWN_COURSE, course)
+    manifest = course / "course.toml"
+    until = 'show_solutions = "after_passing"\nhidden_until = 2999-01-01\n'
+    manifest.write_text(manifest.read_text().replace("[course]\n", f"[course]\n{until}"))
+    (tmp_path / ".torchkata").mkdir()
+    (tmp_path / ".torchkata" / "folder.json").write_text("{}")
+    Home(tmp_path).note({"vectors.cosine": LastCheck("passed", 1, 1)})
+    for more in ([], ["--beside"]):
+        refused = run_here("solution", "cosine", "--course", course, *more, cwd=tmp_path)
+        assert refused.returncode == 4 and "hidden until 2999-01-01" in refused.stderr and refused.stdout == ""
+
+
 def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
     assert run_here("init", tmp_path / "kata").returncode == 0
     code = (

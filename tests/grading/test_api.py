@@ -126,6 +126,7 @@ PUBLIC = {
         "__version__",
     ),
     *("SubmissionResult", "ExerciseResult", "CheckResult", "Cause", "Flag", "Frame", "Manual", "Picture", "Unread"),
+    *("RankStep", "Stair"),
     *("SpentTime", "TooMuchMemory"),
 }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from classrooms import OWN, check, exercise, result
@@ -14,10 +16,12 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from grader.course import Course, Exercise
+from grader.course.home import LastCheck
 from grader.judge import explain
+from grader.reports.beside import print_beside
 from grader.reports.check_report import MOST_ROWS, CheckReport
 from grader.reports.feedback import check_title, help_for, hint_for, hint_order
-from grader.reports.states import next_lines
+from grader.reports.states import beside_lines, next_lines
 from grader.reports.terminal import Spinner, make_console, spinning
 from grader.reports.where import Locations
 from grader.results import Cause, ExerciseResult, Frame
@@ -48,7 +52,7 @@ def failing(name: str, *causes: Cause | None) -> ExerciseResult:
     return exercise(name, *made)
 
 
-def shown(*exercises: ExerciseResult, width: int = 80, course: Course = COURSE, files: str = "", **shown: bool) -> str:
+def shown(*exercises: ExerciseResult, width: int = 80, course: Course = COURSE, files: str = "", **shown: Any) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
     places = Locations(Path("nowhere"), {"vectors.py": files.encode()})
@@ -216,6 +220,43 @@ def test_a_topic_that_is_done_is_celebrated_and_a_course_that_is_done_more_so() 
     assert text.endswith(f"next: {then.exercises[0].full_name}  {then.name}.py\n")
     both = shown(exercise("vectors.normalize", check()), exercise("vectors.cosine", check()))
     assert f"You have finished {COURSE.title}.\nWell done!\n★ ★" in both and "next:" not in both
+
+
+def test_a_topic_is_done_by_the_latest_result_of_each_exercise_in_whichever_run_it_was() -> None:
+    report = functools.partial(shown, exercise("vectors.cosine", check(), points=2))
+    assert "★" not in report()
+    assert "★" not in report(before={"vectors.normalize": LastCheck("failing", 0.0, 1.0)})
+    assert "  ★ vectors is done: 3/3 points" in report(before={"vectors.normalize": LastCheck("passed", 1.0, 1.0)})
+    again = {name: LastCheck("passed", 1.0, 1.0) for name in ("vectors.normalize", "vectors.cosine")}
+    assert "★" not in shown(failing("vectors.cosine", WRONG), before=again)
+
+
+def test_who_has_passed_the_one_exercise_that_was_asked_for_hears_how_to_compare_answers() -> None:
+    passed, failed = exercise("tensor_ops.gram", check()), failing("tensor_ops.gram", WRONG)
+    lines = ["yours beside the course's: grader solution tensor_ops.gram --beside"]
+    assert beside_lines([passed], SHIPPED, ["tensor_ops.gram"]) == lines
+    assert beside_lines([failed], SHIPPED, ["tensor_ops.gram"]) == []
+    assert beside_lines([passed], SHIPPED, ["tensor_ops.gram", "tensor_ops.softmax"]) == []
+    assert beside_lines([exercise("vectors.cosine", check())], COURSE, ["vectors.cosine"]) == []  # it shows none
+
+
+def test_two_answers_are_beside_each_other_where_both_have_room() -> None:
+    mine, theirs = 'def f(x):\n    """Doc."""\n    y = x\n    return y', "def f(x):\n    return x"
+    wide, narrow, alone = io.StringIO(), io.StringIO(), io.StringIO()
+    print_beside(mine, theirs, (3, 1), Console(file=wide, width=100))
+    assert wide.getvalue().splitlines() == [
+        "yours: 3 calls of torch in the example │ the course's: 1 call of torch in the example",
+        "def f(x):                              │ def f(x):",
+        "    y = x                              │     return x",
+        "    return y                           │",
+    ]
+    print_beside(mine, theirs, (3, None), Console(file=narrow, width=40))
+    assert narrow.getvalue().splitlines() == [
+        *("yours: 3 calls of torch in the example", "def f(x):", "    y = x", "    return y", ""),
+        *("the course's", "def f(x):", "    return x"),
+    ]
+    print_beside(mine, "", (3, 1), Console(file=alone, width=80))  # the course shows no solutions
+    assert alone.getvalue().count("\n") == 2 and "def" not in alone.getvalue()
 
 
 def test_next_goes_to_what_was_tried_and_fails_before_what_is_unwritten() -> None:

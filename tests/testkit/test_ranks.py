@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from grader.border.channel import Channel
-from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
 from grader.border.transport import Activity
 from grader.course import Course
@@ -249,18 +249,42 @@ def test_an_exception_comes_as_itself_with_the_students_lines(written: Written) 
         ranks.run(submission.f, ranks.RANK)
     assert isinstance(caught.value, SubmissionRaised)
     assert [(frame.file, frame.line) for frame in caught.value.frames] == [("work.py", LINE + 1)]
+    assert stair_in(caught.value) == [
+        (2, f"waits in barrier for rank 1, line {LINE + 2} of work.py, in f"),
+        (1, f"raised ValueError, line {LINE + 1} of work.py, in f"),
+    ]
 
 
 def test_an_exception_of_all_ranks_says_so(written: Written) -> None:
     submission = written("def f():\n    return {}['x']\n")
-    with pytest.raises(KeyError, match="on every rank"):
+    with pytest.raises(KeyError, match="on every rank") as caught:
         ranks.run(submission.f)
+    assert stair_in(caught.value) == []  # none got further than another
 
 
 def test_a_look_that_finds_nothing_is_no_exception_of_the_students(written: Written) -> None:
     submission = written("def f():\n    return None\n")
     with pytest.raises(AssertionError, match="what rank 0 left cannot be used: TypeError"):
         ranks.run(submission.f, look=ranks.call(probes.state, ranks.RESULT))
+
+
+def stair_in(error: SubmissionRaised | NoAnswer) -> list[tuple[int, str]]:
+    """The step and the words of each rank; none if nothing is to be drawn."""
+    return [(one.step, one.text) for one in error.stair.ranks] if error.stair else []
+
+
+def test_ranks_that_wait_for_each_other_stand_on_the_lines_that_they_reached(written: Written) -> None:
+    submission = written(
+        "def meet():\n    dist.barrier()\ndef f(rank):\n    if rank == 0:\n        dist.broadcast(torch.ones(1), 1)\n"
+        "    elif rank == 1:\n        meet()\n"
+    )
+    with pytest.raises(SubmissionTimeout) as caught:
+        ranks.run(submission.f, ranks.RANK, world_size=3, seconds=1.5)
+    assert stair_in(caught.value) == [
+        (1, f"waits in broadcast for ranks 1 and 2, line {LINE + 3} of work.py, in f"),
+        (2, f"waits in barrier for ranks 0 and 2, line {LINE} of work.py, in meet"),  # called further down
+        (3, "returned"),
+    ]
 
 
 HANGS = {
@@ -339,8 +363,9 @@ def test_a_rank_that_waits_for_a_processor_has_the_time_to_say_where_it_is() -> 
 def test_a_check_may_leave_out_the_lines_at_which_ranks_wait(written: Written) -> None:
     submission = written("def f(rank):\n    if rank == 0:\n        dist.barrier()\n")
     said = "rank 1 never reached barrier: rank 1 had returned. rank 0 kept waiting for it$"
-    with pytest.raises(SubmissionTimeout, match=said):
+    with pytest.raises(SubmissionTimeout, match=said) as caught:
         ranks.run(submission.f, ranks.RANK, seconds=1.0, names_places=False)
+    assert stair_in(caught.value) == [(0, "waits in barrier for rank 1"), (1, "returned")]
 
 
 def test_what_ranks_wait_for_a_processor_is_left_out_of_their_time(
@@ -359,8 +384,9 @@ def test_a_rank_that_nobody_joins_is_named(written: Written) -> None:
 
 def test_a_rank_that_dies_is_named(written: Written) -> None:
     submission = written("def f(rank):\n    if rank == 1:\n        os._exit(7)\n    dist.barrier()\n")
-    with pytest.raises(SubmissionCrashed, match="ended the process of rank 1 with exit code 7"):
+    with pytest.raises(SubmissionCrashed, match="ended the process of rank 1 with exit code 7") as caught:
         ranks.run(submission.f, ranks.RANK)
+    assert stair_in(caught.value)[1] == (0, "ended with exit code 7")
 
 
 def test_a_rank_killed_by_a_signal_is_named(written: Written) -> None:

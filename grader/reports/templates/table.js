@@ -11,6 +11,15 @@
   const words = new Map(rows.map((row) => [row, plain([row.cells[0].textContent, row.dataset.id, row.querySelector(".notable").textContent].join(" "))]));
   const tags = new Map(rows.map((row) => [row, new Set(row.dataset.tags.split(" "))]));
   let chosen = null;
+  // Said here, not in each of a thousand buttons: they do nothing without this script.
+  for (const one of choices) {
+    const isCheck = !one.dataset.what && one.classList.contains("who"), row = one.closest("li");
+    if (isCheck) one.dataset.what = `did not pass \`${row.querySelector("div").firstChild.textContent.trim()}\` of ${row.parentNode.previousElementSibling.textContent}`;
+    else one.dataset.what ??= `did not pass ${one.firstChild.textContent}`;
+    one.type = "button";
+    one.title ||= "list them";
+    one.setAttribute("aria-pressed", "false");
+  }
 
   const filter = () => {
     const wanted = plain(search.value).split(/\s+/).filter(Boolean);

@@ -21,7 +21,7 @@ import torch
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line
+from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line, source_lines
 from grader.border.messages import Raised, Reply, Returned, TooLarge
 from grader.border.transport import Activity, Process
 from grader.package import FOLDER
@@ -84,12 +84,14 @@ class RankState(msgspec.Struct, frozen=True):
         name: the collective that it waits in, the exception's type, or how the process ended.
         place: the innermost of the student's lines that was running, in words; "" when unknown.
         held: the memory that the ranks held together, if its process was ended for that (bytes); else 0.
+        lines: the numbers of the student's lines that were running, outermost first; none if they are not known.
     """
 
     what: Literal["returned", "waits", "runs", "ended", "raised"]
     name: str = ""
     place: str = ""
     held: int = 0
+    lines: tuple[int, ...] = ()
 
     @property
     def at(self) -> str:
@@ -187,7 +189,10 @@ class Member:
     def state(self) -> RankState:
         """Where it is, for messages; as it said itself when it was last asked."""
         if self.raised is not None:
-            return RankState("raised", one_line(self.raised[1].kind, 40))
+            stage, raised = self.raised
+            own = source_lines(raised.frames) if stage == "call" else ()
+            place = _place(own[-1].line, own[-1].file, own[-1].function) if own else ""
+            return RankState("raised", one_line(raised.kind, 40), place, lines=tuple(frame.line for frame in own))
         if self.ended is not None:
             return RankState("ended", self.ended, held=self.held)
         return RankState("returned") if self.has_returned else state_of(self.process.stacks())
@@ -322,14 +327,19 @@ def state_of(dump: str) -> RankState:
     """
     text = _OUTERMOST.split(dump[:MAX_DUMP])[0]
     inner: list[tuple[str, str]] = []
-    place = ""
+    place, lines = "", []
     for file, line, name in _FRAME.findall(text):
         if not (file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)):
-            place = f"line {int(line)} of {one_line(file.rpartition('/')[2], 60)}, in {one_line(name, 60)}"
-            break
-        inner.append((file, name))
+            place = place or _place(int(line), file.rpartition("/")[2], name)
+            lines.append(int(line))
+        elif not place:
+            inner.append((file, name))
     waits_in = _collective(inner)
-    return RankState("waits" if waits_in else "runs", waits_in, place)
+    return RankState("waits" if waits_in else "runs", waits_in, place, lines=tuple(reversed(lines)))
+
+
+def _place(line: int, file: str, function: str) -> str:
+    return f"line {line} of {one_line(file, 60)}, in {one_line(function, 60)}"
 
 
 def _collective(inner: Sequence[tuple[str, str]]) -> str:
@@ -370,7 +380,7 @@ def stuck(states: Sequence[RankState], seconds: float) -> str:
         return f"the ranks never met: {'; '.join(f'{ranks[rank]} {state}' for rank, state in enumerate(states))}"
     where = "; ".join(f"{ranks[rank]} {states[rank]}" for rank in others)
     kept = " and ".join(f"{ranks[rank]}{states[rank].at}" for rank in waiting)
-    return f"{_listed(others)} never reached {names.pop()}: {where}. {kept} kept waiting for it"
+    return f"{listed(others)} never reached {names.pop()}: {where}. {kept} kept waiting for it"
 
 
 def died(states: Sequence[RankState], errors: Sequence[str] = ()) -> str:
@@ -380,14 +390,14 @@ def died(states: Sequence[RankState], errors: Sequence[str] = ()) -> str:
         errors: what was written to the standard error of each rank: gloo says there why it ends a process.
     """
     if any(_UNEQUAL in text for text in errors):
-        ranks = _listed([rank for rank, state in enumerate(states) if state.what == "ended"])
+        ranks = listed([rank for rank, state in enumerate(states) if state.what == "ended"])
         return f"called a collective with tensors of unequal sizes on the ranks: for that gloo ended {ranks}"
     ended = [(rank, state.name) for rank, state in enumerate(states) if state.what == "ended"]
     if len({name for _, name in ended}) == 1:
-        return f"ended the process of {_listed([rank for rank, _ in ended])} with {ended[0][1]}"
+        return f"ended the process of {listed([rank for rank, _ in ended])} with {ended[0][1]}"
     return "ended the processes of " + ", ".join(f"rank {rank} with {name}" for rank, name in ended)
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def listed(ranks: Sequence[int]) -> str:
     *most, last = map(str, ranks)
     return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"

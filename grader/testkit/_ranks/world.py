@@ -26,6 +26,7 @@ from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Retu
 from grader.border.transport import Starter
 from grader.testkit._ranks import rank
 from grader.testkit._ranks.members import BAD_REPLY, Member, RankWatch, died, own_lines, stuck
+from grader.testkit._ranks.stair import stair_of
 from grader.text import with_article
 
 HEAD_START_SECONDS: Final = 0.015
@@ -329,7 +330,7 @@ def _failure(members: Sequence[Member], job: Job, errors: Sequence[str]) -> RunF
     # The part that two submissions with the same mistake share: no line numbers.
     noted = ", ".join(f"{state.what} {state.name}".strip() for state in states)
     if not job.names_places:
-        states = [msgspec.structs.replace(state, place="") for state in states]
+        states = [msgspec.structs.replace(state, place="", lines=()) for state in states]
     error: BaseException
     raising = [(member.number, *found) for member in members if (found := member.raised)]
     # But for those that merely say that another rank has gone.
@@ -350,6 +351,8 @@ def _failure(members: Sequence[Member], job: Job, errors: Sequence[str]) -> RunF
         error = failures.SubmissionCrashed(died(states, errors))
     else:
         error = failures.SubmissionTimeout(stuck(states, job.seconds))
+    if isinstance(error, failures.NoAnswer | failures.SubmissionRaised):
+        error.stair = stair_of(states)
     return RunFailure(RunFailed(noted[:100]), error)
 
 
