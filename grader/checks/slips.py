@@ -1,0 +1,69 @@
+"""Mistakes that are seen in the text of an answer, beside those of `grader.course.slips`: for exercises of this course.
+
+Each must return 0 for every right answer, however that is written.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from grader.course.answer_code import AnswerCode, PlacedNode, is_named, names_of
+
+
+def fills_where(answer: AnswerCode, mask: str) -> int:
+    """A very low number is put where an argument says, which was not turned round before."""
+    if any(answer.values(mask)) or mask not in answer.arguments:
+        return 0
+    for one in answer.places:
+        match one.node:
+            case ast.Call(ast.Attribute(attr="masked_fill" | "masked_fill_"), [ast.Name(name), value]) | ast.Call(
+                ast.Attribute(attr="where"), [ast.Name(name), value, _]
+            ) if name == mask and _is_low(value):
+                return one.line
+    return 0
+
+
+def _is_low(node: ast.AST) -> bool:
+    """Whether it is a negative number, or one of minus infinity or the least of a dtype."""
+    names = {name.strip("-") for part in ast.walk(node) for name in names_of(part)}
+    return bool(names & {"inf", "min"}) or any(isinstance(part, ast.USub) for part in ast.walk(node))
+
+
+def under_a_root(answer: AnswerCode, name: str) -> int:
+    """Something with this name is added to what a root is taken of."""
+    for one, of in _roots(answer):
+        nodes = [*ast.walk(of), *(answer.values(of.id) if isinstance(of, ast.Name) else ())]
+        if any(_is_added(each, name) for each in nodes):
+            return one.line
+    return 0
+
+
+def added_to_a_root(answer: AnswerCode, name: str) -> int:
+    """Something with this name is added to a root, or to a standard deviation."""
+    roots = {id(one.node) for one, _ in _roots(answer)} | {id(one.node) for one in answer.calls("std")}
+    for one in answer.places:
+        match one.node:
+            case ast.BinOp(left, ast.Add(), right) if _is_added(one.node, name):
+                names = (side.id for side in (left, right) if isinstance(side, ast.Name))
+                sides = [left, right, *(value for each in names for value in answer.values(each))]
+                if any(id(side) in roots for side in sides):
+                    return one.line
+    return 0
+
+
+def _roots(answer: AnswerCode) -> Iterator[tuple[PlacedNode, ast.AST]]:
+    """The square roots, and what each is taken of."""
+    for one in answer.places:
+        match one.node:
+            case ast.Call(ast.Attribute(ast.Name("torch" | "math"), "sqrt"), [of]):
+                yield one, of
+            case ast.Call(ast.Attribute(of, "sqrt" | "sqrt_"), []) | ast.BinOp(of, ast.Pow(), ast.Constant(0.5)):
+                yield one, of
+
+
+def _is_added(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.BinOp(left, ast.Add(), right):
+            return any(is_named(side, [name]) for side in (left, right))
+    return False
