@@ -11,17 +11,31 @@ from collections.abc import Iterator
 from grader.course.answer_code import AnswerCode, PlacedNode, is_named, names_of
 
 
-def fills_where(answer: AnswerCode, mask: str) -> int:
-    """A very low number is put where an argument says, which was not turned round before."""
+def fills_where(answer: AnswerCode, mask: str, number: int = -1) -> int:
+    """Numbers are replaced where an argument is True: by 0, or by a very low number; it was not turned round before."""
     if any(answer.values(mask)) or mask not in answer.arguments:
         return 0
     for one in answer.places:
         match one.node:
-            case ast.Call(ast.Attribute(attr="masked_fill" | "masked_fill_"), [ast.Name(name), value]) | ast.Call(
-                ast.Attribute(attr="where"), [ast.Name(name), value, _]
-            ) if name == mask and _is_low(value):
+            case ast.Call(ast.Attribute(attr="masked_fill" | "masked_fill_"), [where, value]) | ast.Call(
+                ast.Attribute(attr="where"), [where, value, _]
+            ) if _is_shaped(where, mask) and (_is_low(value) if number else _is_zero(value)):
                 return one.line
     return 0
+
+
+def _is_shaped(node: ast.AST, name: str) -> bool:
+    """Whether it is this variable, at most in another shape."""
+    match node:
+        case ast.Call(ast.Attribute(of, "unsqueeze" | "view" | "reshape" | "expand" | "expand_as" | "bool")):
+            return _is_shaped(of, name)
+        case ast.Subscript(of):
+            return _is_shaped(of, name)
+    return is_named(node, [name])
+
+
+def _is_zero(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _is_low(node: ast.AST) -> bool:

@@ -145,11 +145,13 @@ def gradients_of(problem: autograd.Problem) -> list[Tensor]:
     return list(torch.autograd.grad(problem.loss, problem.params, allow_unused=True, materialize_grads=True))
 
 
-def assert_grads_kept(found: list[Tensor | None], before: list[Tensor | None]) -> None:
-    """Fails, in words, unless every .grad is what it was before the call."""
-    for one, other in zip(found, before, strict=True):
+def assert_grads_kept(found: list[Tensor | None], here: autograd.Problem) -> None:
+    """Fails, in words, unless every .grad is what it was before the call; those of the parameters come first."""
+    for place, (one, other) in enumerate(zip(found, autograd.problem_grads(here), strict=True)):
         if other is None:
-            assert_that(one is None, "your call leaves a tensor in the `.grad` of a leaf, where None was before")
+            leaf = "a parameter" if place < len(here.params) else "a leaf that is not among `params`"
+            said = f"your call leaves a tensor in the `.grad` of {leaf}, where None was before"
+            assert_that(one is None, f"{said}: `backward` writes to every leaf, `torch.autograd.grad` to none")
         else:
             assert_that(one is not None, "a `.grad` from before your call is gone: it is None afterwards")
             assert_equal(one, other, what="your call changes a `.grad` itself")
@@ -181,7 +183,7 @@ def test_a_second_call_on_the_same_graph(submission: Submission, seed: int) -> N
     problem, here = submission.there(autograd.problem, seed), autograd.problem(seed)
     found = submission.there(autograd.differentiate, submission.gradients, problem, times=2)
     assert_close(found, [gradients_of(autograd.problem(seed))] * 2)
-    assert_grads_kept(submission.there(autograd.problem_grads, problem), autograd.problem_grads(here))
+    assert_grads_kept(submission.there(autograd.problem_grads, problem), here)
     after = submission.there(autograd.grads_after_backward, problem)
     assert_close(after, autograd.grads_after_backward(here), what=".grad after backward() from the same loss")
 
@@ -197,7 +199,7 @@ def test_no_grad_is_touched(submission: Submission, stale: bool, seed: int) -> N
     after = submission.there(autograd.problem_grads, problem)
     here = autograd.problem(seed, unused=True, stale=stale)
     assert_close(found, gradients_of(here))
-    assert_grads_kept(after, autograd.problem_grads(here))
+    assert_grads_kept(after, here)
 
 
 # ---------------------------------------------------------------- numerical_gradient
