@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from grader.course.answer_code import AnswerCode, PlacedNode, is_named, names_of
+from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named, names_of
+from grader.course.source import names_in
 
 
 def fills_where(answer: AnswerCode, mask: str, number: int = -1) -> int:
@@ -63,6 +64,53 @@ def added_to_a_root(answer: AnswerCode, name: str) -> int:
                 sides = [left, right, *(value for each in names for value in answer.values(each))]
                 if any(id(side) in roots for side in sides):
                     return one.line
+    return 0
+
+
+def logs_a_sum(answer: AnswerCode) -> int:
+    """A number is added to what a logarithm is taken of."""
+    for one in answer.calls("log"):
+        match one.node:
+            case ast.Call(ast.Attribute(ast.Name("torch" | "math")), [of]) | ast.Call(ast.Attribute(of), []):
+                if isinstance(of, ast.BinOp) and isinstance(of.op, ast.Add) and isinstance(of.right, ast.Constant):
+                    return one.line
+    return 0
+
+
+def never_loads(answer: AnswerCode, name: str) -> int:
+    """Something gets the state that was saved of it, and the variable with this name does not."""
+    loads = answer.calls("load_state_dict")
+    owners = {dotted(getattr(one.node, "func", one.node)).split(".")[-2] for one in loads}
+    in_turns = {each for one in loads for loop in one.loops for each in names_in(getattr(loop, "target", loop))}
+    is_in_helper = any(isinstance(node, ast.Name) for one in loads for node in one.inside)
+    is_set = answer.mentions("__setstate__") or any(_sets_part_of(one.node, name) for one in answer.places)
+    if not answer.is_closed or is_in_helper or is_set or owners & {*in_turns, "?", name}:
+        return 0
+    return loads[0].line if loads else 0
+
+
+def _sets_part_of(node: ast.AST, name: str) -> bool:
+    """Whether it gives a value to an attribute of a variable, or to an item of one."""
+    is_part = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    return is_part and name in names_in(node)
+
+
+def keeps_live(answer: AnswerCode, key: str) -> int:
+    """A state_dict is kept under this key as it is, and nothing is copied or loaded."""
+    if answer.mentions("deepcopy", "clone", "load_state_dict"):
+        return 0
+    for one in answer.places:
+        match one.node:
+            case ast.Dict(keys, values):
+                pairs = [*zip(keys, values, strict=True)]
+            case ast.Assign([ast.Subscript(slice=at)], value):
+                pairs = [(at, value)]
+            case _:
+                pairs = []
+        for at, value in pairs:
+            is_state = isinstance(value, ast.Call) and is_named(value.func, ["state_dict"])
+            if is_state and isinstance(at, ast.Constant) and at.value == key:
+                return value.lineno
     return 0
 
 

@@ -477,7 +477,8 @@ def hidden_scores_are_zero(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None 
 
 @misconception(
     "attention",
-    tell="You add the mask to the scores: True counts as 1, so nothing is hidden. Give hidden scores a very low number.",
+    tell="You add the mask to the scores: True counts as 1, so nothing is hidden. Give hidden scores a very low "
+    "number.",
 )
 def adds_the_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     scores = q @ k.mT / math.sqrt(q.shape[-1])
@@ -583,9 +584,7 @@ class CorrectsTheSecondMeanOnly(_Adam):
 
 
 @misconception(
-    "Adam",
-    tell="You multiply b by t in the bias correction. It is a power: 1 - b ** t.",
-    name="times_t_for_a_power",
+    "Adam", tell="You multiply b by t in the bias correction. It is a power: 1 - b ** t.", name="times_t_for_a_power"
 )
 class TimesTForAPower(_Adam):
     def corrected(self, i: int) -> tuple[Tensor, Tensor]:
