@@ -100,16 +100,16 @@ def keeps_live(answer: AnswerCode, key: str) -> int:
     if answer.mentions("deepcopy", "clone", "load_state_dict"):
         return 0
     for one in answer.places:
+        keys: list[ast.expr | None] = []
+        values: list[ast.expr] = []
         match one.node:
             case ast.Dict(keys, values):
-                pairs = [*zip(keys, values, strict=True)]
+                pass
             case ast.Assign([ast.Subscript(slice=at)], value):
-                pairs = [(at, value)]
-            case _:
-                pairs = []
-        for at, value in pairs:
+                keys, values = [at], [value]
+        for at_key, value in zip(keys, values, strict=True):
             is_state = isinstance(value, ast.Call) and is_named(value.func, ["state_dict"])
-            if is_state and isinstance(at, ast.Constant) and at.value == key:
+            if is_state and isinstance(at_key, ast.Constant) and at_key.value == key:
                 return value.lineno
     return 0
 

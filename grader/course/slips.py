@@ -88,7 +88,7 @@ def dim(answer: AnswerCode, name: str, wrong: int | None) -> int:
         is_method = isinstance(one.node.func, ast.Attribute) and dotted(one.node.func.value) not in ("torch", "F")
         given = [each.value for each in one.node.keywords if each.arg in ("dim", "axis")]
         given = given or one.node.args[0 if is_method else 1 :][:1]
-        if wrong is None and is_method and dotted(one.node.func.value) in _round_names(one):
+        if wrong is None and dotted(getattr(one.node.func, "value", one.node)) in _round_names(one):
             continue  # of a row, which has no other dim
         if [_value(each) for each in given] == ([] if wrong is None else [wrong]):
             return one.line
