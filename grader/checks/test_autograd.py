@@ -145,11 +145,17 @@ def gradients_of(problem: autograd.Problem) -> list[Tensor]:
     return list(torch.autograd.grad(problem.loss, problem.params, allow_unused=True, materialize_grads=True))
 
 
-def assert_grads_kept(found: list[Tensor | None], before: list[Tensor | None]) -> None:
-    """Fails, in words, unless every .grad is what it was before the call."""
-    for one, other in zip(found, before, strict=True):
+def assert_grads_kept(found: list[Tensor | None], before: list[Tensor | None], others: int = 0) -> None:
+    """Fails, in words, unless every .grad is what it was before the call.
+
+    Args:
+        others: how many leaves at the end are no parameters.
+    """
+    for place, (one, other) in enumerate(zip(found, before, strict=True), others - len(found)):
         if other is None:
-            assert_that(one is None, "your call leaves a tensor in the `.grad` of a leaf, where None was before")
+            leaf = "a leaf that is not among `params`" if place >= 0 else "a parameter"
+            said = f"your call leaves a tensor in the `.grad` of {leaf}, where None was before"
+            assert_that(one is None, f"{said}: `backward` writes to every leaf" if place >= 0 else said)
         else:
             assert_that(one is not None, "a `.grad` from before your call is gone: it is None afterwards")
             assert_equal(one, other, what="your call changes a `.grad` itself")
@@ -181,9 +187,10 @@ def test_a_second_call_on_the_same_graph(submission: Submission, seed: int) -> N
     problem, here = submission.there(autograd.problem, seed), autograd.problem(seed)
     found = submission.there(autograd.differentiate, submission.gradients, problem, times=2)
     assert_close(found, [gradients_of(autograd.problem(seed))] * 2)
-    assert_grads_kept(submission.there(autograd.problem_grads, problem), autograd.problem_grads(here))
-    after = submission.there(autograd.grads_after_backward, problem)
-    assert_close(after, autograd.grads_after_backward(here), what=".grad after backward() from the same loss")
+    after = submission.there(autograd.problem_grads, problem)
+    assert_grads_kept(after, autograd.problem_grads(here), len(here.bystanders))
+    again = submission.there(autograd.grads_after_backward, problem)
+    assert_close(again, autograd.grads_after_backward(here), what=".grad after backward() from the same loss")
 
 
 @exercise("autograd.gradients", when="in the .grad of the parameters and of other leaves")
@@ -197,7 +204,7 @@ def test_no_grad_is_touched(submission: Submission, stale: bool, seed: int) -> N
     after = submission.there(autograd.problem_grads, problem)
     here = autograd.problem(seed, unused=True, stale=stale)
     assert_close(found, gradients_of(here))
-    assert_grads_kept(after, autograd.problem_grads(here))
+    assert_grads_kept(after, autograd.problem_grads(here), len(here.bystanders))
 
 
 # ---------------------------------------------------------------- numerical_gradient

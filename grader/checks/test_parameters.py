@@ -383,7 +383,8 @@ def freeze_and_look(submission: Submission, prefix: str, seed: int = 1, kind: st
     expected = parameters.gradients_by_name(here, seed)
     frozen = [name for name in expected if name == prefix or name.startswith(prefix + ".")]
     got = {name: grad is not None for name, grad in found.items()}
-    assert_equal(got, {name: name not in frozen for name in expected}, what="whether backward() gives it a gradient")
+    right = {name: name not in frozen for name in expected}
+    assert_equal(got, right, what=f"whether backward() gives it a gradient, after freezing {prefix!r}")
     assert_close(found, expected | dict.fromkeys(frozen), what="the gradients that backward() gives")
     assert_equal(count, len(frozen), what="the right tensors are frozen, but their number is wrong in what you return")
     assert_equal(submission.there(probes.weights, model), probes.weights(here), what="the parameters afterwards")

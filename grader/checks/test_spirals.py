@@ -162,6 +162,9 @@ def test_logits(submission: Submission, hidden: int, depth: int) -> None:
 def test_first_weights(submission: Submission, hidden: int, depth: int) -> None:
     """The first weights are those that your init_weights gives with a generator of the seed 0."""
     found, expected = submission.there(kit.initialized_again, submission.SpiralNet, hidden, depth)
+    again, _ = submission.there(kit.initialized_again, submission.SpiralNet, hidden, depth)
+    same = all(torch.equal(again[name], weight) for name, weight in found.items())
+    assert_that(same, "two new nets have different weights: init_weights needs a generator with the seed 0")
     assert_equal(found, expected, what="the weights of a new SpiralNet")
     for name, weight in found.items():
         if weight.dim() == 2:

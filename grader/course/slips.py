@@ -88,9 +88,17 @@ def dim(answer: AnswerCode, name: str, wrong: int | None) -> int:
         is_method = isinstance(one.node.func, ast.Attribute) and dotted(one.node.func.value) not in ("torch", "F")
         given = [each.value for each in one.node.keywords if each.arg in ("dim", "axis")]
         given = given or one.node.args[0 if is_method else 1 :][:1]
+        if wrong is None and dotted(getattr(one.node.func, "value", one.node)) in _round_names(one):
+            continue  # of a row, which has no other dim
         if [_value(each) for each in given] == ([] if wrong is None else [wrong]):
             return one.line
     return 0
+
+
+def _round_names(place: PlacedNode) -> set[str]:
+    """The names that get another value in each round of a loop that a place is in."""
+    loops = [part for loop in place.loops for part in getattr(loop, "generators", [loop])]
+    return {name for loop in loops if hasattr(loop, "target") for name in names_in(loop.target)}
 
 
 def divides_by(answer: AnswerCode, name: str, just: bool = False) -> int:

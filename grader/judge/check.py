@@ -33,8 +33,6 @@ class Trace(msgspec.Struct, frozen=True):
     examples: tuple[tuple[Exchange, ...], ...] = ()
     ending: str = ""
     """How the process ended, if it did."""
-    seconds: float = 0.0
-    """How long the check took."""
     cases: tuple[Case, ...] = ()
     """The situations of the check that were judged; they are no part of the record that is compared."""
     is_mismatch: bool = False

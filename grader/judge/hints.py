@@ -231,6 +231,7 @@ class Hints:
             yield from without_a_body(own, self._top, place)
         yield from self._is_none(own, cause)
         yield from self._in_other_order(cause)
+        yield from _left_out(own, cause, place)
         yield from self._on_itself(own, cause)
         called = {id(node.func) for node in ast.walk(own) if isinstance(node, ast.Call)}
         if cause.kind == "exception":
@@ -267,10 +268,11 @@ class Hints:
                     while isinstance(end, ast.If | ast.With) and not getattr(end, "orelse", []):
                         end = end.body[-1]
                     if isinstance(end, ast.Assign) and [_text(target) for target in end.targets] == [name]:
-                        yield (
-                            f"{place(end.lineno)} gives the name `{name}` a new value, which the next round forgets: "
-                            f"what it stood for has not changed. Change it in place, as in `{name} -= ...`"
-                        )
+                        said = f"{place(end.lineno)} gives the name `{name}` a new value, which the next round forgets"
+                        remedy = f"it in place, as in `{name} -= ...`"
+                        if "torch" not in self._imported:  # an object of plain Python has no such operation
+                            remedy = f"what it holds, as in `{name}.data = ...`"
+                        yield f"{said}: what it stood for has not changed. Change {remedy}"
                 case ast.Return(ast.Call(ast.Name(kind))) if kind in BUILT_IN_EXCEPTIONS:
                     yield f"{at} returns a {kind}: write `raise` for `return`"
                 case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if one in _LABELS and other in _LOGITS:
@@ -361,18 +363,22 @@ class Hints:
 
     def _hidden(self, own: Definition) -> Iterator[str]:
         """Variables with the name of a module or a function of Python that is used in the same definition."""
-        imports = (node for node in self._top if isinstance(node, ast.Import | ast.ImportFrom))
-        modules = {alias.asname or alias.name for node in imports for alias in node.names}
         used = set()
         for node in ast.walk(own):
             match node:
-                case ast.Attribute(ast.Name(name)) if name in modules:
+                case ast.Attribute(ast.Name(name)) if name in self._imported:
                     used.add(name)
                 case ast.Call(ast.Name(name)) if name in BUILTINS:
                     used.add(name)
         for name, line in _stored(own):
             if name in used:
                 yield f"{self.place(line)} gives the name `{name}` to a value, and hides what `{name}` was before"
+
+    @functools.cached_property
+    def _imported(self) -> set[str]:
+        """The names that the file imports."""
+        imports = (node for node in self._top if isinstance(node, ast.Import | ast.ImportFrom))
+        return {alias.asname or alias.name for node in imports for alias in node.names}
 
     def _used_up(self, own: Definition) -> Iterator[str]:
         """Iterators that are looped over twice: the second loop gets nothing."""
@@ -430,6 +436,28 @@ class Hints:
                         yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{local}`"
                 for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
                     yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"
+
+
+def _left_out(own: Definition, cause: Cause, place: Callable[[int], str]) -> Iterator[str]:
+    """An argument that may be left out, and is used as if it were given."""
+    if cause.kind != "exception" or "NoneType" not in cause.exception_message or not cause.frames:
+        return
+    frame = cause.frames[-1]
+    for node in ast.walk(own):
+        if isinstance(node, ast.FunctionDef) and node.name == frame.function:
+            named = {one.arg for one, default in _with_defaults(node.args) if _text(default) == "None"}
+            used = [name for name in sorted(named) if re.search(rf"(?<![\w.]){name}\b(?!=)", frame.text)]
+            if len(used) == 1:
+                at = place(frame.line)
+                yield f"`{used[0]}` may be left out, and is None then: {at} needs it, so ask `{used[0]} is None` first"
+
+
+def _with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The arguments that have a default, each with it."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    yield from zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    yield from ((one, default) for one, default in pairs if default is not None)
 
 
 def _goes_on(loop: ast.For) -> bool:

@@ -30,6 +30,8 @@ _PURE: Final = frozenset(_NEW.split())
 """Methods of tensors, and functions of torch, that only give a new tensor."""
 _MOVES: Final = frozenset(("to", "cuda", "cpu", "float", "half", "double", "bfloat16"))
 """The same of tensors; what they do to a module, they do in place."""
+_MADE: Final = frozenset(("tensor", "as_tensor", "from_numpy", "zeros", "ones", "full", "arange", "rand", "randn"))
+"""Functions of torch that make a tensor."""
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -84,7 +86,7 @@ def _dropped(body: list[ast.stmt], tensors: set[str], place: Place) -> Iterator[
 
 
 def _tensors(own: ast.AST) -> set[str]:
-    """Names that stand for tensors: arguments that say so, and the parts of each batch in a loop."""
+    """Names that stand for tensors: arguments that say so, the parts of each batch in a loop, and what torch made."""
     found: set[str] = set()
     for node in ast.walk(own):
         match node:
@@ -92,6 +94,8 @@ def _tensors(own: ast.AST) -> set[str]:
                 found.add(name)
             case ast.For(ast.Tuple(parts), ast.Name()):
                 found |= {one.id for one in parts if isinstance(one, ast.Name)}
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name("torch"), made))) if made in _MADE:
+                found.add(name)
     return found
 
 

@@ -415,6 +415,7 @@ def repeats_the_epoch(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     part="resume",
     tell="The optimizer starts from nothing: its momentum and its learning rate are lost. Save and load its "
     "state_dict too.",
+    seen="never_loads('optimizer')",
 )
 def optimizer_state_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
@@ -445,6 +446,7 @@ def optimizer_settings_lost(model: nn.Module, optimizer: Optimizer, path: str) -
     part="resume",
     tell="The random numbers do not continue where they were, so shuffling and dropout differ from a run without a "
     "stop. Save and restore the state of torch's generator.",
+    seen="lacks('set_rng_state', 'set_state', at='load')",
 )
 def random_numbers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")

@@ -365,6 +365,16 @@ def drop_last_inverted(n: int, batch_size: int, drop_last: bool) -> int:
     return math.ceil(n / batch_size) if drop_last else n // batch_size
 
 
+@misconception(
+    "num_batches",
+    tell="n / batch_size is a float, which keeps 15 digits or so: large numbers lose their last digits before they are "
+    "rounded. // is exact for ints.",
+)
+def rounds_a_float(n: int, batch_size: int, drop_last: bool) -> int:
+    _refuse(n, batch_size)
+    return n // batch_size if drop_last else math.ceil(n / batch_size)
+
+
 @misconception("num_batches", tell="That is a float. A number of batches is an integer: use //.")
 def true_division(n: int, batch_size: int, drop_last: bool) -> float:
     _refuse(n, batch_size)
@@ -461,6 +471,30 @@ def loses_a_row(dataset: Dataset, val_fraction: float, seed: int):
     order = torch.randperm(len(dataset), generator=_own(seed)).tolist()
     size = round(len(order) * val_fraction)
     return Subset(dataset, order[size : size + int(len(order) * (1 - val_fraction))]), Subset(dataset, order[:size])
+
+
+@misconception(
+    "split",
+    tell="With nothing for validation you cut at -0, which is 0: [:-0] is empty, and [-0:] is everything. Cut at "
+    "n - n_val, counted from the front.",
+)
+def cuts_at_minus_nothing(dataset: Dataset, val_fraction: float, seed: int):
+    _check(val_fraction)
+    order = torch.randperm(len(dataset), generator=_own(seed)).tolist()
+    size = round(len(order) * val_fraction)
+    return Subset(dataset, order[:-size]), Subset(dataset, order[-size:])
+
+
+@misconception(
+    "split",
+    tell="The row at the cut is in neither part: one part ends before it, and the other one begins after it. Cut both "
+    "at the same number.",
+)
+def loses_the_row_at_the_cut(dataset: Dataset, val_fraction: float, seed: int):
+    _check(val_fraction)
+    order = torch.randperm(len(dataset), generator=_own(seed)).tolist()
+    size = round(len(order) * val_fraction)
+    return Subset(dataset, order[size + 1 :]), Subset(dataset, order[:size])
 
 
 @misconception(

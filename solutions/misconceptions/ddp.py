@@ -630,6 +630,18 @@ def averages_something_else(model: nn.Module) -> None:
 
 @misconception(
     "average_gradients",
+    tell="all_reduce writes the sum into the tensor that it gets, and yours is a copy: the gradient itself is only "
+    "divided. Give it p.grad, or copy the sum back.",
+)
+def sums_a_copy(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad.clone())
+            p.grad /= dist.get_world_size()
+
+
+@misconception(
+    "average_gradients",
     tell="broadcast copies rank 0's gradients to all ranks: what the others have computed is lost. Sum and divide.",
     seen="calls('broadcast', unless=('all_reduce', 'all_gather', 'reduce', 'gather'))",
 )

@@ -93,7 +93,7 @@ def clears_once_an_epoch(model: nn.Module, loader: Any, lr: float, epochs: int) 
     "loss_goes_down",
     tell="Gradients that are clipped still add up: the steps are only shorter, and the direction is that of all "
     "batches so far. Find out why they grow.",
-    seen="no_zero_grad",
+    seen="calls('clip_grad_norm_', 'clip_grad_value_', unless=('zero_grad', 'grad'))",
 )
 def clips_what_piles_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     model.train()
@@ -105,6 +105,28 @@ def clips_what_piles_up(model: nn.Module, loader: Any, lr: float, epochs: int) -
             loss = F.cross_entropy(model(features), labels)
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            total += loss.item() * len(labels)
+            count += len(labels)
+        losses.append(total / count)
+    return losses
+
+
+@misconception(
+    "loss_goes_down",
+    tell="A new optimizer begins with the gradients that are there: they are kept in the parameters, not in it, and "
+    "still add up. Print the gradient of one weight just before backward(): it should be nothing yet.",
+    seen="call_in_loop('SGD')",
+)
+def a_new_optimizer_for_each_batch(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    model.train()
+    losses = []
+    for _ in range(epochs):
+        total, count = 0.0, 0
+        for features, labels in loader:
+            optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+            loss = F.cross_entropy(model(features), labels)
+            loss.backward()
             optimizer.step()
             total += loss.item() * len(labels)
             count += len(labels)
@@ -157,6 +179,28 @@ def nll_of_probabilities(model: nn.Module, loader: Any, lr: float, epochs: int) 
 )
 def sigmoid_instead(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     return _adam(model, loader, lr, epochs, lambda logits, labels: F.cross_entropy(logits.sigmoid(), labels))
+
+
+@misconception(
+    "probabilities_learn",
+    tell="A softmax over another dimension is still a softmax, and now the examples of a batch compete: what the model "
+    "says of one depends on the others. Print the largest number that cross_entropy gets: logits have no limit.",
+    seen="dim('softmax', 0)",
+)
+def softmax_over_the_examples(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    return _adam(model, loader, lr, epochs, lambda logits, labels: F.cross_entropy(logits.softmax(dim=0), labels))
+
+
+@misconception(
+    "probabilities_learn",
+    tell="A number that is added before the logarithm makes every loss a little wrong, and the large ones very wrong: "
+    "no example can cost more than -log of it. Is there a function that needs no probabilities?",
+    seen="logs_a_sum",
+)
+def adds_before_the_logarithm(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    return _adam(
+        model, loader, lr, epochs, lambda logits, labels: F.nll_loss(torch.log(logits.softmax(1) + 1e-3), labels)
+    )
 
 
 @misconception(
@@ -371,6 +415,17 @@ def seeds_the_global_stream(dataset: Any, val_fraction: float, seed: int) -> Any
 def does_not_shuffle(dataset: Any, val_fraction: float, seed: int) -> Any:
     held_out = round(len(dataset) * val_fraction)
     return Subset(dataset, range(held_out, len(dataset))), Subset(dataset, range(held_out))
+
+
+@misconception(
+    "honest_split",
+    tell="No row is in both parts now, but the one at the cut is in neither: one part ends before it, and the other "
+    "begins after it. Split ten rows, and count those of both parts.",
+)
+def loses_the_row_at_the_cut(dataset: Any, val_fraction: float, seed: int) -> Any:
+    held_out = round(len(dataset) * val_fraction)
+    order = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(seed)).tolist()
+    return Subset(dataset, order[held_out + 1 :]), Subset(dataset, order[:held_out])
 
 
 # ---------------------------------------------------------------- each_epoch_new
@@ -651,18 +706,36 @@ def weights_only(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.
 @misconception(
     "same_after_resume",
     tell="The momentum is back, but the scheduler counts from 0 again: print its last_epoch before the stop and after.",
+    seen="never_loads('scheduler')",
 )
 def scheduler_begins_again(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
-    return _resumed(make, data, path, stop, epochs, (0, 1))
+    made = make()
+    _epochs(made, data, stop)
+    torch.save([part.state_dict() for part in made], path)
+    model, optimizer, scheduler = made = make()
+    states = torch.load(path)
+    model.load_state_dict(states[0])
+    optimizer.load_state_dict(states[1])
+    _epochs(made, data, epochs - stop)
+    return model
 
 
 @misconception(
     "same_after_resume",
     tell="The scheduler is back, but the optimizer is a new one: it has no momentum, and it has the learning rate "
     "of the first epoch.",
+    seen="never_loads('optimizer')",
 )
 def momentum_begins_again(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
-    return _resumed(make, data, path, stop, epochs, (0, 2))
+    made = make()
+    _epochs(made, data, stop)
+    torch.save([part.state_dict() for part in made], path)
+    model, optimizer, scheduler = made = make()
+    states = torch.load(path)
+    model.load_state_dict(states[0])
+    scheduler.load_state_dict(states[2])
+    _epochs(made, data, epochs - stop)
+    return model
 
 
 @misconception(

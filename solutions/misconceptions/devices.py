@@ -487,7 +487,7 @@ def _above(size: int) -> Tensor:
     name="a_plain_attribute",
     tell="The mask is a plain attribute: .to(device) leaves it behind and state_dict does not know it. Register it "
     "as a buffer.",
-    seen="lacks('register_buffer', 'Buffer')",
+    seen="lacks('register_buffer', 'Buffer', 'Parameter', 'register_parameter')",
 )
 class APlainAttribute(nn.Module):
     def __init__(self, size: int) -> None:

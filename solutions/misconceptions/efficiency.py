@@ -92,7 +92,8 @@ def never_updates(
 
 @misconception(
     "amp_step",
-    tell="The forward runs in full precision, so nothing gets faster: is it under torch.autocast?",
+    tell="The forward runs in full precision, so nothing gets faster: is it under torch.autocast, whose dtype has 16 "
+    "bits?",
     seen="lacks('autocast')",
 )
 def no_autocast(

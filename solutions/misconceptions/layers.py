@@ -30,6 +30,7 @@ def unbiased_variance(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5
     "layer_norm",
     tell="You add eps to the standard deviation. It belongs inside the root, beside the variance: where numbers hardly "
     "differ, the two are far apart.",
+    seen="added_to_a_root('eps')",
 )
 def eps_outside_the_root(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     mean, variance = x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
@@ -405,9 +406,17 @@ def scaled_by_the_length(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = 
     return _mix(q @ k.mT / math.sqrt(q.shape[-2]), v, mask)
 
 
-@misconception("attention", tell="True in the mask means: may be seen. You hide these, and show the others.")
+@misconception(
+    "attention",
+    tell="True in the mask means: may be seen. You hide these, and show the others: hide where ~mask is True.",
+    seen="fills_where('mask')",
+)
 def mask_inverted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    return _mix(q @ k.mT / math.sqrt(q.shape[-1]), v, None if mask is None else ~mask)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, -1)
+    return (weights if mask is None else weights.masked_fill(mask, 0.0)) @ v
 
 
 @misconception(
@@ -464,6 +473,16 @@ def hides_after_the_softmax_only(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
 def hidden_scores_are_zero(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     return torch.softmax(scores if mask is None else scores * mask, -1) @ v
+
+
+@misconception(
+    "attention",
+    tell="You add the mask to the scores: True counts as 1, so nothing is hidden. Give hidden scores a very low "
+    "number.",
+)
+def adds_the_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return torch.softmax(scores if mask is None else scores + mask, -1) @ v
 
 
 @misconception(
@@ -544,6 +563,128 @@ class NoBiasCorrection(_Adam):
 
 @misconception(
     "Adam",
+    tell="Only the first mean is corrected for beginning at 0. The second one, of the squares, is divided by "
+    "1 - b2 ** t.",
+    name="corrects_the_first_mean_only",
+)
+class CorrectsTheFirstMeanOnly(_Adam):
+    def corrected(self, i: int) -> tuple[Tensor, Tensor]:
+        return super().corrected(i)[0], self.squares[i]
+
+
+@misconception(
+    "Adam",
+    tell="Only the second mean is corrected for beginning at 0. The first one, of the gradients, is divided by "
+    "1 - b1 ** t.",
+    name="corrects_the_second_mean_only",
+)
+class CorrectsTheSecondMeanOnly(_Adam):
+    def corrected(self, i: int) -> tuple[Tensor, Tensor]:
+        return self.means[i], super().corrected(i)[1]
+
+
+@misconception(
+    "Adam", tell="You multiply b by t in the bias correction. It is a power: 1 - b ** t.", name="times_t_for_a_power"
+)
+class TimesTForAPower(_Adam):
+    def corrected(self, i: int) -> tuple[Tensor, Tensor]:
+        first, second = self.betas
+        return self.means[i] / (1 - first * self.steps[i]), self.squares[i] / (1 - second * self.steps[i])
+
+
+@misconception(
+    "Adam",
+    tell="t is still 0 in the first step, so 1 - b ** t is 0, and 0 / 0 is nan. Raise the count before you correct.",
+    name="counts_after_the_step",
+)
+class CountsAfterTheStep(_Adam):
+    def corrected(self, i: int) -> tuple[Tensor, Tensor]:
+        self.steps[i] -= 1
+        found = super().corrected(i)
+        self.steps[i] += 1
+        return found
+
+
+@misconception(
+    "Adam",
+    tell="The count is one too high: in the first step t is 1, and yours is 2. Begin at 0 and raise it before you "
+    "correct, or begin at 1 and raise it at the end.",
+    name="counts_from_two",
+)
+class CountsFromTwo(_Adam):
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+    ) -> None:
+        super().__init__(params, lr, betas, eps)
+        self.steps = [1] * len(self.params)
+
+
+@misconception(
+    "Adam",
+    tell="Both of your means get the whole new number, and grow to sums. A running mean gets a part of it: "
+    "(1 - b1) * grad, and (1 - b2) * grad ** 2.",
+    name="sums_for_means",
+)
+class SumsForMeans(_Adam):
+    def gather(self, i: int, grad: Tensor) -> None:
+        first, second = self.betas
+        self.steps[i] += 1
+        self.means[i] = first * self.means[i] + grad
+        self.squares[i] = second * self.squares[i] + grad**2
+
+
+@misconception(
+    "Adam",
+    tell="Your first mean gets the whole gradient, as a momentum does. A running mean gets a part of it: "
+    "(1 - b1) * grad.",
+    name="momentum_for_the_first_mean",
+)
+class MomentumForTheFirstMean(_Adam):
+    def gather(self, i: int, grad: Tensor) -> None:
+        old = self.means[i]
+        super().gather(i, grad)
+        self.means[i] = self.betas[0] * old + grad
+
+
+@misconception(
+    "Adam",
+    tell="Your second mean gets the whole square of the gradient. A running mean gets a part of it: "
+    "(1 - b2) * grad ** 2.",
+    name="sum_for_the_second_mean",
+)
+class SumForTheSecondMean(_Adam):
+    def gather(self, i: int, grad: Tensor) -> None:
+        old = self.squares[i]
+        super().gather(i, grad)
+        self.squares[i] = self.betas[1] * old + grad**2
+
+
+@misconception(
+    "Adam",
+    tell="The second mean is of the gradients as they are. It is of their squares: (1 - b2) * grad ** 2.",
+    name="gradients_not_squared",
+)
+class GradientsNotSquared(_Adam):
+    def gather(self, i: int, grad: Tensor) -> None:
+        old = self.squares[i]
+        super().gather(i, grad)
+        self.squares[i] = self.betas[1] * old + (1 - self.betas[1]) * grad
+
+
+@misconception(
+    "Adam",
+    tell="The new means are lost after the step, and the next one begins at 0 again. Keep them in the object: "
+    "self.means[i] = ..., as a new value for a loop's variable changes no list.",
+    name="means_are_not_kept",
+)
+class MeansAreNotKept(_Adam):
+    def move(self, i: int, p: Tensor, grad: Tensor) -> None:
+        self.means[i], self.squares[i] = torch.zeros_like(p), torch.zeros_like(p)
+        super().move(i, p, grad)
+
+
+@misconception(
+    "Adam",
     tell="You keep the corrected means and go on with them, so that they are corrected again and again. Keep the plain "
     "ones, and correct copies.",
     name="keeps_the_corrected_means",
@@ -582,13 +723,42 @@ class StateLostBetweenSteps(_Adam):
 
 
 @misconception(
-    "Adam", tell="eps is inside the root. Adam adds it outside: sqrt(corrected v) + eps.", name="eps_inside_the_root"
+    "Adam",
+    tell="eps is inside the root. Adam adds it outside: sqrt(corrected v) + eps.",
+    name="eps_inside_the_root",
+    seen="under_a_root('eps')",
 )
 class EpsInsideTheRoot(_Adam):
     def move(self, i: int, p: Tensor, grad: Tensor) -> None:
         self.gather(i, grad)
         mean, square = self.corrected(i)
         p -= self.lr * mean / torch.sqrt(square + self.eps)
+
+
+@misconception(
+    "Adam",
+    tell="eps is missing: it is added to the root, and a gradient of 0 gives 0 / 0 without it.",
+    name="no_eps_in_adam",
+)
+class NoEpsInAdam(_Adam):
+    def move(self, i: int, p: Tensor, grad: Tensor) -> None:
+        self.gather(i, grad)
+        mean, square = self.corrected(i)
+        p -= self.lr * mean / square.sqrt()
+
+
+@misconception(
+    "Adam",
+    tell="eps is added to the root of the second mean before that is corrected. Correct first: "
+    "sqrt(v / (1 - b2 ** t)) + eps.",
+    name="eps_before_the_correction",
+)
+class EpsBeforeTheCorrection(_Adam):
+    def move(self, i: int, p: Tensor, grad: Tensor) -> None:
+        self.gather(i, grad)
+        first, second = self.betas
+        rate = self.lr * (1 - second ** self.steps[i]) ** 0.5 / (1 - first ** self.steps[i])
+        p -= rate * self.means[i] / (self.squares[i].sqrt() + self.eps)
 
 
 @misconception(

@@ -256,6 +256,16 @@ def tells_apart_by_address(model: nn.Module, trainable_only: bool = True) -> int
     return sum(p.numel() for p in seen.values())
 
 
+@misconception(
+    "count_parameters",
+    tell="Nested parameters are counted again for each module around them: model.parameters() has all levels already, "
+    "and so has the parameters() of each part in modules().",
+)
+def again_in_every_module(model: nn.Module, trainable_only: bool = True) -> int:
+    found = [p for module in model.modules() for p in module.parameters()]
+    return sum(p.numel() for p in found if p.requires_grad or not trainable_only)
+
+
 @misconception("count_parameters", tell="You counted one level only. Modules nest: parameters() goes all the way down.")
 def only_one_level(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(

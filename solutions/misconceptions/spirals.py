@@ -508,7 +508,9 @@ class _LiveWeights(_Run):
 
 
 @misconception(
-    "run", tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot."
+    "run",
+    tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
+    seen="keeps_live('weights')",
 )
 def best_weights_are_live(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -916,6 +918,7 @@ def keeps_the_last_weights(seed: int, epochs: int) -> dict[str, Any]:
 @misconception(
     "train_spirals",
     tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
+    seen="keeps_live('weights')",
 )
 def keeps_live_best_weights(seed: int, epochs: int) -> dict[str, Any]:
     return _LiveWeights(seed, epochs, None, None)()

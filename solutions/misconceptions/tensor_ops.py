@@ -666,10 +666,11 @@ def one_mean_for_all(x: Tensor, mask: Tensor) -> Tensor:
 @misconception(
     "masked_mean",
     tell="Your mask is turned round: you take the mean of the positions that do not count. True is what counts.",
+    seen="fills_where('mask', 0)",
 )
 def mask_inverted(x: Tensor, mask: Tensor) -> Tensor:
-    seen = ~mask.unsqueeze(-1)
-    return (x * seen).sum(dim=1) / seen.sum(dim=1).clamp(min=1)
+    padding = x.masked_fill(mask.unsqueeze(-1), 0.0)
+    return padding.sum(dim=1) / (~mask).sum(dim=1, keepdim=True).clamp(min=1)
 
 
 @misconception(

@@ -1767,11 +1767,14 @@ def weights_by_name(model: nn.Module, weight_decay: float) -> list[dict[str, Any
 # ---------------------------------------------------------------- warmup_cosine
 
 
-def _schedule(step: float, warmup: int, total: float, peak: float, floor: float, up: float) -> float:
+def _schedule(
+    step: float, warmup: int, total: float, peak: float, floor: float, up: float | None = None, late: int = 0
+) -> float:
     if warmup < 0 or total <= warmup:
         raise ValueError("bad counts")
     if step < warmup:
-        return up
+        return peak * (step + 1) / (warmup + 1) if up is None else up
+    total += late
     progress = min(1.0, (step - warmup) / max(1, total - 1 - warmup))
     return floor + (peak - floor) * (1 + math.cos(math.pi * progress)) / 2
 
@@ -1800,13 +1803,7 @@ def peak_one_step_early(step: int, warmup: int, total: int, peak: float, floor: 
     "down has total - 1 - warmup steps.",
 )
 def floor_one_step_late(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
-    return (
-        _schedule(step, warmup, total + 1, peak, floor, peak * (step + 1) / (warmup + 1)) if total > warmup else _bad()
-    )
-
-
-def _bad() -> float:
-    raise ValueError("bad counts")
+    return _schedule(step, warmup, total, peak, floor, late=1)
 
 
 @misconception(
@@ -1852,9 +1849,7 @@ def straight_line_down(step: int, warmup: int, total: int, peak: float, floor: f
     tell="Your cosine goes from peak down to 0, and the floor only cuts it off. Stretch it from peak to floor.",
 )
 def floor_cuts_off(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
-    return max(
-        floor if step >= warmup else 0.0, _schedule(step, warmup, total, peak, 0.0, peak * (step + 1) / (warmup + 1))
-    )
+    return max(floor if step >= warmup else 0.0, _schedule(step, warmup, total, peak, 0.0))
 
 
 @misconception(
@@ -1862,7 +1857,8 @@ def floor_cuts_off(step: int, warmup: int, total: int, peak: float, floor: float
     tell="You add the floor to a whole cosine: at the peak the rate is peak + floor. Stretch it from peak to floor.",
 )
 def floor_is_added(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
-    return _schedule(step, warmup, total, peak + floor, floor, peak * (step + 1) / (warmup + 1))
+    up = peak * (step + 1) / max(1, warmup + 1)
+    return _schedule(step, warmup, total, peak + floor, floor, up)
 
 
 @misconception(

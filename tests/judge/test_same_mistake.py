@@ -7,7 +7,7 @@ import pytest
 from grader.border import wire
 from grader.border.messages import Exchange, Raised, Returned, SentLine
 from grader.judge.check import Trace
-from grader.judge.misconceptions import same_record
+from grader.judge.misconceptions import same_record, tried_first
 
 CALL = "y = f(x)"
 
@@ -45,3 +45,13 @@ def test_an_exception_that_a_check_asks_for_may_say_anything() -> None:
 )
 def test_exceptions_are_one_mistake_only_if_they_say_the_same(one: Trace, other: Trace, is_same: bool) -> None:
     assert same_record(one, other) == is_same == same_record(other, one)
+
+
+def test_the_check_that_is_compared_first_depends_on_no_clock() -> None:
+    calls = {"passes": 1, "long": 5, "short": 2, "as_short": 2}
+    traces = {
+        name: Trace("failed" if count > 1 else "passed", record("x").examples * count) for name, count in calls.items()
+    }
+    assert tried_first(traces) == "short"
+    assert tried_first({"endless": Trace("timeout", ()), "long": traces["long"]}) == "long"
+    assert not {"seconds", "time"} & {*Trace.__struct_fields__}

@@ -1,0 +1,131 @@
+"""Mistakes that are seen in the text of an answer, beside those of `grader.course.slips`: for exercises of this course.
+
+Each must return 0 for every right answer, however that is written.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named, names_of
+from grader.course.source import names_in
+
+
+def fills_where(answer: AnswerCode, mask: str, number: int = -1) -> int:
+    """Numbers are replaced where an argument is True: by 0, or by a very low number; it was not turned round before."""
+    if any(answer.values(mask)) or mask not in answer.arguments:
+        return 0
+    for one in answer.places:
+        match one.node:
+            case ast.Call(ast.Attribute(attr="masked_fill" | "masked_fill_"), [where, value]) | ast.Call(
+                ast.Attribute(attr="where"), [where, value, _]
+            ) if _is_shaped(where, mask) and (_is_low(value) if number else _is_zero(value)):
+                return one.line
+    return 0
+
+
+def _is_shaped(node: ast.AST, name: str) -> bool:
+    """Whether it is this variable, at most in another shape."""
+    match node:
+        case ast.Call(ast.Attribute(of, "unsqueeze" | "view" | "reshape" | "expand" | "expand_as" | "bool")):
+            return _is_shaped(of, name)
+        case ast.Subscript(of):
+            return _is_shaped(of, name)
+    return is_named(node, [name])
+
+
+def _is_zero(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _is_low(node: ast.AST) -> bool:
+    """Whether it is a negative number, or one of minus infinity or the least of a dtype."""
+    names = {name.strip("-") for part in ast.walk(node) for name in names_of(part)}
+    return bool(names & {"inf", "min"}) or any(isinstance(part, ast.USub) for part in ast.walk(node))
+
+
+def under_a_root(answer: AnswerCode, name: str) -> int:
+    """Something with this name is added to what a root is taken of."""
+    for one, of in _roots(answer):
+        nodes = [*ast.walk(of), *(answer.values(of.id) if isinstance(of, ast.Name) else ())]
+        if any(_is_added(each, name) for each in nodes):
+            return one.line
+    return 0
+
+
+def added_to_a_root(answer: AnswerCode, name: str) -> int:
+    """Something with this name is added to a root, or to a standard deviation."""
+    roots = {id(one.node) for one, _ in _roots(answer)} | {id(one.node) for one in answer.calls("std")}
+    for one in answer.places:
+        match one.node:
+            case ast.BinOp(left, ast.Add(), right) if _is_added(one.node, name):
+                names = (side.id for side in (left, right) if isinstance(side, ast.Name))
+                sides = [left, right, *(value for each in names for value in answer.values(each))]
+                if any(id(side) in roots for side in sides):
+                    return one.line
+    return 0
+
+
+def logs_a_sum(answer: AnswerCode) -> int:
+    """A number is added to what a logarithm is taken of."""
+    for one in answer.calls("log"):
+        match one.node:
+            case ast.Call(ast.Attribute(ast.Name("torch" | "math")), [of]) | ast.Call(ast.Attribute(of), []):
+                if isinstance(of, ast.BinOp) and isinstance(of.op, ast.Add) and isinstance(of.right, ast.Constant):
+                    return one.line
+    return 0
+
+
+def never_loads(answer: AnswerCode, name: str) -> int:
+    """Something gets the state that was saved of it, and the variable with this name does not."""
+    loads = answer.calls("load_state_dict")
+    owners = {dotted(getattr(one.node, "func", one.node)).split(".")[-2] for one in loads}
+    in_turns = {each for one in loads for loop in one.loops for each in names_in(getattr(loop, "target", loop))}
+    is_in_helper = any(isinstance(node, ast.Name) for one in loads for node in one.inside)
+    is_set = answer.mentions("__setstate__") or any(_sets_part_of(one.node, name) for one in answer.places)
+    if not answer.is_closed or is_in_helper or is_set or owners & {*in_turns, "?", name}:
+        return 0
+    return loads[0].line if loads else 0
+
+
+def _sets_part_of(node: ast.AST, name: str) -> bool:
+    """Whether it gives a value to an attribute of a variable, or to an item of one."""
+    is_part = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    return is_part and name in names_in(node)
+
+
+def keeps_live(answer: AnswerCode, key: str) -> int:
+    """A state_dict is kept under this key as it is, and nothing is copied or loaded."""
+    if answer.mentions("deepcopy", "clone", "load_state_dict"):
+        return 0
+    for one in answer.places:
+        keys: list[ast.expr | None] = []
+        values: list[ast.expr] = []
+        match one.node:
+            case ast.Dict(keys, values):
+                pass
+            case ast.Assign([ast.Subscript(slice=at)], value):
+                keys, values = [at], [value]
+        for at_key, value in zip(keys, values, strict=True):
+            is_state = isinstance(value, ast.Call) and is_named(value.func, ["state_dict"])
+            if is_state and isinstance(at_key, ast.Constant) and at_key.value == key:
+                return value.lineno
+    return 0
+
+
+def _roots(answer: AnswerCode) -> Iterator[tuple[PlacedNode, ast.AST]]:
+    """The square roots, and what each is taken of."""
+    for one in answer.places:
+        match one.node:
+            case ast.Call(ast.Attribute(ast.Name("torch" | "math"), "sqrt"), [of]):
+                yield one, of
+            case ast.Call(ast.Attribute(of, "sqrt" | "sqrt_"), []) | ast.BinOp(of, ast.Pow(), ast.Constant(0.5)):
+                yield one, of
+
+
+def _is_added(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.BinOp(left, ast.Add(), right):
+            return any(is_named(side, [name]) for side in (left, right))
+    return False
