@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from judge_here import grade_here
 
-
 COURSE = """
 [course]
 name = "hidden"
@@ -72,7 +71,9 @@ def courses_checks() -> str:
     parts = [CHECKS]
     for name, body in BODIES.items():
         arguments = f"submission{ARGUMENTS.get(name, '')}"
-        parts.append(f'@exercise("lab.f", hidden=True)\ndef test_{name}({arguments}):\n    """It holds."""\n    {body}\n')
+        parts.append(
+            f'@exercise("lab.f", hidden=True)\ndef test_{name}({arguments}):\n    """It holds."""\n    {body}\n'
+        )
     parts.append(
         '@exercise("lab.f", hidden=True)\n@pytest.mark.parametrize("n, right", [(5, 990046), (6, 990046)])\n'
         'def test_cases(submission, n, right):\n    """It holds."""\n    assert submission.f(n) == right\n\n\n'
