@@ -5,6 +5,7 @@ Nothing here runs submitted code, and of a reply only its plain data is used.
 
 import contextlib
 import hashlib
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -37,6 +38,9 @@ _MOST_RECENT: Final = 32
 """Calls that are kept, with their results, to show the one that is wrong."""
 _LARGE: Final = 1 << 18
 """Bytes of a reply whose result is not kept for that."""
+_READS: Final = ("getattr", "getitem", "next")
+_MOST_WATCHED: Final = 1 << 16
+"""Elements of a tensor of which it is noticed that the check changes its copy."""
 _FORGET: Final = wire.pack(FORGET)
 
 _SIGNED: Final = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -77,6 +81,7 @@ class Channel:
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self.recent: deque[Call] = deque(maxlen=_MOST_RECENT)
+        self._copies: list[tuple[torch.Tensor, torch.Tensor, Call | None]] = []
         self.cases = Cases()
         self.simulates = False
         self._received = self._kept = 0
@@ -116,6 +121,7 @@ class Channel:
             [(name, wire.encode(value, self._reference)) for name, value in kwargs.items()],
         )
         request = wire.pack(call)
+        self._look_at_copies()
         if shown is not None:
             self.show(shown)
         if self._asked_again:
@@ -136,7 +142,29 @@ class Channel:
             shown.result, shown.answered = value, True
             if len(reply) > _LARGE and self.recent and self.recent[-1] is shown:
                 self.recent.pop()  # many of these would fill the judge's memory
+        if operation in _READS and isinstance(value, torch.Tensor) and value.numel() <= _MOST_WATCHED:
+            self._copies.append((value, value.detach().clone(), shown))
         return value
+
+    def _look_at_copies(self) -> None:
+        """Notices a check that changes what an attribute gave, and forgets it: it means the object over there.
+
+        Raises:
+            TypeError: it does, as in ``layer.weight.data.normal_()``.
+        """
+        kept = []
+        for value, before, shown in self._copies:
+            # Of the references, one is the list's, one this name's, one that of the question itself.
+            if sys.getrefcount(value) > 3 + (shown is not None and shown.result is value):
+                kept.append((value, before, shown))
+            elif bool(_differs(before, value.detach()).any()):
+                self._copies.clear()
+                what = f"`{shown.name}`" if shown is not None and shown.is_read else "a tensor of it"
+                raise TypeError(
+                    f"{what} is a copy of what the object over there has, so to change it in place changes nothing: "
+                    "load_weights(submission, module, {name: numbers}) writes parameters, a probe anything else"
+                )
+        self._copies[:] = kept
 
     def _exchange(self, payload: bytes, request: Request, shown: Call | None, outside: bool) -> bytes:
         """Sends a request; its reply."""
@@ -217,6 +245,7 @@ class Channel:
         """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
         self.recent.clear()
         self.cases = Cases()
+        self._copies.clear()
         self.arguments.begin_example(may_change)
 
     def check_arguments(self) -> None:
@@ -224,7 +253,9 @@ class Channel:
 
         Raises:
             ArgumentChanged: submitted code changed a tensor that it was given.
+            TypeError: the check has changed a copy in place, and means the object over there.
         """
+        self._look_at_copies()
         if (changed := self.arguments.first_change()) is not None:
             self.last = changed.call or self.last
             raise ArgumentChanged(changed.words)

@@ -76,7 +76,6 @@ class Service:
         module: the submitted topic module.
         files: file names whose frames are the student's own.
         modules: modules by name whose functions a check may run here: of the test kit and of the course's kit.
-        overlay: objects that take the place of the module's own of the same name.
         arena: memory shared with the judge, for the tensors that are passed to functions and objects of submitted code.
     """
 
@@ -84,7 +83,6 @@ class Service:
         self,
         module: ModuleType,
         files: frozenset[str],
-        overlay: dict[str, object] | None = None,
         modules: Mapping[str, ModuleType] | None = None,
         arena: Arena | None = None,
     ) -> None:
@@ -92,12 +90,10 @@ class Service:
         self._modules = modules or {}
         self._trusted = (*_TRUSTED, *(file for module in self._modules.values() if (file := module.__file__)))
         self._files = files
-        self._overlay = overlay or {}
         self._objects: dict[int, object] = {}
         self._ids: dict[int, int] = {}
         self._placing = None if arena is None else Placing(arena)
-        for names in (vars(module), *(getattr(one, "__globals__", {}) for one in self._overlay.values())):
-            names.setdefault("id", ShortIds())
+        vars(module).setdefault("id", ShortIds())
         _restart_generators()
 
     def forget(self) -> int:
@@ -166,8 +162,6 @@ class Service:
             case ["h", int(number)]:
                 return self._objects[number]
             case ["f", str(name)]:
-                if name in self._overlay:
-                    return self._overlay[name]
                 try:
                     return getattr(self._module, name)
                 except AttributeError:

@@ -1,21 +1,26 @@
 """Keeps answers out of all that a course hands out: what lies in ``checks/reference/``, and what needs it.
 
 Helpers of checks that know answers, such as a reference implementation, have that folder of their own; checks import
-them: ``from checks.reference.attention import attend``. Students do not get the checks that use it; if an exercise has
-no other, its checks skip themselves there. Reads source, and never runs a line of it.
+them: ``from checks.reference.attention import attend``. Students do not get the checks that use it or its files; if an
+exercise has no other, its checks skip themselves there. Reads source, and never runs a line of it.
 """
 
 import ast
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from grader.course.model import Course, checking_files, files_to_begin_with, lesson_files
-from grader.course.source import Function, decorator, first_line, names_bound_by, names_in
+from grader.course.source import Definition, Function, decorator, first_line, names_bound_by, names_in
 
-_REFERENCE: Final = "checks.reference"
+_FOLDER: Final = "reference"
+_REFERENCE: Final = f"checks.{_FOLDER}"
 """The folder in ``checks/`` that is never handed out, as a module."""
+_PATH: Final = re.compile(rf"^(?:\S*/)?{_FOLDER}/\S*$")
+"""A text that is the path of a file in it."""
+_CONFTEST: Final = "conftest.py"
 _SKIP: Final = """
 def {name}(submission):
     import pytest
@@ -32,12 +37,18 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     """
     for name, file in (*files_to_begin_with(course), *lesson_files(course)):
         yield name, file.read_bytes()
-    check_files = {course.check_file(topic.name) for topic in course.modules}
     answers = modules_with_answers(course.checks_dir.glob("*.py"))
+    shared = course.checks_dir / _CONFTEST
+    check_files = [course.check_file(topic.name) for topic in course.modules]
+    cut = without_answers([file.read_bytes() for file in check_files], answers, _bytes_of(shared))
+    contents = dict(zip([*check_files, shared], cut, strict=True))
     for name, file in checking_files(course):
         if not _is_of(".".join(Path(name).with_suffix("").parts), answers):
-            data = file.read_bytes()
-            yield name, without_answers(data, answers) if file in check_files else data
+            yield name, contents.get(file) or file.read_bytes()
+
+
+def _bytes_of(file: Path) -> bytes:
+    return file.read_bytes() if file.is_file() else b""
 
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:
@@ -49,33 +60,85 @@ def files_that_students_read(course: Course, topic: str) -> list[Path]:
 def modules_with_answers(files: Iterable[Path]) -> set[str]:
     """The modules that know answers, of the Python files in ``checks/``: the reference, and helpers that import it."""
     found = {_REFERENCE}
-    helpers = {f"checks.{one.stem}": ast.parse(one.read_bytes()) for one in files if not one.stem.startswith("test_")}
-    while more := {name for name, tree in helpers.items() if name not in found and _imports(tree, found)}:
+    helpers = {one for one in files if not one.stem.startswith("test_") and one.name != _CONFTEST}
+    trees = {f"checks.{one.stem}": ast.parse(one.read_bytes()) for one in helpers}
+    while more := {name for name, tree in trees.items() if name not in found and _needs(tree, found)}:
         found |= more
     return found
 
 
-def without_answers(content: bytes, modules: set[str]) -> bytes:
-    """A file of checks as students get it, without those that are hidden from them or use a module with answers.
+def without_answers(contents: Sequence[bytes], modules: set[str], conftest: bytes = b"") -> list[bytes]:
+    """Files of checks as students get them, and then `conftest`.
 
-    The checks of an exercise that has no other stay, but do nothing but skip themselves.
+    Checks that are hidden from students are left out, and what uses a module with answers. So is what only those need,
+    such as an expected value above them. The checks of an exercise that has no other stay, but do nothing but skip
+    themselves.
 
     Args:
         modules: those that know answers.
+        conftest: the fixtures that all of these files share.
     """
-    tree = ast.parse(content)
-    shown = [node for node in tree.body if not _is_secret(node)]
+    shared = ast.parse(conftest).body
+    lost, fixtures = _users(shared, modules)
+    trees = [ast.parse(content).body for content in contents]
+    users = [_users([one for one in tree if not _is_secret(one)], modules, fixtures)[0] for tree in trees]
+    left_out = [{*found, *filter(_is_secret, tree)} for found, tree in zip(users, trees, strict=True)]
+    for tree, nodes in zip(trees, left_out, strict=True):
+        nodes |= _only_for(nodes, tree, [])
+    kept = [one for tree, nodes in zip(trees, left_out, strict=True) for one in tree if one not in nodes]
+    lost |= _only_for({*lost, *itertools.chain(*left_out)}, shared, kept)
+    made = []
+    for content, tree, nodes, found in zip(contents, trees, left_out, users, strict=True):
+        others = {_exercise_of(one) for one in tree if one not in nodes}
+        skipping = {one: _skipping(one) for one in found if _exercise_of(one) not in others}
+        made.append(_without(content, nodes, skipping))
+    return [*made, _without(conftest, lost, {})]
+
+
+def _users(tree: Iterable[ast.stmt], modules: set[str], fixtures: Iterable[str] = ()) -> tuple[set[ast.stmt], set[str]]:
+    """The statements of a file that need one of these modules or fixtures, and the fixtures among what they define."""
     users: set[ast.stmt] = set()
     names: set[str] = set()
-    while more := {one for one in shown if one not in users and (_imports(one, modules) or names_in(one) & names)}:
+    requested = {*fixtures}
+    while more := {
+        one
+        for one in tree
+        if one not in users and (_needs(one, modules) or names_in(one) & names or _requests(one) & requested)
+    }:
         users |= more
         names |= {name for node in more for name in names_bound_by(node)}
-    left = {_exercise_of(node) for node in shown if node not in users}
+        requested |= {name for node in more for name in _fixtures_of(node)}
+    return users, requested
+
+
+def _only_for(left_out: set[ast.stmt], tree: Sequence[ast.stmt], others: Iterable[ast.stmt]) -> set[ast.stmt]:
+    """The helpers in a file that something needs of what is left out, and nothing else of the file or of `others`."""
+    found: set[ast.stmt] = set()
+
+    def mentioned(nodes: Iterable[ast.stmt]) -> set[str]:
+        return {name for node in nodes for name in names_in(node) | _requests(node)}
+
+    while more := {
+        one
+        for one in tree
+        if isinstance(one, Definition | ast.Assign | ast.AnnAssign)
+        and one not in left_out | found
+        and not _exercise_of(one)
+        and (names := names_bound_by(one) | {*_fixtures_of(one)}) & mentioned(left_out | found)
+        and not names & mentioned([*others, *(node for node in tree if node not in left_out | found | {one})])
+    }:
+        found |= more
+    return found
+
+
+def _without(content: bytes, left_out: Collection[ast.stmt], instead: Mapping[ast.stmt, str]) -> bytes:
+    """A file without some statements and the comments above them, and with others in their place."""
     lines = content.splitlines(keepends=True)
-    for node in reversed(tree.body):
-        if node in users or node not in shown:
-            skips = node in users and _exercise_of(node) not in left
-            lines[first_line(node) - 1 : node.end_lineno] = [_skipping(node).encode()] if skips else []
+    for node in sorted(left_out, key=lambda one: one.lineno, reverse=True):
+        start = first_line(node) - 1
+        while start and lines[start - 1].startswith(b"#") and b"# ---" not in lines[start - 1]:
+            start -= 1
+        lines[start : node.end_lineno] = [instead[node].encode()] if instead.get(node) else []
     return b"".join(lines)
 
 
@@ -123,14 +186,39 @@ def _skipping(check: ast.stmt) -> str:
     return f"{ast.unparse(made)}\n"
 
 
-def _imports(tree: ast.AST, modules: set[str]) -> bool:
-    """Whether something in a tree imports one of these modules, or something of them."""
+def _fixtures_of(node: ast.stmt) -> Iterator[str]:
+    """The fixtures that a statement defines, or may import."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from names_bound_by(node)
+    for one in node.decorator_list if isinstance(node, Function) else ():
+        if "fixture" in ast.unparse(one):
+            named = [key.value for key in one.keywords if key.arg == "name"] if isinstance(one, ast.Call) else []
+            yield from (one.value for one in named if isinstance(one, ast.Constant) and isinstance(one.value, str))
+            yield from names_bound_by(node)
+
+
+def _requests(node: ast.stmt) -> set[str]:
+    """The fixtures that a statement may ask for: its parameters, and texts, as in ``usefixtures``."""
+    nodes = list(ast.walk(node))
+    texts = {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return texts | {one.arg for one in nodes if isinstance(one, ast.arg)}
+
+
+def _needs(tree: ast.AST, modules: set[str]) -> bool:
+    """Whether something in a tree imports one of these modules, or something of them, or reads a file beside them."""
     imported: list[str] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imported += [one.name for one in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            imported += [f"{node.module}.{one.name}" for one in node.names]
+        match node:
+            case ast.Import(names):
+                imported += [one.name for one in names]
+            case ast.ImportFrom(module, names):
+                imported += [f"{module}.{one.name}" for one in names]
+            case ast.BinOp(op=ast.Div(), right=ast.Constant(str(part))):  # Path(__file__).parent / "reference"
+                imported += [_REFERENCE] if part == _FOLDER else []
+            case ast.Call(ast.Attribute(attr="join" | "joinpath"), args):  # os.path.join(HERE, "reference")
+                imported += [_REFERENCE for one in args if isinstance(one, ast.Constant) and one.value == _FOLDER]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _PATH.search(node.value):
+            imported.append(_REFERENCE)
     return any(_is_of(name, modules) for name in imported)
 
 

@@ -101,11 +101,16 @@ def checks_in(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
     """The checks in a topic's file of checks, in order.
 
     Raises:
-        CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
+        CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic, or that is not
+            at the top of the file.
     """
     for node in parse(file).body:
         if isinstance(node, Function) and node.name.startswith("test_") and decorator(node, "exercise") is None:
             raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic.name}.NAME")')
+        if (inner := next(_tests_inside(node), None)) is not None:
+            where = f"class `{node.name}`" if isinstance(node, ast.ClassDef) else "another statement"
+            message = f"`{inner.name}` is inside {where}, where no check is found"
+            raise CourseError(file, inner.lineno, f"{message}: make it a function at the top of the file")
     found: dict[str, CheckInfo] = {}
     for one in _decorated(file, topic, "exercise"):
         name, line, options = one.node.name, one.node.lineno, one.options
@@ -167,6 +172,20 @@ def misconceptions_in(file: Path, topic: Topic) -> tuple[Misconception, ...]:
             raise one.error(f"a second misconception called `{name}` in this topic", line)
         found.append(Misconception(name, one.exercise, tell, topic.name, function, part, line, seen))
     return tuple(found)
+
+
+def _tests_inside(node: ast.stmt | ast.excepthandler) -> Iterator[Function]:
+    """The tests in a class, or below an ``if`` or the like: nothing that reads checks would find them."""
+    if isinstance(node, Function):
+        return
+    bases = [ast.unparse(one) for one in node.bases] if isinstance(node, ast.ClassDef) else []
+    holds_tests = not isinstance(node, ast.ClassDef) or node.name.startswith("Test") or "TestCase" in "".join(bases)
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, Function):
+            if decorator(inner, "exercise") or (holds_tests and inner.name.startswith("test_")):
+                yield inner
+        elif isinstance(inner, ast.stmt | ast.excepthandler):
+            yield from _tests_inside(inner)
 
 
 def decorator(node: ast.stmt, name: str) -> ast.Call | None:

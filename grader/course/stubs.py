@@ -9,7 +9,7 @@ import functools
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ from grader.course.model import Course
 from grader.course.source import Definition, Function, first_line, names_bound_by, parse
 from grader.errors import CourseError
 
+_NAMED = re.compile(r"`(\w+)")
+"""A name in a docstring or a comment."""
 _MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|end\s*)$")
 
 
@@ -60,20 +62,64 @@ def stub_of(source: str, filename: str | Path) -> str:
 
     If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
 
+    A helper that only these parts use is a part of the answer, and left out with what only it needs. It stays if the
+    stub names it in backticks.
+
     Raises:
         CourseError: if markers are nested, unbalanced, wrongly indented, or not round whole statements of a function or
             whole methods of a class.
     """
     lines = source.split("\n")
-    for region in reversed(_regions(source, Path(filename))):
-        lines[region.start - 1 : region.end] = region.stub
+    regions = _regions(source, Path(filename))
+    helpers = _helpers(source, Path(filename), regions)
+    cuts = [(region.start - 1, region.end, region.stub) for region in regions]
+    cuts += [(*_lines_of(node, lines), []) for node in helpers]
+    for start, end, instead in sorted(cuts, reverse=True):
+        lines[start:end] = instead
     stub = "\n".join(lines)
+    stub = f"{stub.rstrip()}\n" if helpers else stub
     try:
         ast.parse(stub)  # a program with a bug may not be
     except SyntaxError as error:
         text = error.text.strip() if error.text else ""
         raise CourseError(Path(filename), None, f"its stub is not valid Python: {error.msg}: {text}") from None
     return stub
+
+
+def _helpers(source: str, file: Path, regions: Sequence[Region]) -> set[ast.stmt]:
+    """The functions and classes at the top that only parts between markers use, and what nothing but these needs."""
+    tree, lines = parse(file, source).body, source.split("\n")
+    inside = {number for region in regions for number in range(region.start, region.end + 1)}
+    in_parts = {name for node in tree for name in _names(node) if name.lineno in inside}
+    shown = {node: {one.id for one in _names(node) if one.lineno not in inside} for node in tree}
+    for node in tree:
+        text = "\n".join(lines[n - 1] for n in range(node.lineno, (node.end_lineno or 0) + 1) if n not in inside)
+        shown[node] |= {*_NAMED.findall(text)}
+    own = {node: names_bound_by(node) for node in tree}
+    with_part = {region.name.partition(".")[0] for region in regions}
+    used = {one.id for one in in_parts}.union(*shown.values())
+    found = {one for one in tree if isinstance(one, Definition) and own[one] & used and not own[one] & with_part}
+    while kept := {
+        one for one in found if own[one] & {name for node in tree if node not in found for name in shown[node]}
+    }:
+        found -= kept
+    others = {one.id for one in in_parts}.union(*(shown[node] for node in tree if node not in found))
+    needed = {name for node in found for name in shown[node]} - others
+    return found | {one for one in tree if one not in found and own[one] and own[one] <= needed}
+
+
+def _names(node: ast.stmt) -> Iterator[ast.Name]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+
+
+def _lines_of(node: ast.stmt, lines: Sequence[str]) -> tuple[int, int]:
+    """Where a statement begins and ends, with the comments right above it and the blank lines below."""
+    start, end = first_line(node) - 1, node.end_lineno or 0
+    while start and lines[start - 1].startswith("#"):
+        start -= 1
+    while end < len(lines) and not lines[end].strip() and not (start and lines[start - 1].strip()):
+        end += 1
+    return start, end
 
 
 def programs(source: str, filename: str | Path) -> dict[str, bool]:

@@ -129,7 +129,7 @@ def checks_end_in_no_error(evidence: TopicEvidence) -> Iterator[Defect]:
         cause = result.cause
         is_fault = cause is not None and cause.kind == "grader_fault" and cause.stage == "check"
         text = fault_of_check(cause) if cause is not None and is_fault else result.message
-        yield Defect(evidence.check_file, None, f"`{exercise.full_name}`, check {name}: {text}")
+        yield Defect(evidence.check_file, None, f"`{exercise.full_name}`, check {name}: {text}{_why(evidence, name)}")
 
 
 def _errors(evidence: TopicEvidence) -> dict[str, tuple[Exercise, CheckResult]]:
@@ -143,7 +143,7 @@ def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
     for exercise, result in evidence.graded_solution.results:
         if result.verdict not in _PASSED:
             text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {_one_line(result.message)}"
-            yield Defect(evidence.solution, None, text)
+            yield Defect(evidence.solution, None, text + _why(evidence, result.name))
 
 
 def examples_are_true(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -335,6 +335,13 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
 
 def _about(exercise: Exercise, result: CheckResult) -> str:
     return f"`{exercise.full_name}`, check {result.name}"
+
+
+def _why(evidence: TopicEvidence, check: str) -> str:
+    """How to see why a hidden check does not pass, which says nothing of its own; empty for another one."""
+    function = f"test_{check.partition('[')[0]}"
+    is_hidden = any(one.hidden and one.function == function for one in checks_of(evidence.course, evidence.topic.name))
+    return "; take `hidden` off the check to see why" if is_hidden else ""
 
 
 def _one_line(message: str) -> str:

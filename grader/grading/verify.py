@@ -5,19 +5,25 @@ So do the mutants of its solutions: if no check fails one, that is a hole in the
 
 import contextlib
 import gc
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from grader.course import Course, Exercise, Topic
+from grader.course.answers import handed_out
 from grader.course.definitions import untouched_names
+from grader.course.handout import write
+from grader.course.model import checking_files
 from grader.errors import CourseError
 from grader.grading.evidence import ExerciseSummary, SecondResults, TopicEvidence
 from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.mutants import Equivalent, Mutant, equivalents_of, mutants_of
 from grader.grading.promises import PROMISES, Defect, Promise
+from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker import host_for_author
 from grader.judge.judge import Judge, open_judge
@@ -25,9 +31,13 @@ from grader.judge.listener import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
+from grader.results import SubmissionResult
 
 _HASH_SEED: Final = 1
 """Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
+
+_NOT_AT_FAULT: Final = ("passed", "skipped", "blocked")
+"""Verdicts of a check that does not fail a right answer itself."""
 
 
 def verify_course(
@@ -72,10 +82,9 @@ def verify_course(
     options = msgspec.structs.replace(options, judge_seconds=judge_seconds, misconceptions=False)
 
     summaries: list[ExerciseSummary] = []
-    with (
-        host_for_author(course, topics, devices) as host,
-        contextlib.nullcontext() if is_quick else LocalWorkers(course, options, hash_seed=_HASH_SEED) as workers,
-    ):
+    with host_for_author(course, topics, devices) as host, contextlib.ExitStack() as stack:
+        workers = None if is_quick else stack.enter_context(LocalWorkers(course, options, hash_seed=_HASH_SEED))
+        theirs = None if is_quick else stack.enter_context(_as_handed_out(course, options))
         second = workers.submit(solution_of(course)) if workers else None
         with open_judge(course, host, exercises=chosen, seed=seed, limit=limit) as judge:
             gc.freeze()
@@ -83,6 +92,7 @@ def verify_course(
             graded = second.result().result.exercises if second else ()
             if workers:
                 workers.end_idle()
+            at_home = theirs.submit(solution_of(course)) if theirs else None
             results = {(exercise.name, check.name): check for exercise in graded for check in exercise.checks}
             with judge.checks.leaving_out(_not_to_run(results)), limit.ticking():
                 for topic in topics:
@@ -90,7 +100,41 @@ def verify_course(
                     for defect in _defects(evidence, progress):
                         report(defect)
                     summaries += evidence.summaries()
+            for defect in _not_as_handed_out(course, at_home.result().result, results) if at_home else ():
+                report(defect)
     return summaries
+
+
+@contextlib.contextmanager
+def _as_handed_out(course: Course, options: WorkerOptions) -> Iterator[LocalWorkers | None]:
+    """Workers with the course as `init` gives it to students; None if their checks have all that these have."""
+    files = dict(handed_out(course))
+    own = {name: file.read_bytes() for name, file in checking_files(course)}
+    if course.is_shipped or not any(files.get(name) != data or b"solutions" in data for name, data in own.items()):
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            write(Path(folder, name), content)
+        theirs = Course.load(Path(folder), complete=False)
+        with LocalWorkers(theirs, msgspec.structs.replace(options, course=folder), hash_seed=_HASH_SEED) as workers:
+            yield workers
+
+
+def _not_as_handed_out(course: Course, at_home: SubmissionResult, results: SecondResults) -> Iterator[Defect]:
+    """The checks that the solution does not pass with the files that students get, but does pass with all."""
+    for exercise in at_home.exercises:
+        file = course.check_file(exercise.name.partition(".")[0])
+        for check in exercise.checks:
+            whole = results.get((exercise.name, check.name), check)
+            cannot_start = check.cause is not None and "cannot be collected" in check.cause.reason
+            if cannot_start or (whole.verdict == "passed" and check.verdict not in _NOT_AT_FAULT):
+                found = (check.cause.reason if cannot_start and check.cause else check.message).splitlines()
+                about = "a check" if cannot_start else f"`{exercise.name}`, check {check.name}"
+                text = f"{about} fails a right answer with the files that students get: {' | '.join(found)}"
+                yield Defect(file, None, f"{text}; they have neither solutions/ nor checks/reference/")
+                if cannot_start:
+                    return
 
 
 def _not_to_run(results: SecondResults) -> tuple[NotRun, ...]:

@@ -1,6 +1,7 @@
 """Makes the cause of a check that did not pass. All of it is bounded, because submissions sent much of it.
 
-A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
+A cause holds the student's own lines only, never the grader's frames, and of a hidden check
+only what came from the submission: `_came_back`, and `fault`.
 """
 
 import re
@@ -36,6 +37,8 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
     """
     if isinstance(failure, Mismatch):
         call, failure = _first_wrong(call, failure, calls)
+    if check.hidden:
+        return _of_check(check, call, prints, **_came_back(call, failure))
     facts: dict[str, Any] = {"kind": "assertion"}
     # The message shows the call that a probe makes: what the probe gives is no result of that.
     is_probed = call is not None and call_within(call) is not None
@@ -48,8 +51,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
         returned, expected = failure.shown()
         returned = repr(failure.actual) if isinstance(failure.actual, Remote) else returned  # not the call that made it
         facts |= {"returned": returned, "is_of_another_type": failure.is_of_another_type}
-        if not check.hidden:
-            facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT], "compared": failure.compared()}
+        facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT], "compared": failure.compared()}
     else:  # a plain ``assert``, or an exception that is not the expected one
         if call and call.answered and not is_probed and not isinstance(call.result, Remote):
             facts["returned"] = show(call.result)
@@ -58,6 +60,31 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
         own, _, _ = str(failure).partition("\nassert ")  # without pytest's additions
         facts["reason"] = (own.strip() or str(failure).strip() or "the answer is wrong")[:MAX_TEXT]
     return _of_check(check, call, prints, **facts)
+
+
+def _came_back(call: Call | None, failure: BaseException) -> dict[str, Any]:
+    """The facts about a failure of a hidden check: only those that came from the submission.
+
+    What the check says itself, in any exception of its own, may be the answer, or tell it; so may a number that it has
+    worked out from the result.
+    """
+    facts: dict[str, Any] = {"kind": "assertion", "looked_at": call is not None and call_within(call) is not None}
+    raised = next((one for one in (failure, failure.__cause__) if isinstance(one, failures.SubmissionRaised)), None)
+    if raised is not None:
+        return facts | {"kind": "exception" if raised is failure else "assertion", **_raised(raised)}
+    if isinstance(failure, failures.ArgumentChanged):
+        facts["reason"] = str(failure)[:MAX_TEXT]
+    result = call.result if call and call.answered else None
+    parts = result if isinstance(result, list | tuple) else ()
+    passed = (*call.args, *call.kwargs.values()) if call else ()
+    if isinstance(failure, Mismatch) and any(failure.actual is one for one in (result, *parts, *passed)):
+        is_result = not any(failure.actual is one for one in passed)
+        facts["looked_at"] = facts["looked_at"] or not is_result
+        shown = repr(failure.actual) if isinstance(failure.actual, Remote) else failure.shown()[0]
+        return facts | {"returned": shown, "is_of_another_type": failure.is_of_another_type}
+    if call and call.answered and not isinstance(result, Remote):
+        facts["returned"] = show(result)
+    return {"reason": "the answer is wrong"} | facts
 
 
 def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cause:
@@ -146,7 +173,10 @@ def _crash(error: failures.SubmissionCrashed, memory_limit: int) -> dict[str, An
 
 
 def fault(check: Check, error: BaseException | str) -> Cause:
-    """A check with a bug, or one that pytest could not set up: no student loses points."""
+    """A check with a bug, or one that pytest could not set up: no student loses points.
+
+    Of a hidden check, only the type of the exception and the check's line are kept: the rest may hold the answer.
+    """
     if isinstance(error, str):
         return Cause(kind="grader_fault", reason=error[:MAX_MESSAGE])
     path = check.item.path
@@ -156,8 +186,10 @@ def fault(check: Check, error: BaseException | str) -> Cause:
         message = str(error)[:MAX_MESSAGE]
     except Exception:  # an exception of the check's own may be broken, too
         message = ""
+    message = "" if check.hidden else message
     if isinstance(error, pytest.skip.Exception):
-        late = f"it skips itself after it has asked the submission ({message}): name what it needs with `needs`"
+        why = f" ({message})" if message else ""
+        late = f"it skips itself after it has asked the submission{why}: name what it needs with `needs`"
         return Cause(kind="grader_fault", reason=late, check_line=line)
     return Cause(kind="grader_fault", exception_type=type(error).__name__, exception_message=message, check_line=line)
 

@@ -47,10 +47,12 @@ class Check:
     """One collected check.
 
     Args:
+        number: which one it is of the checks that a function makes with its parameters, from 1.
         limit: gives each run of its body the full time; None means no limit.
 
     Attributes:
-        name: its name without ``test_``, with pytest's parameter id.
+        name: its name without ``test_``, with pytest's parameter id. A hidden check has a number instead of the id, in
+            which an expected value may be.
         exercise: full name of its exercise.
         topic: the name of its topic.
         sentence: its docstring's first paragraph on one line.
@@ -73,6 +75,7 @@ class Check:
         exercise: str,
         seed: int,
         *,
+        number: int = 0,
         hidden: bool | str = False,
         may_change: bool = False,
         points: float | None = None,
@@ -84,6 +87,8 @@ class Check:
         self.is_example = is_example
         self.item = item
         self.name = item.name.removeprefix("test_")
+        if hidden and hasattr(item, "callspec"):
+            self.name = f"{self.name.partition('[')[0]}[{number}]"
         self.exercise = exercise
         self.topic = exercise.partition(".")[0]
         self.hidden = bool(hidden)

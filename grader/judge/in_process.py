@@ -182,7 +182,7 @@ class ModuleProcess(TopicProcess):
         self.alive = False
         try:
             with importable(self._folder, self._imported):
-                module, self.imported, overlay = load_submission(
+                module, self.imported = load_submission(
                     self._folder, self._topic, self._team.load_order, self._team.bindings, describe
                 )
         except NothingLoaded as nothing:
@@ -190,7 +190,7 @@ class ModuleProcess(TopicProcess):
         except BaseException as error:
             return raised_error(describe(error))
         self.alive = True
-        self._service = Service(module, files, overlay, self._modules, self.arena)
+        self._service = Service(module, files, self._modules, self.arena)
         return None
 
     def call(self, request: bytes) -> bytes:

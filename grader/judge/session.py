@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -98,6 +99,7 @@ class CheckHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        seen: Counter[str] = Counter()
         for item in items:
             mark = item.get_closest_marker(EXERCISE_MARK)
             if mark is not None and isinstance(item, pytest.Function):
@@ -107,7 +109,9 @@ class CheckHooks:
                     raise pytest.UsageError(
                         f"{place}: `{item.name}` is marked xfail, and a check decides about points: take the mark away"
                     )
-                self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, limit=self._limit, **mark.kwargs)
+                seen[function := item.nodeid.partition("[")[0]] += 1
+                options = {"number": seen[function], "limit": self._limit, **mark.kwargs}
+                self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, **options)
         last = {check.exercise: check.item for check in self.checks.values()}
         for exercise, item in last.items() if self._examples else ():
             if written := self._examples.get(exercise):
@@ -233,7 +237,9 @@ class _SessionHooks(CheckHooks):
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
             expected = next((f"it calls pytest.xfail: {one.wasxfail}" for one in self._reports if one.skipped), "")
-            text = self._missing_fixture or (_exception_of(failed[0]) if failed else expected)
+            expected = expected.partition(":")[0] if check.hidden else expected
+            raised = _exception_of(failed[0], hides=check.hidden) if failed else expected
+            text = self._missing_fixture or raised
             return outcome_of(check, causes.fault(check, text))
         return outcome
 
@@ -257,9 +263,11 @@ class _SessionHooks(CheckHooks):
         self._reports.append(report)
 
 
-def _exception_of(report: pytest.TestReport) -> str:
-    """The exception of a failed set-up or tear-down, as one line."""
+def _exception_of(report: pytest.TestReport, *, hides: bool) -> str:
+    """The exception of a failed set-up or tear-down, as one line; if it may hold an answer, only its place."""
     crash = getattr(report.longrepr, "reprcrash", None)
+    if hides:
+        return f"its {report.when} fails" + (f" ({Path(crash.path).name}:{crash.lineno})" if crash else "")
     return str(crash.message) if crash else str(report.longrepr).strip().splitlines()[-1]
 
 

@@ -7,7 +7,7 @@ is guessed: if no phrase, and no two together, tell them apart, nothing is said.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -31,9 +31,15 @@ _FEW: Final = 1 / 3
 """The part of the passed cases that may be in the situation, too, if none tells them apart."""
 
 
-def with_situations(results: Sequence[CheckResult], traces: Mapping[str, Trace]) -> list[CheckResult]:
-    """The same results of an exercise's checks, whose comparisons say in which situation they failed."""
-    return [_with_situation(result, traces) for result in results]
+def with_situations(
+    results: Sequence[CheckResult], traces: Mapping[str, Trace], hidden: Collection[str] = ()
+) -> list[CheckResult]:
+    """The same results of an exercise's checks, whose comparisons say in which situation they failed.
+
+    Args:
+        hidden: the names of the checks that say nothing of their own.
+    """
+    return [result if result.name in hidden else _with_situation(result, traces) for result in results]
 
 
 def _with_situation(result: CheckResult, traces: Mapping[str, Trace]) -> CheckResult:

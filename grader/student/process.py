@@ -29,7 +29,7 @@ from grader.border.arena import Arena
 from grader.border.frames import FrameReader
 from grader.border.messages import Bindings, Imported, LoadOrder, Raised, SetUp, Start, StatementPlace
 from grader.border.output import flush_output, use_output
-from grader.border.service import WRONG_ANSWERS, Service
+from grader.border.service import WRONG_ANSWERS, Service, ShortIds
 from grader.errors import CourseError
 from grader.kit import Kit, load
 from grader.machine import Devices
@@ -279,7 +279,7 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
         if task.order.bindings is None:  # not the course's own
             look = audit.watch(events, files, [calls.fileno()])
         try:
-            module, imported, overlay = _import(task, reporter, arena)
+            module, imported = _import(task, reporter, arena)
         except BaseException as error:
             flush_output()
             raised = error.raised if isinstance(error, NothingLoaded) else reporter.describe(error)
@@ -288,7 +288,7 @@ def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena, even
         for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF"):
             if hasattr(signal, name):
                 signal.setitimer(getattr(signal, name), 0)  # one set at import would end some exercise, by chance
-        service = Service(module, files, overlay, task.modules, arena if task.order.afresh else None)
+        service = Service(module, files, task.modules, arena if task.order.afresh else None)
     flush_output()
     frames.send(calls, wire.pack(imported))
     serve(calls, service, look)
@@ -311,8 +311,8 @@ def serve(calls: socket.socket, service: Service, look: Callable[[], object] = b
             frames.send(calls, reply)
 
 
-def _import(task: StudentTask, reporter: Service, arena: Arena) -> tuple[ModuleType, Imported, dict[str, object]]:
-    """Imports the submission: its module, the parts left out, and what takes the place of its own names."""
+def _import(task: StudentTask, reporter: Service, arena: Arena) -> tuple[ModuleType, Imported]:
+    """Imports the submission: its module, and the parts left out."""
     order, setup, folder, _, kit = task
     # Here only: a process that never imports the submission must not find its files by a late import of its own either.
     sys.path.insert(0, str(folder))
@@ -341,10 +341,11 @@ def load_submission(
     bindings: Bindings,
     describe: Callable[[BaseException], Raised],
     note: Callable[[StatementPlace], None] = lambda place: None,
-) -> tuple[ModuleType, Imported, dict[str, object]]:
-    """A topic's module, the parts left out of it, and what takes the place of its own names.
+) -> tuple[ModuleType, Imported]:
+    """A topic's module, and the parts left out of it.
 
     Args:
+        bindings: names of the module that a course's wrong answer takes the place of, also where the module uses them.
         order: how it is loaded; None to import it as a whole.
         describe, note: see `load_topic`.
     """
@@ -354,6 +355,9 @@ def load_submission(
     else:
         module, imported = load_topic(topic, file, order, describe, note)
     if bindings is None or not (file := folder / f"{WRONG_ANSWERS}.py").is_file():
-        return module, imported, {}
+        return module, imported
     wrong = import_file(WRONG_ANSWERS, file)
-    return module, imported, {name: getattr(wrong, other) for name, other in bindings}
+    vars(wrong).setdefault("id", ShortIds())
+    for name, other in bindings:
+        setattr(module, name, getattr(wrong, other))
+    return module, imported

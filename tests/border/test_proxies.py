@@ -253,3 +253,20 @@ def test_an_object_of_a_recipe_knows_the_line_that_made_it(submission: Submissio
     stack = submission.Stack(10, 20)
     made = maker_of(stack)
     assert made is not None and (made.name, made.args) == ("Stack", (10, 20))
+
+
+def test_a_check_that_changes_a_copy_and_forgets_it_is_told_what_writes_weights(submission: SubmissionProxy) -> None:
+    layer = submission.there(recipes.mlp, [2, 1])[0]
+    kept = layer.weight
+    kept.data.zero_()  # the check's own tensor, which it may work with
+    assert torch.equal(kept, torch.zeros(1, 2)) and layer.bias.sub(1.0) is not None
+    channel: Any = layer._channel
+    channel.check_arguments()
+    layer.weight.data.normal_()
+    with pytest.raises(TypeError, match=r"`weight` is a copy .* load_weights\(submission, module, \{name: numbers\}\)"):
+        layer(torch.ones(1, 2))
+    for parameter in layer.parameters():
+        parameter.data.fill_(3.0)
+        del parameter
+    with pytest.raises(TypeError, match="a tensor of it is a copy"):
+        channel.check_arguments()

@@ -70,13 +70,111 @@ def test_no_file_that_knows_answers_is_handed_out(course: Path) -> None:
 
 def test_checks_without_answers_stay_as_they_are() -> None:
     source = b"import torch\n\n\ndef test_it(submission):\n    assert submission.f(1) == 2\n"
-    assert without_answers(source, modules_with_answers([])) == source
+    assert without_answers([source], modules_with_answers([])) == [source, b""]
 
 
 def test_a_hidden_check_is_cut_whole_whatever_stands_above_it() -> None:
     secret = '@exercise("vectors.cosine", hidden="all")\ndef test_secret(submission):\n    assert "secret"\n'
     source = f'ODD = "\u2028 \x0c"\n\n\n{secret}\n\nX = 1\n'
-    assert without_answers(source.encode(), set()).decode() == 'ODD = "\u2028 \x0c"\n\n\n\n\nX = 1\n'
+    cut, _ = without_answers([source.encode()], set())
+    assert cut.decode() == 'ODD = "\u2028 \x0c"\n\n\n\n\nX = 1\n'
+
+
+def test_what_only_hidden_checks_need_is_cut_with_them() -> None:
+    """An expected value, a helper, a fixture and a comment may be the answer."""
+    checks = """import pytest
+from conftest import rows
+
+KEPT, SECRET, DEEPER = 1, 2, 3
+ONLY_SECRET = 990046
+DEEP = 990047
+
+
+def helper():
+    return DEEP
+
+
+def both():
+    return KEPT
+
+
+@pytest.fixture(name="answer")
+def the_answer():
+    return 990048
+
+
+@exercise("lab.f")
+def test_shown(submission, shared):
+    assert submission.f(both()) == KEPT
+
+
+# The answer is 990049.
+@exercise("lab.f", hidden="all")
+@pytest.mark.usefixtures("asked")
+def test_secret(submission, answer, right):
+    assert submission.f(ONLY_SECRET, both()) == helper() == answer == right
+"""
+    conftest = """import pytest
+
+
+@pytest.fixture
+def right():
+    return 990050
+
+
+@pytest.fixture
+def asked():
+    return 990051
+
+
+@pytest.fixture
+def shared():
+    return 1
+"""
+    cut, fixtures = (one.decode() for one in without_answers([checks.encode()], set(), conftest.encode()))
+    assert "9900" not in cut + fixtures and "helper" not in cut and "secret" not in cut
+    assert (
+        "def both" in cut and "test_shown" in cut and "KEPT, SECRET, DEEPER = 1, 2, 3" in cut and "shared" in fixtures
+    )
+
+
+def test_a_check_needs_the_reference_by_its_files_and_by_fixtures_too() -> None:
+    """Without this, the check would be handed out and fail every student for a file that is not there."""
+    conftest = """import pytest
+from checks.reference import lab
+
+
+@pytest.fixture
+def right():
+    return lab.f
+
+
+@pytest.fixture
+def twice(right):
+    return lambda x: right(x) * 2
+
+
+@pytest.fixture
+def plain():
+    return 1
+"""
+    head = "import json\nfrom pathlib import Path\nHERE = Path(__file__).parent\n"
+    bodies = {
+        "fixture": ("twice", "pass"),
+        "path": ("plain", 'assert json.loads((HERE / "reference" / "f.json").read_text())'),
+        "text": ("plain", 'assert open(f"{HERE}/reference/f.json")'),
+        "join": ("plain", 'assert os.path.join(HERE, "reference", "f.json")'),
+        "word": ("plain", 'assert submission.f("reference") == "no reference here"'),
+    }
+    checks = head + "\n\n".join(
+        f'@exercise("lab.{name}")\ndef test_{name}(submission, {fixture}):\n    {body}\n'
+        for name, (fixture, body) in bodies.items()
+    )
+    cut, fixtures = (
+        one.decode() for one in without_answers([checks.encode()], {"checks.reference"}, conftest.encode())
+    )
+    assert cut.count("pytest.skip") == 4 and "no reference here" in cut and "f.json" not in cut
+    assert "def plain" in fixtures and "right" not in fixtures and "twice" not in fixtures
 
 
 @pytest.mark.slow

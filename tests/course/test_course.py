@@ -56,6 +56,12 @@ def test_b(submission):
 ''',
     "second": '@testkit.exercise("second.one")\ndef test_c(submission):\n    pass\n',
 }
+METHODS = {
+    "unmarked": "    pass\nclass TestMore:\n    def test_m(self, submission): pass\n",
+    "hidden": '    pass\nclass More:\n    @exercise("one", hidden="all")\n    def test_m(self, submission): pass\n',
+    "below_if": "    pass\nif True:\n    def test_m(submission): pass\n",
+}
+"""Tests that pytest would collect, but that no reader of checks finds: hidden ones would be handed out."""
 MISCONCEPTIONS = '''\
 """Wrong answers."""
 
@@ -218,6 +224,9 @@ def test_checks_are_found_with_line_docstring_and_hidden(folder: Path) -> None:
         ("test_b", "b_test", 8, "begins with test_"),
         ('@exercise("first.one")\n', "", 3, "has no @exercise"),
         ("def test_a(submission):", "def test_a(submission:", 4, "not valid Python"),
+        ('    """It is one."""\n', METHODS["unmarked"], 7, "`test_m` is inside class `TestMore`, where no check is"),
+        ('    """It is one."""\n', METHODS["hidden"], 8, "`test_m` is inside class `More`, .* top of the file"),
+        ('    """It is one."""\n', METHODS["below_if"], 7, "`test_m` is inside another statement"),
     ],
 )
 def test_wrong_check_is_refused_with_its_line(folder: Path, old: str, new: str, line: int, message: str) -> None:

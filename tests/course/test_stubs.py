@@ -106,6 +106,80 @@ def test_stub_runs_and_raises_where_the_answer_was() -> None:
         module["partly"](1)  # type: ignore[operator]
 
 
+WITH_HELPERS = '''"""A topic. `named_here` is given."""
+
+import math
+import secrets
+from functools import cache
+
+LIMIT = 3
+_TABLE = (1, 2)
+
+
+class Shown(Exception):
+    """Raised by what is handed out."""
+
+
+# How it is done.
+@cache
+def _deep(x):
+    return secrets.choice(_TABLE) + x
+
+
+def helper(x):
+    return _deep(x)
+
+
+def again(x):
+    return again(x - 1)
+
+
+def named_here(x):
+    return other(x)
+
+
+def other(x):
+    return x
+
+
+def never_used(x):
+    return x
+
+
+def answer(x):
+    """Answers."""
+    # solution:
+    return helper(again(named_here(other(x)))) + LIMIT * math.pi
+    # end
+
+
+def check(x):
+    raise Shown
+
+
+def last(x):
+    return 1
+
+
+def second(x):
+    """Answers."""
+    # solution:
+    return last(x)
+    # end
+'''
+
+
+def test_helpers_that_only_answers_use_are_part_of_the_answer() -> None:
+    """They are left out with what only they need; what students read of, or what is used elsewhere, stays."""
+    stub = stub_of(WITH_HELPERS, "work.py")
+    defined = [one.name for one in ast.parse(stub).body if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    assert defined == ["Shown", "named_here", "other", "never_used", "answer", "check", "second"]
+    assert "How it is done" not in stub and "_TABLE" not in stub and "secrets" not in stub and "cache" not in stub
+    assert "import math\n\nLIMIT = 3\n\n\nclass Shown" in stub and "\n\n\n\n" not in stub
+    at_end = WITH_HELPERS.replace("def last", "def answer2").replace("return last(x)", "return late(x)")
+    assert stub_of(f"{at_end}\n\ndef late(x):\n    return 1\n", "work.py").endswith('write `second` here")\n')
+
+
 @pytest.mark.parametrize(
     ("body", "line", "message"),
     [

@@ -69,6 +69,15 @@ def test_swapped(submission: Submission) -> None:
     """Compares the other way round."""
     assert_close(torch.ones(1), submission.cosine(torch.ones(1, 2), torch.ones(1, 2)))
 '''
+BY_A_FILE = '''
+@exercise("vectors.cosine")
+def test_by_a_file(submission: Submission) -> None:
+    """Reads a file that students do not get."""
+    import pathlib
+    (file,) = pathlib.Path(__file__).parent.rglob("rows.txt")
+    cosine = submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
+    assert_close(cosine, torch.tensor([float(file.read_text())]))
+'''
 
 
 def parities(hash_seed: str) -> str:
@@ -171,6 +180,11 @@ TEXTS_AND_ANSWERS: dict[str, Defect] = {
         "course.toml",
         "`vectors.cosine` has no hints",
     ),
+    "a check that fails right answers where students are": (
+        [append(CHECKS, BY_A_FILE), append("checks/reference/rows.txt", "1.0")],
+        CHECKS,
+        "`vectors.cosine`, check by_a_file fails a right answer with the files that students get",
+    ),
     "a wrong answer that no check catches": (
         [append(WRONG, NEVER_WRONG)],
         WRONG,
@@ -272,7 +286,8 @@ def broken(root: Path, defects: dict[str, Defect]) -> Path:
     """The example course with all these defects."""
     shutil.copytree(OWN_COURSE, root, ignore=shutil.ignore_patterns("__pycache__"))
     for file, old, new in (edit for edits, _, _ in defects.values() for edit in edits):
-        text = (root / file).read_text()
+        (root / file).parent.mkdir(exist_ok=True)
+        text = (root / file).read_text() if (root / file).exists() else ""
         assert old in text, f"{old!r} is not in {file}"
         (root / file).write_text(text.replace(old, new) if old else text + new)
     return root

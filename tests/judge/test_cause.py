@@ -44,7 +44,8 @@ def raised(message: str, *lines: SentLine, kind: str = "ValueError") -> Submissi
 
 def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
     wrong = Mismatch("17 where 41 was expected", 17, 41)
-    shown, hidden = (causes.failed(check(hide), None, wrong, "") for hide in (False, True))
+    call = Call("f", (5,), {}, result=17, answered=True)
+    shown, hidden = (causes.failed(check(hide), call, wrong, "") for hide in (False, True))
     assert (shown.returned, shown.expected, shown.reason) == ("17", "41", "17 where 41 was expected")
     assert (hidden.returned, hidden.expected, hidden.reason) == ("17", "", "")
     assert "41" not in explain.message(hidden)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from judge_here import HostHere, grade_here, of_modules
 from odd_course import ODD, with_own
@@ -33,6 +36,24 @@ def test_a_misconception_is_named_however_it_is_written() -> None:
     graded = grade_here(ODD, *({"odd": with_own(double=body)} for body in bodies), names=True)
     names = [exercise_of(one, "double").misconception for one in graded]
     assert names == ["squares", "squares", "squares", "leaves_it"]
+
+
+def test_a_mistake_in_a_helper_is_named_where_the_solution_calls_the_helper(
+    own_course: Path, edit: Callable[[Path, str, str], None]
+) -> None:
+    """The misconception takes the place of `normalize` in the solution's module, as `cosine` calls it there."""
+    wrong = """
+@misconception("cosine", part="normalize", tell="You divide by the largest number of a row, not by its length.")
+def divides_by_the_largest(x: Tensor) -> Tensor:
+    largest = x.abs().amax(dim=1, keepdim=True)
+    return x / torch.where(largest == 0, 1.0, largest)
+"""
+    with (own_course / "solutions" / "misconceptions" / "vectors.py").open("a") as file:
+        file.write(wrong)
+    edit(own_course / "course.toml", 'needs = ["normalize"]\n', "")
+    same = SOLUTION.replace("torch.linalg.vector_norm(x, dim=1, keepdim=True)", "x.abs().amax(1, True)")
+    (result,) = grade_here(own_course, {"vectors": same}, names=True)
+    assert exercise_of(result, "cosine").misconception == "divides_by_the_largest"
 
 
 def test_only_the_very_same_mistake_is_named() -> None:
