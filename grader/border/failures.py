@@ -46,13 +46,18 @@ class SubmissionRaised(Exception):
 
 
 class MissingName(SubmissionRaised):
-    """The submission does not define the name."""
+    """The submission does not define the name.
+
+    Attributes:
+        file: the one that lacks it, if it is not the topic's own.
+    """
 
     kind = "missing"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, file: str = "") -> None:
         super().__init__(name)
         self.message = name
+        self.file = file
 
 
 class NotSimulatedHere(SubmissionRaised):

@@ -1,0 +1,73 @@
+"""The source of a class of a suite, for the far side: with the imports, constants and classes that stand beside it.
+
+It is read from the suite's file. Functions of the file, and with them its tests, are never sent.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+from typing import Any, Final
+
+from grader.errors import UserError
+
+_LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+
+def is_library(module: str) -> bool:
+    """Whether a module is there on the far side, too."""
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def of_class(kind: type) -> tuple[str, str, str, list[str]]:
+    """Module, name, source and header of a class; of a library's class only its place.
+
+    Raises:
+        UserError: it has no source that could be sent.
+    """
+    home = kind.__module__
+    if is_library(home):
+        return home, kind.__qualname__, "", []
+    source = _source_in(home, kind.__qualname__)
+    if source is None:
+        raise UserError(f"the class `{kind.__qualname__}` of {home} has no source at the top of a file")
+    return home, kind.__name__, source, header_of(home)
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(home: str) -> ast.Module:
+    try:
+        return ast.parse(inspect.getsource(sys.modules[home]))
+    except (OSError, TypeError, KeyError):
+        return ast.Module([], [])
+
+
+def _source_in(home: str, name: str) -> str | None:
+    """A class, wherever it is in its file: one in a test's body is called ``test_x.<locals>.Name``."""
+    wanted = name.replace(".<locals>", "").split(".")
+    body: Any = _tree(home).body
+    node: Any = None
+    for part in wanted:
+        node = next((one for one in body if getattr(one, "name", None) == part), None)
+        if node is None:
+            return None
+        body = [one for one in ast.walk(node) if isinstance(one, ast.ClassDef | ast.FunctionDef) and one is not node]
+    return ast.unparse(node) if isinstance(node, ast.ClassDef) else None
+
+
+@functools.lru_cache(maxsize=64)
+def header_of(home: str) -> list[str]:
+    """The imports, constants and classes at the top of a module, each as its own text, in order."""
+    return [ast.unparse(one) for one in _tree(home).body if _is_sent(one)]
+
+
+def _is_sent(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Assign):
+        return isinstance(node, ast.Import | ast.ClassDef) or (isinstance(node, ast.ImportFrom) and not node.level)
+    try:
+        ast.literal_eval(node.value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
