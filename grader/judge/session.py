@@ -192,7 +192,11 @@ def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite
         suite: whether they were written for pytest alone: then they find the modules beside them.
     """
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)]
-    arguments += ["--import-mode=prepend", "--capture=no"] if suite else ["--import-mode=importlib"]
+    arguments += (
+        ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]
+        if suite
+        else ["--import-mode=importlib"]
+    )
     for name in (_NOT_USED if suite else f"{_NOT_USED} {_NOT_IN_CHECKS}").split():
         arguments += ["-p", f"no:{name}"]
     with pytest.MonkeyPatch.context() as patch:

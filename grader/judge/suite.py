@@ -6,13 +6,14 @@ what its fixtures do afterwards. Whatever of that calls the submission counts fo
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +21,13 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck
 
-from grader.border.failures import SubmissionTimeout
+from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
 from grader.border.proxies import SubmissionProxy
 from grader.course import Course
 from grader.course.source import names_bound_by, parse
-from grader.course.suite import check_name, group_of, sentence_of
+from grader.course.suite import Group, check_name, group_of, sentence_of
 from grader.errors import CourseError
+from grader.files import python_files
 from grader.judge import session
 from grader.judge.check import Check
 from grader.judge.listener import Listener, NoListener
@@ -51,19 +53,28 @@ class SuiteCheck(Check):
     runs_item = True
 
     def __init__(
-        self, item: pytest.Function, exercise: str, *, hidden: bool, seconds: float, root: Path, limit: TimeLimit
+        self,
+        item: pytest.Function,
+        group: Group,
+        *,
+        hidden: bool,
+        root: Path,
+        limit: TimeLimit,
+        exceptions: Mapping[str, type[SubmissionRaised]],
     ) -> None:
-        super().__init__(item, exercise, 0, hidden="all" if hidden else False, may_change=True, limit=limit)
+        super().__init__(item, group.exercise, 0, hidden="all" if hidden else False, may_change=True, limit=limit)
         self.name = check_name(item.nodeid)
         self.sentence = sentence_of(item.function.__doc__ or "", self.name.partition("[")[0])
-        self.seconds = seconds
+        self.seconds = _own_seconds(item) or group.seconds
         self.body = limit.timed(self._run)
         self._root = root
+        self._exceptions = exceptions
         self._is_drawn = True
 
     def _run(self, submission: SubmissionProxy) -> None:
-        reads_prints = not _READ_PRINTS.isdisjoint(self.item.fixturenames)
-        bridge = Bridge(submission._channel, self._root, make_handle, reads_prints)
+        names = self.item.fixturenames
+        reads = (not _READ_PRINTS.isdisjoint(names), "caplog" in names)
+        bridge = Bridge(submission._channel, self._root, make_handle, self._exceptions, *reads)
         try:
             with bridge.active(), _place_kept(self._root):
                 _run_item(self.item)
@@ -83,6 +94,8 @@ def _run_item(item: pytest.Function) -> None:
     item._initrequest()
     try:
         item.ihook.pytest_runtest_setup(item=item)
+        ready = pytest.CallInfo.from_call(lambda: None, "setup")
+        item.ihook.pytest_runtest_makereport(item=item, call=ready)  # `tmp_path` asks for it
         item.ihook.pytest_runtest_call(item=item)
     finally:
         try:
@@ -114,8 +127,9 @@ def _place_kept(folder: Path) -> Iterator[None]:
 class _SuiteHooks(session._SessionHooks):
     """Makes checks of the tests that an exercise names."""
 
-    def __init__(self, course: Course, limit: TimeLimit) -> None:
+    def __init__(self, course: Course, limit: TimeLimit, exceptions: Mapping[str, type[SubmissionRaised]]) -> None:
         super().__init__(0, limit, {})
+        self._exceptions = exceptions
         self._course = course
         self._own_limit = limit
 
@@ -134,11 +148,14 @@ class _SuiteHooks(session._SessionHooks):
             group, is_hidden = belongs
             if item.get_closest_marker("xfail"):
                 raise pytest.UsageError(f"{nodeid} is marked xfail, and its exercise counts it: name other tests")
-            seconds = _own_seconds(item) or group.seconds
-            check = SuiteCheck(
-                item, group.exercise, hidden=is_hidden, seconds=seconds, root=self._course.root, limit=self._own_limit
+            self.checks[item.nodeid] = SuiteCheck(
+                item,
+                group,
+                hidden=is_hidden,
+                root=self._course.root,
+                limit=self._own_limit,
+                exceptions=self._exceptions,
             )
-            self.checks[item.nodeid] = check
         _name_apart([check for check in self.checks.values() if isinstance(check, SuiteCheck)])
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
@@ -175,10 +192,10 @@ def collected_suite(
     groups = [one for one in course.groups if one.exercise in exercises]
     names = sorted({entry.partition("::")[0] for one in groups for entry in (*one.tests, *one.hidden)})
     files = [file for name in names if (file := course.checks_dir / name).is_file()]
-    hooks = _SuiteHooks(course, limit)
-    options = {"suite": True}
+    exceptions = _exceptions_of(course)
+    hooks = _SuiteHooks(course, limit, exceptions)
     with (
-        standing_in(suite.modules, suite.packages, _public_names(course)),
+        standing_in(suite.modules, suite.packages, _public_names(course), exceptions),
         _hypothesis_settings(),
         _search_path_kept(),
         session._check_files_forgotten(course.root),
@@ -187,7 +204,7 @@ def collected_suite(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the suite: nobody here can mend it
             if files:
-                stack.enter_context(session._session(files, course.root, hooks, **options))
+                stack.enter_context(session._session(files, course.root, hooks, suite=True))
         if hooks.problems:
             raise session._cannot_collect(hooks.problems)
         yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener())
@@ -232,6 +249,22 @@ def _public_names(course: Course) -> dict[str, list[str]]:
         own = name.rpartition(".")[2]
         file = course.exercises_dir / (f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py")
         found[name] = _names_at_top(file) if file.is_file() else []
+    return found
+
+
+def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
+    """A class for each exception that a stub defines, by its name: a suite may catch it."""
+    bases: dict[str, str] = {}
+    for name in python_files(course.exercises_dir):
+        with contextlib.suppress(CourseError):
+            for node in ast.walk(parse(course.exercises_dir / name)):
+                if isinstance(node, ast.ClassDef) and node.bases:
+                    bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
+    found: dict[str, type[SubmissionRaised]] = {}
+    while more := {
+        name: one for name, one in bases.items() if name not in found and (one in found or is_exception(one))
+    }:
+        found |= {name: type(name, (found.get(one) or kind_of(one),), {}) for name, one in more.items()}
     return found
 
 

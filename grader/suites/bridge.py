@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import logging
 import os
 import pickletools
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +23,7 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import BadReply, NoAnswer, SubmissionRaised
+from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, Remote
 from grader.suites import sources
 from grader.testkit import twins
@@ -31,6 +33,7 @@ PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, tor
 _RUNS_CODE: Final = frozenset(
     {"GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "EXT1", "EXT2", "EXT4"}
 )
+_NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _MOST_FILES: Final = 200
 _MOST_FILE_BYTES: Final = 16 << 20
 running: Final[list[Bridge]] = []
@@ -51,7 +54,8 @@ class Bridge:
     Args:
         root: the folder of the course: only files in it, and temporary ones of the test, are sent.
         make_handle: makes the proxy of an object that stays on the far side.
-        forwards_prints: whether the test reads what is printed.
+        exceptions: the classes that stand for exceptions of the submission, by name.
+        forwards_prints, forwards_logs: whether the test reads what is printed, or what is logged.
 
     Attributes:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
@@ -59,13 +63,20 @@ class Bridge:
     """
 
     def __init__(
-        self, channel: Channel, root: Path, make_handle: Callable[..., Any], forwards_prints: bool = False
+        self,
+        channel: Channel,
+        root: Path,
+        make_handle: Callable[..., Any],
+        exceptions: Mapping[str, type[SubmissionRaised]],
+        forwards_prints: bool = False,
+        forwards_logs: bool = False,
     ) -> None:
         self.channel = channel
         self.is_waiting = False
         self.made: dict[int, Any] = {}
         self.root = root
         self._make_handle = make_handle
+        self._exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
         self._keys: dict[int, int] = {}
@@ -75,7 +86,7 @@ class Bridge:
         self._kept: list[object] = []
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
-        self._ask(twins.begin)
+        self._begin: tuple[Any, ...] = (forwards_logs,)
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -108,11 +119,13 @@ class Bridge:
             if (own := self._raised) is not None and str(own)[:200] == error.message[:200]:
                 self._raised = None
                 raise own from None  # the test's own function has raised it
-            raise
+            raise self._as_known(error) from None
         self._forward_prints()
         try:
-            _, described, changed, pulls, written = reply
+            _, described, changed, pulls, written, logged = reply
             self._pull(pulls)
+            for name, level, message in logged:
+                logging.getLogger(name).log(level, "%s", message)
             for number, now in changed:
                 passing.change(number, self._value(now, passing))
             passing.write(written)
@@ -126,6 +139,9 @@ class Bridge:
         return result
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
+        if self._begin:
+            logs, self._begin = self._begin, ()
+            self._ask(twins.begin, *logs)
         self.is_waiting = True
         try:
             answer = self.channel.request("call", (function, *args), {}, None)
@@ -134,6 +150,15 @@ class Bridge:
             raise
         self.is_waiting = False  # an alarm of the test's own does not get here
         return answer
+
+    def _as_known(self, error: SubmissionRaised) -> SubmissionRaised:
+        """An exception of a class that the submission defines, as the one that the suite knows by that name."""
+        if (kind := self._exceptions.get(error.kind)) is None:
+            missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
+            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
+        known = kind(error.message)
+        known.kind, known.message, known.frames = error.kind, error.message, error.frames
+        return known
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""

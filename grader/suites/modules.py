@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from grader.border.failures import SubmissionRaised
 from grader.suites.bridge import running
 from grader.suites.proxies import Late
 
@@ -20,10 +21,10 @@ class ProxyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Late(self._far, (name,))
+        return self._exceptions.get(name) or Late(self._far, (name,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name.startswith("__") or isinstance(value, ProxyModule) or name == "_far":
+        if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):
             super().__setattr__(name, value)
         else:
             running[-1].run("setattr", Late(self._far, ()), name, value)
@@ -35,9 +36,15 @@ class ProxyModule(ModuleType):
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the proxy of a module that students write, and of everything below a package of theirs."""
 
-    def __init__(self, far_names: Mapping[str, str], public: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        far_names: Mapping[str, str],
+        public: Mapping[str, Sequence[str]],
+        exceptions: Mapping[str, type[SubmissionRaised]],
+    ) -> None:
         self._far_names = far_names
         self._public = public
+        self._exceptions = exceptions
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
         if (far := self._far(name)) is None:
@@ -55,7 +62,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         far = self._far(spec.name)
         assert far is not None
         module = ProxyModule(spec.name)
-        module._far = far[0]
+        module._far, module._exceptions = far[0], self._exceptions
         if spec.name in self._public:
             vars(module)["__all__"] = list(self._public[spec.name])
         return module
@@ -68,15 +75,21 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextlib.contextmanager
-def standing_in(modules: Sequence[str], packages: Sequence[str], public: Mapping[str, Sequence[str]]) -> Iterator[None]:
+def standing_in(
+    modules: Sequence[str],
+    packages: Sequence[str],
+    public: Mapping[str, Sequence[str]],
+    exceptions: Mapping[str, type[SubmissionRaised]],
+) -> Iterator[None]:
     """Imports of these names find proxies meanwhile.
 
     Args:
         modules, packages: names under which the suite imports what students write.
         public: the names that ``from MODULE import *`` gives.
+        exceptions: the classes that stand for exceptions of the submission, by name.
     """
     far_names = {name: name.rpartition(".")[2] for name in modules}
-    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public)
+    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions)
     with own_modules(finder.owns):
         sys.meta_path.insert(0, finder)
         try:

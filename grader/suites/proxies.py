@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -79,7 +80,7 @@ class _Used(Crossing):
 
     def _value(self, kind: type, value: object) -> Any:
         if type(value) is not kind:
-            raise AssertionError(f"{self!r} is not {with_article(kind.__name__)}")
+            raise AssertionError(f"returned an object where {with_article(kind.__name__)} was expected")
         return value
 
     def __float__(self) -> float:
@@ -104,8 +105,15 @@ class _Used(Crossing):
         """What their own ``==`` gives for two of their objects; for a value of the test only if that is no verdict."""
         if not running:
             return otherwise
-        result = self._run(operation, other)
+        value = self._now()
+        if not isinstance(value, _Used):
+            return getattr(operator, operation)(value, other)
+        result = value._run(operation, other)
         return otherwise if isinstance(result, bool) and not isinstance(other, _Used) else result
+
+    def _now(self) -> Any:
+        """What it stands for."""
+        return self
 
     def __hash__(self) -> int:
         return id(self)
@@ -127,9 +135,12 @@ def _reflected(name: str) -> Callable[..., Any]:
 
 def _comparison(name: str) -> Callable[..., Any]:
     def compare(self: _Used, other: object) -> Any:
-        result = self._run(name, other)
+        value = self._now()
+        if not isinstance(value, _Used):
+            return getattr(operator, name)(value, other)
+        result = value._run(name, other)
         if isinstance(result, bool) and not isinstance(other, _Used):
-            raise AssertionError(f"returned {self!r} where a plain value was expected")
+            raise AssertionError("returned an object where a plain value was expected")
         return result
 
     return compare
@@ -183,7 +194,9 @@ class Handle(_Used, Remote):
         raise AssertionError(f"returned {with_article(self._kind)} object where a plain value was expected")
 
     def __repr__(self) -> str:
-        return f"<{self._kind}>"
+        if not running:  # in a message
+            return f"<{self._kind}>"
+        return str(self._value(str, self._run("repr")))
 
     __hash__ = _Used.__hash__
 
@@ -229,6 +242,9 @@ class Late(_Used):
 
     def _call(self, *args: object, **kwargs: object) -> Call:
         return Call(self.__name__, args, kwargs)
+
+    def _now(self) -> Any:
+        return self._run("get")
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return super().__call__(*args, **kwargs) if running else Late(self._module, (), (self, args, kwargs))

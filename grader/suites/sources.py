@@ -60,14 +60,22 @@ def _source_in(home: str, name: str) -> str | None:
 @functools.lru_cache(maxsize=64)
 def header_of(home: str) -> list[str]:
     """The imports, constants and classes at the top of a module, each as its own text, in order."""
-    return [ast.unparse(one) for one in _tree(home).body if _is_sent(one)]
+    return [ast.unparse(found) for one in _tree(home).body if (found := _sent(one, home)) is not None]
 
 
-def _is_sent(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.Assign):
-        return isinstance(node, ast.Import | ast.ClassDef) or (isinstance(node, ast.ImportFrom) and not node.level)
+def _sent(node: ast.stmt, home: str) -> ast.stmt | None:
+    """A statement as the far side runs it; None for one that it does not get."""
+    if isinstance(node, ast.ImportFrom):
+        package = home.split(".")[: -node.level] if node.level else []
+        module = ".".join([*package, *filter(None, [node.module])])
+        far = vars(sys.modules.get(module, sys)).get("_far")  # of what students write
+        if far is not None or not node.level:
+            return ast.ImportFrom(far or module, node.names, 0)
+        return None
+    if isinstance(node, ast.Import | ast.ClassDef):
+        return node
     try:
-        ast.literal_eval(node.value)
+        ast.literal_eval(node.value if isinstance(node, ast.Assign) else ast.Name("_"))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
+        return None
+    return node

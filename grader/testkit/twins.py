@@ -12,6 +12,7 @@ import copy
 import importlib
 import io
 import itertools
+import logging
 import operator
 import queue
 import sys
@@ -53,6 +54,7 @@ class _Side:
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         replaced: attributes of modules that the test has set, and what they were.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
+        log: what is logged, if the test wants to see it.
     """
 
     def __init__(self) -> None:
@@ -63,8 +65,11 @@ class _Side:
         self.homes: dict[str, dict[str, Any]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
+        self.log: _Log | None = None
 
     def end(self) -> None:
+        if self.log is not None:
+            self.log.remove()
         for thread in self.waiting:
             thread.answers.put(None)
         for owner, name, value in reversed(self.replaced):
@@ -77,11 +82,39 @@ class _Side:
 _side = _Side()
 
 
-def begin() -> None:
-    """Forgets the check before."""
+def begin(logs: bool) -> None:
+    """Forgets the check before.
+
+    Args:
+        logs: whether the test reads what is logged.
+    """
     global _side
     _side.end()
     _side = _Side()
+    _side.log = _Log() if logs else None
+
+
+class _Log(logging.Handler):
+    """Keeps what is logged since the last reply."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._records: list[tuple[str, int, str]] = []
+        self._root = logging.getLogger()
+        self._level = self._root.level
+        self._root.addHandler(self)
+        self._root.setLevel(1)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._records.append((record.name, record.levelno, record.getMessage()))
+
+    def take(self) -> list[tuple[str, int, str]]:
+        taken, self._records = self._records, []
+        return taken
+
+    def remove(self) -> None:
+        self._root.removeHandler(self)
+        self._root.setLevel(self._level)
 
 
 # ---------------------------------------------------------------- twins
@@ -466,8 +499,8 @@ def run(
     """One operation on the submission.
 
     Returns:
-        The result, the arguments that were changed, the twins that were, and files that were written; or the question
-        to a function of the test.
+        The result, the arguments and twins that were changed, the files that were written, and what was logged; or the
+        question to a function of the test.
     """
     _take(pushes)
     call = _Call()
@@ -479,7 +512,8 @@ def run(
             _side.replaced.append((owner, values[0], getattr(owner, values[0], _Side)))
         result = _OPERATIONS[operation](owner, *values, **named_values)
         described = call.describe(result, is_read=operation == "getattr")
-        return "returned", described, call.changed(), _pulls(), call.written()
+        logged = _side.log.take() if _side.log is not None else []
+        return "returned", described, call.changed(), _pulls(), call.written(), logged
 
     if not may_ask:
         return work()
