@@ -63,7 +63,10 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         examples = check.examples()
         desk.allow(check.seconds)
         channel = desk.channel()
-        return _CheckRun(check, desk, fixtures, channel).result(examples)
+        result, trace = _CheckRun(check, desk, fixtures, channel).result(examples)
+        if check.runs_item and result.verdict != "passed":
+            desk.end_process()  # what the test has sent to it may be of use in the next
+        return result, trace
     except SubmissionTimeout as error:
         if channel is not None and channel.asks_on_and_on and desk.is_final and desk.explains_failures:
             # Raises an `Overrun` if the check's own loop does not end.

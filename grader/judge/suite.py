@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import hypothesis
 import pytest
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, Phase
 
 from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
 from grader.border.proxies import SubmissionProxy
@@ -231,6 +231,7 @@ def _hypothesis_settings() -> Iterator[None]:
         print_blob=False,
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],
     )
     before = hypothesis.settings.get_current_profile_name()
     hypothesis.settings.load_profile(_PROFILE)

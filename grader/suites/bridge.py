@@ -6,6 +6,7 @@ a result is a tree of tagged values, and whatever is no value stays there, as a 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import io
 import itertools
@@ -259,11 +260,15 @@ class Bridge:
                 return passing.path(rest[0])
             case "handle":
                 remote, classes = rest
-                if isinstance(remote, Remote):
-                    number = remote._number
-                    if number not in self._handles:
-                        self._handles[number] = self._make_handle(remote, [str(one) for one in classes])
-                    return self._handles[number]
+                if not isinstance(remote, Remote):  # a list or dict of a class of its own
+                    return remote
+                number = remote._number
+                if number not in self._handles:
+                    self._handles[number] = self._make_handle(remote, [str(one) for one in classes])
+                return self._handles[number]
+            case "named":
+                kind = collections.namedtuple("Result", [str(one) for one in rest[0]], rename=True)  # type: ignore[misc]
+                return kind(*(self._value(one, passing) for one in rest[1]))
         raise ValueError("an unknown tag")
 
 
@@ -402,13 +407,13 @@ class Passing:
         if isinstance(value, io.IOBase):
             return self._file(value)
         if isinstance(value, type):
-            return "class", *sources.of_class(value)
+            return "class", *sources.of_class(value, self.bridge.root)
         if isinstance(value, Iterator):
             return "iterator", [self.tree(one) for one in value]
         if callable(value):
             self.has_functions = True
             return "function", self.bridge.keep(value)
-        if kind.__module__ in sys.modules and not sources.is_library(kind.__module__):
+        if sources.is_own(kind.__module__, self.bridge.root):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self.tree(kind), fields
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")

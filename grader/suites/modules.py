@@ -29,6 +29,9 @@ class ProxyModule(ModuleType):
         else:
             running[-1].run("setattr", Late(self._far, ()), name, value)
 
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r}>"
+
     def __delattr__(self, name: str) -> None:
         running[-1].run("delattr", Late(self._far, ()), name)
 

@@ -1,8 +1,8 @@
 """Proxies: what a suite's tests hold in place of the submission's functions, classes and objects.
 
 A `Late` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
-stands for an object over there. Both decide no comparison with a value of the test: the object's own ``==`` and ``<``
-would be the submission's word for its own result.
+stands for an object over there. A value of the test is never compared with one: the object's own ``==`` and ``<`` would
+be the submission's word for its own result, and the value may be the expected answer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, Sampler
 
 from grader.border.failures import BadReply
 from grader.border.proxies import Call, Remote
 from grader.suites.bridge import Crossing, Passing, running
 from grader.text import with_article
 
-_KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+_KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
+_OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
 _OPERATORS: Final = tuple(
     ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"]
 )
 _COMPARISONS: Final = ["lt", "le", "gt", "ge"]
+
+
+_NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
 class _Used(Crossing):
@@ -99,17 +106,16 @@ class _Used(Crossing):
         return self._compared("eq", other, self is other)
 
     def __ne__(self, other: object) -> Any:
-        return self._compared("ne", other, self is not other)
+        return self._compared("ne", other, False)
 
-    def _compared(self, operation: str, other: object, otherwise: bool) -> Any:
-        """What their own ``==`` gives for two of their objects; for a value of the test only if that is no verdict."""
-        if not running:
-            return otherwise
-        value = self._now()
+    def _compared(self, operation: str, other: object, is_same: bool) -> Any:
+        """What their own ``==`` gives for two of their objects; a value of the test is never sent to be compared."""
+        value = self._now() if running else self
         if not isinstance(value, _Used):
             return getattr(operator, operation)(value, other)
-        result = value._run(operation, other)
-        return otherwise if isinstance(result, bool) and not isinstance(other, _Used) else result
+        if running and isinstance(other, _Used):
+            return value._run(operation, other)
+        return True if is_same else NotImplemented
 
     def _now(self) -> Any:
         """What it stands for."""
@@ -125,12 +131,19 @@ class _Used(Crossing):
         return self._run("copy") if running else self
 
 
-def _operator(name: str) -> Callable[..., Any]:
-    return lambda self, other: self._run(name, other)
+def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
+    def operate(self: _Used, other: object) -> Any:
+        value = self._now()
+        pair = (other, value) if is_reflected else (value, other)
+        if not isinstance(value, _Used):
+            return getattr(operator, name)(*pair)
+        result = running[-1].run(name, *pair)
+        # Else a lying difference would be the word about an expected value.
+        if not isinstance(result, _Used) and not isinstance(other, _Used):
+            raise AssertionError(_NO_VALUE)
+        return result
 
-
-def _reflected(name: str) -> Callable[..., Any]:
-    return lambda self, other: running[-1].run(name, other, self)
+    return operate
 
 
 def _comparison(name: str) -> Callable[..., Any]:
@@ -138,10 +151,9 @@ def _comparison(name: str) -> Callable[..., Any]:
         value = self._now()
         if not isinstance(value, _Used):
             return getattr(operator, name)(value, other)
-        result = value._run(name, other)
-        if isinstance(result, bool) and not isinstance(other, _Used):
-            raise AssertionError("returned an object where a plain value was expected")
-        return result
+        if not isinstance(other, _Used):
+            raise AssertionError(_NO_VALUE)
+        return value._run(name, other)
 
     return compare
 
@@ -152,7 +164,7 @@ def _unary(name: str) -> Callable[..., Any]:
 
 for _name in _OPERATORS:
     setattr(_Used, f"__{_name.strip('_')}__", _operator(_name))
-    setattr(_Used, f"__r{_name.strip('_')}__", _reflected(_name))
+    setattr(_Used, f"__r{_name.strip('_')}__", _operator(_name, is_reflected=True))
 for _name in _COMPARISONS:
     setattr(_Used, f"__{_name}__", _comparison(_name))
 for _name in ("neg", "pos", "invert", "abs", "round"):
@@ -166,12 +178,15 @@ class Handle(_Used, Remote):
 
     @property
     def __class__(self) -> Any:
-        """The first of its classes that is a library's."""
+        """The first of its classes that is a library's, but no tensor: torch would read its memory as one."""
         for name in object.__getattribute__(self, "_classes"):
             module, _, kind = name.rpartition(".")
             if module.partition(".")[0] in _KNOWN:
                 with contextlib.suppress(ImportError, AttributeError):
-                    if isinstance(found := getattr(importlib.import_module(module), kind), type):
+                    found = getattr(importlib.import_module(module), kind)
+                    if isinstance(found, type) and (
+                        module.partition(".")[0] != "torch" or issubclass(found, _OF_TORCH)
+                    ):
                         return found
         return Handle
 

@@ -9,26 +9,26 @@ import ast
 import functools
 import inspect
 import sys
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 from grader.errors import UserError
 
-_LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+def is_own(module: str, root: Path) -> bool:
+    """Whether a module is a file of the course: all others are installed, and so are there on the far side."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and Path(file).is_relative_to(root)
 
 
-def is_library(module: str) -> bool:
-    """Whether a module is there on the far side, too."""
-    return module.partition(".")[0] in _LIBRARIES
-
-
-def of_class(kind: type) -> tuple[str, str, str, list[str]]:
+def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:
     """Module, name, source and header of a class; of a library's class only its place.
 
     Raises:
         UserError: it has no source that could be sent.
     """
     home = kind.__module__
-    if is_library(home):
+    if not is_own(home, root):
         return home, kind.__qualname__, "", []
     source = _source_in(home, kind.__qualname__)
     if source is None:

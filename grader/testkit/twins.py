@@ -28,7 +28,6 @@ from torch import nn
 _equal, _backward, _clone, _import = torch.equal, torch.autograd.backward, torch.Tensor.clone, importlib.import_module
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
-_LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _FOLDER: Final = "suite_files"
 _MOST_BYTES: Final = 1 << 20
 """Bytes of a written file that are sent back."""
@@ -294,8 +293,10 @@ class _Call:
             return self._describe_tensor(value, is_read)
         if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
             return "value", value
-        if kind in (list, tuple) or (issubclass(kind, tuple) and kind.__module__.partition(".")[0] in _LIBRARIES):
-            return "list" if kind is list else "tuple", [self.describe(one, is_read=is_read) for one in value]
+        if kind is list or issubclass(kind, tuple):
+            items = [self.describe(one, is_read=is_read) for one in value]
+            names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
+            return ("list", items) if kind is list else ("named", list(names), items) if names else ("tuple", items)
         if kind in (set, frozenset):
             return "set", [self.describe(one) for one in value]
         if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
