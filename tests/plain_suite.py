@@ -1,7 +1,7 @@
 """Runs a suite on many submissions with plain pytest: torch is imported once, and each submission has a fork.
 
 Run as a program: its argument is a file of JSON, ``{"suite": DIR, "seconds": 2, "submissions": {NAME: DIR}}``. It
-prints ``{NAME: [the test functions that pass]}``.
+prints ``{NAME: [the tests that pass]}``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 
 
 def passed_by_plain_pytest(suite: Path, submissions: Mapping[str, Path], seconds: float) -> dict[str, set[str]]:
-    """The test functions that pass with all their parameters, such as ``test_nn.py::test_linear``, by submission.
+    """The tests that pass, such as ``test_nn.py::test_softmax[0]``, by submission.
 
     Args:
         seconds: of processor time that one test may take.
@@ -57,7 +57,7 @@ class Outcomes:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        name = report.nodeid.partition("[")[0].partition("/")[2]
+        name = report.nodeid.partition("/")[2]
         self.of[name] = self.of.get(name, True) and report.passed
 
 

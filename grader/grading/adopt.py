@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.course.markers import with_markers
+from grader.course.source import parse
 from grader.course.starter import names_for
 from grader.course.stubs import stub_of
 from grader.errors import UserError
@@ -114,10 +115,13 @@ class _AdoptedSuite:
                 _write(solutions / inside_course, content)
                 _write(exercises / inside_course, stub)
         for module in self._ran.further:
+            first = Path(f"{module.name}/__init__.py" if module.path.is_dir() else f"{module.name}.py")
             for file, inside_course in module.files():
-                _write(solutions / inside_course, file.read_bytes())
-            is_package = module.path.is_dir()
-            _write(exercises / (f"{module.name}/__init__.py" if is_package else f"{module.name}.py"), b"")
+                content = file.read_bytes()
+                if inside_course == first and parse(file).body:
+                    content = b"# solution:\n" + content.rstrip(b"\n") + b"\n# end\n"
+                _write(solutions / inside_course, content)
+            _write(exercises / first, b"")
         for module in (*self._modules, *self._ran.further):
             for folder in (solutions, exercises):
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
