@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from grader.course.definitions import definition
 from grader.course.markers import with_markers
-from grader.course.source import parse
+from grader.course.source import Definition, parse
 from grader.course.starter import names_for
 from grader.course.stubs import stub_of
 from grader.errors import UserError
@@ -62,7 +63,8 @@ class _AdoptedSuite:
         self._tests = tests
         self._modules = modules
         self._ran = ran
-        self._whole: list[str] = []
+        self._whole: list[tuple[Path, int, str]] = []
+        self._written_by_students = " or ".join(one.name for one in modules)
         passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks]
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
@@ -73,11 +75,13 @@ class _AdoptedSuite:
                 self._groups.setdefault(rarest, []).append(one)
         self._without = [one for one in passed if not calls[one.name]]
         if not self._groups:
-            names = " or ".join(one.name for one in modules)
-            failed = [*ran.errors, *(one.reason for one in ran.tests if one.outcome != "passed")]
+            failed = [
+                *(reason for _, reason in ran.errors),
+                *(one.reason for one in ran.tests if one.outcome != "passed"),
+            ]
             why = f": {failed[0]}" if failed else ""
             raise UserError(
-                f"no test that passes on the solution calls a function of {names}{why}",
+                f"no test that passes on the solution calls a function of {self._written_by_students}{why}",
                 fix="run them with pytest on the solution first, and name the modules that students write: --modules",
             )
         self._names = {key: name for one in modules for key, name in self._exercises(one)}
@@ -109,9 +113,13 @@ class _AdoptedSuite:
                 if file in module.written:
                     wanted = [one for path, one in self._groups if path == file]
                     text, whole = with_markers(content.decode("utf-8-sig"), file, wanted, absent)
-                    gives_away = "decorates others, so its stub gives it away"
-                    self._whole += [f"{inside_course}: `{one}` {gives_away}" for one in whole]
                     content, stub = text.encode(), stub_of(text, file).encode()
+                    reasons = dict.fromkeys(whole, "decorates others")
+                    known = {one.name for one in parse(file).body if isinstance(one, Definition)}
+                    reasons |= {one: "is neither a def nor a class" for one in wanted if one not in known}
+                    for one, why in reasons.items():
+                        line, _ = definition(text.split("\n"), one)
+                        self._whole.append((inside_course, line, f"`{one}` {why}, so its stub gives it away"))
                 _write(solutions / inside_course, content)
                 _write(exercises / inside_course, stub)
         for module in self._ran.further:
@@ -178,20 +186,20 @@ class _AdoptedSuite:
     def look(self, course: Path) -> Iterator[str]:
         """The places that a person must look at."""
         suite = course / self._tests.name
-        for error in self._ran.errors:
-            yield f"{course / error}"
+        for file, why in self._ran.errors:
+            yield f"{suite / file}: cannot be read, so its tests are left out: {why}"
         for one in self._ran.tests:
             file, _, name = one.name.partition("::")
             place = f"{suite / file}:{one.line + 1}: `{name}`"
             if one in self._without:
-                yield f"{place} calls no function of the students, so it is in no exercise"
+                yield f"{place} calls nothing of {self._written_by_students}, so it is in no exercise"
             elif "xfail" in one.marks:
                 yield f"{place} is expected to fail, so it is left out"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
-        for text in self._whole:
-            yield f"{course / 'exercises'}/{text}"
+        for place, line, text in self._whole:
+            yield f"{course / 'solutions' / place}:{line}: {text}"
         for module in self._ran.further:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.name}: {why}"
