@@ -75,10 +75,8 @@ class _AdoptedSuite:
                 self._groups.setdefault(rarest, []).append(one)
         self._without = [one for one in passed if not calls[one.name]]
         if not self._groups:
-            failed = [
-                *(reason for _, reason in ran.errors),
-                *(one.reason for one in ran.tests if one.outcome != "passed"),
-            ]
+            failed = [reason for _, reason in ran.errors]
+            failed += [one.reason for one in ran.tests if one.outcome != "passed"]
             why = f": {failed[0]}" if failed else ""
             raise UserError(
                 f"no test that passes on the solution calls a function of {self._written_by_students}{why}",
@@ -198,11 +196,11 @@ class _AdoptedSuite:
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
-        for place, line, text in self._whole:
-            yield f"{course / 'solutions' / place}:{line}: {text}"
+        for inside_course, line, text in self._whole:
+            yield f"{course / 'solutions' / inside_course}:{line}: {text}"
         for module in self._ran.further:
             why = "the solution needs it and --modules does not name it, so students get it empty"
-            yield f"{course / 'exercises' / module.name}: {why}"
+            yield f"{course / 'exercises' / module.path.name}: {why}"
         if (self._tests.parent / "conftest.py").is_file():
             yield f"{self._tests.parent / 'conftest.py'}: is not in the folder of the tests, so it is not taken along"
 

@@ -32,7 +32,13 @@ cube = lambda x: x**3
     "helpers.py": "def half(x):\n    return x / 2\n",
     "tools/__init__.py": "from tools.files import size\n",
     "tools/files.py": "def size(path):\n    return len(path.read_text())\ndef lines(path):\n    return size(path)\n",
-    "tools/lists.py": "class Stack:\n    def push(self, x):\n        self.x = x\ndef size(items):\n    return len(items)\n",
+    "tools/lists.py": """
+class Stack:
+    def push(self, x):
+        self.x = x
+def size(items):
+    return len(items)
+""",
     "tools/words.txt": "data\n",
     "unused.py": "",
     "conftest.py": "",
@@ -127,15 +133,15 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
     found = "\n".join(adopted.look).replace(f"{adopted.course}/", "").replace(f"{adopted.course.parent.parent}/", "")
     for line in (
         "tests/test_elsewhere.py: cannot be read, so its tests are left out: ModuleNotFoundError: No module named",
-        "tests/test_shapes.py:19: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
-        "tests/test_shapes.py:21: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
-        "tests/test_shapes.py:23: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
-        "tests/test_shapes.py:26: `test_known_fault` is expected to fail, so it is left out",
-        "solutions/shapes.py:27: `cube` is neither a def nor a class, so its stub gives it away",
+        "tests/test_shapes.py:18: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
+        "tests/test_shapes.py:20: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
+        "tests/test_shapes.py:22: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
+        "tests/test_shapes.py:25: `test_known_fault` is expected to fail, so it is left out",
+        "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
         "conftest.py: is not in the folder of the tests, so it is not taken along",
     ):
-        assert line in found
+        assert line in found, found
     assert "unused" not in found
 
 
