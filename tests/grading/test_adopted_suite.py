@@ -8,22 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 from plain_suite import passed_by_plain_pytest
-from shared import REPO, WarmUp
+from shared import ADOPTED, WarmUp
 
 from grader.course.model import files_below
 from grader.grading.adopt import adopt_suite
 from grader.grading.adopted import Adopted
 from grader.intake.submission import Submission
 
-ADOPTED = REPO / "examples" / "adopted"
-SUITE = ADOPTED / "suite"
 SECONDS = 1.5
 
 
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     course = tmp_path_factory.mktemp("adopted") / "course"
-    return adopt_suite(SUITE / "tests", ["adapters", "training"], course)
+    return adopt_suite(ADOPTED / "suite" / "tests", ["adapters", "training"], course)
 
 
 @pytest.fixture(scope="module")
