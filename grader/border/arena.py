@@ -184,9 +184,9 @@ def _arguments(call: Request) -> Iterator[tuple[str, Any]]:
 
 
 def _inside(place: str, tree: Any) -> Iterator[tuple[str, list[Any]]]:
-    """The tensors of a tree, each with its place in it."""
+    """The tensors and arrays of a tree, each with its place in it."""
     match tree:
-        case ["T", *_]:
+        case ["T" | "n", *_]:
             yield place, tree
         case ["d", *parts]:
             for key, item in zip(parts[::2], parts[1::2], strict=True):

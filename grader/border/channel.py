@@ -353,7 +353,7 @@ def _change(sent: Sent, arena: Arena) -> str:
         return f"{said}: {WORDS[code] if code < len(WORDS) else 'more than its values'}"
     if now.startswith(data):
         return ""
-    head = sent.tree[:4]
+    head = ["T", *sent.tree[1:4]]
     try:
         before, after = (wire.decode([*head, part, False, 0, None], _no_other) for part in (data, now[:-1]))
     except WireError:  # a bool that is neither 0 nor 1

@@ -16,6 +16,7 @@ from grader.cli.command_line import app, print_lines
 from grader.course import Course, stubs
 from grader.course.starter import new_course, new_exercise
 from grader.errors import UserError
+from grader.grading.adopted import Adopted, require_free
 from grader.machine import Devices, resolve_devices
 from grader.text import aligned, counted
 
@@ -54,6 +55,43 @@ def new(
             typer.echo(f"written: {file}")
         suffix = f" --course {course}" if course else ""
         typer.echo(f"next: change these files, then: grader release{suffix} && grader verify {exercise}{suffix}")
+
+
+@app.command()
+def adopt(
+    path: Annotated[Path, Argument(metavar="TESTS", help="The folder with the tests.", show_default=False)],
+    modules: Annotated[
+        list[str] | None, Option(metavar="NAME", help="A module or package that students write; may be repeated.")
+    ] = None,
+    solution: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="The folder with these modules, solved. Default: the one that TESTS is in."),
+    ] = None,
+    to: Annotated[Path | None, Option(metavar="COURSE", help="A new folder. Default: beside you, NAME-course.")] = None,
+) -> None:
+    """Make a course of tests that you have: they stay as they are.
+
+    Examples:
+      grader adopt tests --modules adapters
+      grader adopt tests --modules my_package --modules utils --solution solved --to my-course
+    """
+    course = to or Path(f"{path.resolve().parent.name or 'new'}-course")
+    require_free(course)
+    adopted = _adopted(path, course, [one for name in modules or () for one in name.split(",")], solution)
+    typer.echo(f"{adopted.course}: {adopted.made[0]}")
+    print_lines(list(adopted.made[1:]))
+    if adopted.look:
+        typer.echo("look at:")
+        print_lines([f"  {line}" for line in adopted.look])
+    typer.echo(f"next: grader verify --course {adopted.course}")
+    typer.echo(f"then: grader grade SUBMISSIONS --course {adopted.course} --out week1")
+
+
+def _adopted(path: Path, to: Path, modules: Sequence[str], solution: Path | None) -> Adopted:
+    """The course that is made of tests."""
+    from grader.grading.adopt import adopt_suite
+
+    return adopt_suite(path, modules, to, solution)
 
 
 @app.command()
@@ -129,8 +167,12 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     from grader.grading.verify import verify_course
 
     found: list[Defect] = []
+    remarks: list[str] = []
 
     def report(defect: Defect) -> None:
+        if defect.is_note:
+            remarks.append(f"  {defect}")
+            return
         found.append(defect)
         typer.echo(defect)
 
@@ -158,6 +200,9 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     notes = [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]
     if notes:
         typer.echo("thin checks pass although all values that come back are changed; others of the exercise notice:")
+    if remarks:
+        typer.echo("to be known of the suite, no defects:")
+        print_lines(remarks)
     print_lines([*notes, outcome if found or missing else "the course is sound"])
     typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
     return 1 if found else 0

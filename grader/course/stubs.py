@@ -18,7 +18,7 @@ import msgspec
 from grader.course.definitions import definition, lines_in
 from grader.course.handout import write, writing
 from grader.course.manifest import Topic
-from grader.course.model import Course
+from grader.course.model import Course, stubs_beside
 from grader.course.source import Definition, Function, first_line, names_bound_by, parse
 from grader.errors import CourseError
 
@@ -58,7 +58,8 @@ def stub_of(source: str, filename: str | Path) -> str:
     """`source` with every part from ``# solution:`` to ``# end`` replaced by one line that raises.
 
     Text after the colon becomes a comment above that line. In the body of a class, the methods between the markers keep
-    their signatures and docstrings; methods whose names start with one underscore, and all else, are left out.
+    their signatures and docstrings; methods whose names start with one underscore, and all else, are left out. At the
+    top level, statements between markers are left out.
 
     If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
 
@@ -170,7 +171,8 @@ def stub_of_topic(course: Course, topic: Topic) -> str:
 
 
 def release(course: Course, check: bool = False) -> list[Path]:
-    """Write ``exercises/<topic>.py`` from ``solutions/<topic>.py`` for every topic.
+    """Write ``exercises/<topic>.py`` from ``solutions/<topic>.py`` for every topic. With a suite, each file of
+    ``exercises/`` is made of the one with its name.
 
     Args:
         course: loaded with ``complete=False`` when it has no stubs yet.
@@ -183,12 +185,27 @@ def release(course: Course, check: bool = False) -> list[Path]:
         CourseError: if a solution cannot be made a stub; then nothing is written.
         UserError: a stub cannot be written.
     """
-    stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
+    if course.suite is not None:
+        stubs = _stubs_of_suite(course)
+    else:
+        stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
     stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
     for file in stale if not check else ():
         with writing(file):
             write(file, stubs[file])
     return stale
+
+
+def _stubs_of_suite(course: Course) -> dict[Path, bytes]:
+    """The stub of each file that students of a suite begin with; the solution may have more files than these."""
+    files = [course.exercises_dir / name for name in stubs_beside(course)]
+    files += [course.stub_file(topic.name) for topic in course.modules]
+    solved = {file: course.solutions_dir / file.relative_to(course.exercises_dir) for file in files}
+    return {
+        file: stub_of(solution.read_text(encoding="utf-8"), solution).encode()
+        for file, solution in solved.items()
+        if solution.suffix == ".py" and solution.is_file()
+    }
 
 
 @functools.lru_cache(maxsize=64)
@@ -243,14 +260,24 @@ class _Solution:
         *bugs, end = others
         definitions = (node for node in ast.walk(self._tree) if isinstance(node, Definition))  # outer ones first
         around = [node for node in definitions if node.lineno < start.line <= (node.end_lineno or 0)]
+        if not around and (bugs or start.column):
+            raise self._error(start.line, f"`{(bugs or [start])[0].text}` must be in the body of a function or class")
         if not around:
-            raise self._error(start.line, "`# solution:` must be in the body of a function or class")
+            self._statements(self._tree, start, end)
+            return Region(start.line, end.line, "", [])
         name, node = ".".join(one.name for one in around), around[-1]
         if bugs:
             stub = self._with_bug(start, bugs[0], end)
             return Region(start.line, end.line, name, stub, bugs[0].line, bugs[0].note == "hangs")
         if start.column != node.body[0].col_offset:
             raise self._error(start.line, f"`# solution:` is not indented like the body of `{name}`")
+        inside = self._statements(node, start, end)
+        if isinstance(node, ast.ClassDef):
+            return Region(start.line, end.line, name, self._methods(name, inside, start.note))
+        return Region(start.line, end.line, name, _unwritten(name, start.column, start.note))
+
+    def _statements(self, node: Definition | ast.Module, start: _Marker, end: _Marker) -> list[ast.stmt]:
+        """The statements of a body between two markers: whole ones, and at least one."""
         inside: list[ast.stmt] = []
         for statement in node.body:
             first, last = first_line(statement), statement.end_lineno or statement.lineno
@@ -260,9 +287,7 @@ class _Solution:
                 raise self._error(start.line, f"the markers cut through the statement in line {first}")
         if not inside:
             raise self._error(start.line, "nothing between `# solution:` and `# end`")
-        if isinstance(node, ast.ClassDef):
-            return Region(start.line, end.line, name, self._methods(name, inside, start.note))
-        return Region(start.line, end.line, name, _unwritten(name, start.column, start.note))
+        return inside
 
     def _with_bug(self, start: _Marker, bug: _Marker, end: _Marker) -> list[str]:
         """The comments of a part as code; it may be anywhere in a function, because `stub_of` parses the stub."""

@@ -6,12 +6,14 @@ Never calls a method that submitted code could have defined: it is given decoded
 import ast
 import itertools
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from types import FunctionType
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from grader.border import arrays
 from grader.border.labels import label_of
 from grader.border.proxies import Call, Remote, RemoteFunction, maker_of
 from grader.testkit.within_probes import call_within
@@ -138,9 +140,15 @@ def _one(value: object) -> str:
         return _tensor(value)
     if isinstance(value, torch.device):
         return f"torch.device({str(value)!r})"
+    if type(value) in arrays.SCALARS:
+        return f"np.{arrays.SCALARS[type(value)]}({_one(arrays.as_number(value))})"
+    if arrays.is_array(value):
+        return _array(value)
     if isinstance(value, float):
         text = f"{value:.6g}"
         return text if set(text) & set(".en") else f"{text}.0"
+    if isinstance(value, PurePath):
+        return f"Path({str(value)!r})"
     if isinstance(value, Remote) and (made := maker_of(value)) is not None:
         return _code(made)
     if type(value) is torch.Size:
@@ -151,6 +159,15 @@ def _one(value: object) -> str:
     if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]!r}…"
     return repr(value)
+
+
+def _array(value: Any) -> str:
+    if not value.size:
+        return f"np.zeros({value.shape}, dtype=np.{value.dtype})"
+    if value.size > 1000 and value.ndim > 4:  # as for tensors
+        return f"<array of shape {value.shape}, dtype {value.dtype}>"
+    text = " ".join(repr(value).split()).replace("[ ", "[")
+    return f"np.{text}".replace("dtype=", "dtype=np.").replace("np.'", "'")
 
 
 def _tensor(value: Tensor) -> str:
