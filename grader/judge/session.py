@@ -41,6 +41,13 @@ _NOT_USED = (
     "torchkata"
 )
 """Plugins of pytest that the judge does not use."""
+_PRINTED: Final = "what a call prints is `printed(submission.f, ...)` of grader.testkit, because it prints over there"
+_INSTEAD: Final = {
+    **dict.fromkeys(("capsys", "capfd", "capsysbinary", "capfdbinary"), _PRINTED),
+    "caplog": "what a call logs stays over there; a probe of the course's kit can run the call and return its records",
+    "recwarn": "what a call warns of stays over there; a probe of the course's kit can run the call and return it",
+}
+"""What a check does without a fixture of pytest's that looks at its own process."""
 
 
 class NoSubmissionYet:
@@ -251,7 +258,8 @@ class _SessionHooks(CheckHooks):
         if error is not None and isinstance(node, pytest.Collector):
             self.problems.append(_reason(node.path, error))
         elif isinstance(error, pytest.FixtureLookupError):  # its report ends with a line of source, not with the reason
-            self._missing_fixture = f"there is no fixture `{error.argname}`"
+            instead = _INSTEAD.get(error.argname or "", "")
+            self._missing_fixture = f"there is no fixture `{error.argname}`{instead and f': {instead}'}"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(report)
