@@ -232,7 +232,7 @@ CHECKS_AND_FILES: dict[str, Defect] = {
     "a check that takes an object for a value": (
         [append(CHECKS, "from grader.testkit import recipes" + NO_VALUE)],
         SOLUTION,
-        "returned a Sequential object where a plain value was expected; read a plain value of the object in the check",
+        "; read a plain value of the object in the check, such as `value.data`",
     ),
     "a check that the stub passes": (
         [append(CHECKS, ALWAYS_PASSES)],
