@@ -58,3 +58,10 @@ def _permissions(path: Path) -> int:
         mask = os.umask(0)
         os.umask(mask)
         return 0o666 & ~mask
+
+
+def python_files(folder: Path) -> dict[str, bytes]:
+    """The Python files at the top of a folder, and those of the packages in it, by their path in it."""
+    packages = [one.parent for one in folder.glob("*/__init__.py")]
+    files = [*folder.glob("*.py"), *(file for package in packages for file in package.rglob("*.py"))]
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(files)}

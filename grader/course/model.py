@@ -23,6 +23,8 @@ from grader.course.home import folder_of, is_name, manifest_in
 from grader.course.manifest import Exercise, Manifest, Topic, of_results
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, checks_in, misconceptions_in, pictured_in
+from grader.course.suite import Group, Suite
+from grader.course.suite_tests import suite_checks
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.kit import ANSWER_FOLDERS, Kit
 
@@ -60,6 +62,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """The exercises whose pictures the page at the end shows, as the manifest says: see `pictured_at_end`."""
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
+    suite: Suite | None = None
+    """Somebody else's tests in the place of checks; `checks_dir` is their folder then."""
     is_whole: bool = True
     """Whether it has every topic of its manifest: see `part_of`."""
 
@@ -78,6 +82,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """
         root, manifest_file, checks_dir = _locate(path)
         manifest = Manifest(manifest_file)
+        if manifest.suite is not None:
+            checks_dir = root / manifest.suite.path
         course = cls(
             name=manifest.course.name,
             title=manifest.course.title,
@@ -100,6 +106,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             finish_pictures=manifest.course.finish_pictures,
             assignments=manifest.assignments,
             term=manifest.term,
+            suite=manifest.suite,
         )
         if complete:
             _require_files(course, manifest)
@@ -194,7 +201,16 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     def stub_file(self, topic: str) -> Path:
         """The topic's stub module."""
-        return self.exercises_dir / f"{topic}.py"
+        return self.exercises_dir / self.module_file(topic)
+
+    def module_file(self, topic: str) -> str:
+        """The file of a topic's module in a submission."""
+        return next((one.file for one in self.topics if one.name == topic), f"{topic}.py")
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Its exercises that consist of tests of a suite."""
+        return tuple(group for one in self.exercises if (group := one.group))
 
     def template_file(self, exercise: Exercise) -> Path:
         """The template that students begin a manual exercise with; there may be no such file."""
@@ -202,7 +218,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     def solution_file(self, topic: str) -> Path:
         """The topic's solved module."""
-        return self.solutions_dir / f"{topic}.py"
+        return self.solutions_dir / self.module_file(topic)
 
     def lesson_file(self, topic: str) -> Path:
         """The topic's lesson; there may be no such file."""
@@ -285,6 +301,8 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
     Raises:
         CourseError: if their file is missing, or holds a test that belongs to no exercise of the topic.
     """
+    if course.suite is not None:
+        return suite_checks(course.checks_dir, course.groups, topic, course.manifest)
     return checks_in(course.check_file(topic), course.topic(topic))
 
 
@@ -303,7 +321,8 @@ def pictured(course: Course) -> tuple[str, ...]:
     Raises:
         CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
     """
-    found = set().union(*(pictured_in(course.check_file(topic.name), topic) for topic in course.modules))
+    modules = () if course.suite else course.modules
+    found: set[str] = set().union(*(pictured_in(course.check_file(topic.name), topic) for topic in modules))
     return tuple(one.full_name for one in course.exercises if one.full_name in found)
 
 
@@ -338,9 +357,22 @@ def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
     yield "course.toml", course.manifest
     files = {course.stub_file(topic.name) for topic in course.modules}
     files |= {course.template_file(exercise) for exercise in course.manual}
+    files |= {course.exercises_dir / name for name in stubs_beside(course)}
     for file in sorted(files):
         if file.is_file():
             yield file.relative_to(course.root).as_posix(), file
+
+
+def stubs_beside(course: Course) -> list[str]:
+    """The files that students of a suite begin with beside the modules of topics, by their names in a submission."""
+    suite = course.suite
+    if suite is None:
+        return []
+    own = {topic.file for topic in course.modules}
+    found = [f"{name}.py" for name in suite.names if not suite.is_package(name)]
+    for name in filter(suite.is_package, suite.names):
+        found += [path for path, _ in files_below(course.exercises_dir / name, name)]
+    return [name for name in found if name not in own and (course.exercises_dir / name).is_file()]
 
 
 def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -352,7 +384,7 @@ def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:
 
 def checking_files(course: Course) -> Iterator[tuple[str, Path]]:
     """The files of the checks and of the kit, each with its path within the course."""
-    yield from files_below(course.checks_dir, "checks")
+    yield from files_below(course.checks_dir, course.suite.path if course.suite else "checks")
     if course.kit and course.kit.folder.parent != course.checks_dir:
         yield from files_below(course.kit.folder, course.kit.name)
 
@@ -391,7 +423,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             if course.solution_file(topic.name).is_file():
                 error.fix = f"make it of the solution: grader release --course {course.root}"
             raise error
-        if not file.is_file():
+        if not course.suite and not file.is_file():
             raise manifest.error_of(topic.name, "name", f"topic `{topic.name}` has no checks: {file} is missing")
         checks = checks_of(course, topic.name)
         for exercise in topic.exercises:

@@ -117,14 +117,14 @@ class _Assembly:
         """The innermost folder that all files below a folder are in, as when a folder is packed as a whole."""
         while True:
             folder = one_folder(path.removeprefix(root) for path in self.bag.files if path.startswith(root))
-            if folder in ("", f"{STUBS}/"):
+            if folder in ("", f"{STUBS}/") or folder.rstrip("/") in self.topics.packages:
                 return root
             root += folder
 
     def _last_version(self, root: str) -> tuple[str, list[Note]]:
         """The folder of the work; of several that are versions of each other the last one, with a note that says so."""
         inside = [path.removeprefix(root) for path in self.bag.files]
-        if any(self._topic_of(path.removeprefix(f"{STUBS}/")) for path in inside):
+        if self.topics.packages or any(self._topic_of(path.removeprefix(f"{STUBS}/")) for path in inside):
             return root, []
         folders: dict[str, bool] = {}
         for path in inside:
@@ -226,7 +226,7 @@ class _Assembly:
         if len(loose) == 1 and len(self.topics.names) == 1 and missing:
             named[loose[0].path] = missing[0]
         is_meant = [self._give_to_topic(topic, others, named) for topic in sorted(self.topics.names)]
-        if not any(is_meant):
+        if not any(is_meant) and not self.topics.packages:
             for module in loose[:_NAMED]:
                 why = "its name does not say which topic it is, and it defines none of the exercises"
                 # Not which topics there are: others may be asked for now.

@@ -87,7 +87,7 @@ def unwritten(check: Check, failure: BaseException) -> Cause:
     """A name that is not defined, or a stub as it was handed out."""
     topic, _, exercise = check.exercise.partition(".")
     if isinstance(failure, failures.MissingName):
-        name, file = failure.message, f"{topic}.py"
+        name, file = failure.message, failure.file or f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
     return not_written(exercise)
 
@@ -166,13 +166,12 @@ def unusable(check: Check, error: Exception) -> Cause:
     return Cause(kind="no_answer", sentence=check.sentence[:MAX_TEXT], reason=reason)
 
 
-def import_failed(topic: str, failure: failures.ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
-    """The topic's module could not be imported.
+def import_failed(file: str, failure: failures.ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
+    """The topic's module, in this file, could not be imported.
 
     Args:
         memory_limit: the memory that it may use (bytes).
     """
-    file = f"{topic}.py"
     facts: dict[str, Any] = {"stage": "import", "file": file}
     match failure:
         case failures.KilledBySystem():
@@ -188,9 +187,8 @@ def import_failed(topic: str, failure: failures.ImportFailure, prints: str, memo
     return _with_prints(Cause(**facts), prints)
 
 
-def missing_file(topic: str, note: str = "") -> Cause:
+def missing_file(file: str, note: str = "") -> Cause:
     """The topic's file is not in the submission; `note` says why, if that is known."""
-    file = f"{topic}.py"
     return Cause(kind="missing", stage="topic", file=file, reason=note[:MAX_TEXT] or f"{file} is not in the submission")
 
 

@@ -67,7 +67,12 @@ class Check:
         on_reference: the outcome on the reference solution: "overruns" if the check exceeds the judge's time limit,
             "unclear" if the solution crashes or times out; None until it was run, or if there is no solution.
         right_runs: of each example, the runs that passed.
+        runs_item: whether its body is the whole run of its test by pytest, with fixtures and Hypothesis.
+        seconds: how long it may take; 0 means as long as the limits say.
     """
+
+    runs_item = False
+    seconds = 0.0
 
     def __init__(
         self,
@@ -178,6 +183,9 @@ class Desk:
             SubmissionCrashed: no process can be started for the exercise.
         """
         raise NotImplementedError
+
+    def allow(self, seconds: float) -> None:
+        """The next check may take this long; 0 means as long as the limits say."""
 
     def renew_time(self) -> None:
         """Gives the running check its full time again."""

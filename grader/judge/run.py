@@ -61,8 +61,12 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     channel = None
     try:
         examples = check.examples()
+        desk.allow(check.seconds)
         channel = desk.channel()
-        return _CheckRun(check, desk, fixtures, channel).result(examples)
+        result, trace = _CheckRun(check, desk, fixtures, channel).result(examples)
+        if check.runs_item and result.verdict != "passed":
+            desk.end_process()  # what the test has sent to it may be of use in the next
+        return result, trace
     except SubmissionTimeout as error:
         if channel is not None and channel.asks_on_and_on and desk.is_final and desk.explains_failures:
             # Raises an `Overrun` if the check's own loop does not end.
@@ -119,7 +123,7 @@ class _CheckRun:
             for failure in itertools.chain([first], running):
                 if isinstance(failure, NotSimulatedHere):
                     return outcome_of(check, causes.not_simulated(failure))
-            if self.cause and generated.may_be_shrunk(check.item.obj):
+            if self.cause and not check.runs_item and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
         except (SubmissionTimeout, SubmissionCrashed):
             self.desk.end_process()  # the verdict stays *failed*; only a better message is lost
@@ -144,7 +148,8 @@ class _CheckRun:
         for number, example in enumerate(examples):
             seen = len(self.channel.record)
             right = self.check.right_runs[number]
-            failure = self._run_example(example, None if self.desk.is_final else right)
+            is_run = self.desk.is_final or self.check.runs_item  # a suite's test may look at the clock
+            failure = self._run_example(example, None if is_run else right)
             exchanges = tuple(self.channel.record[seen:])
             self.exchanges.append(exchanges)
             if failure is None:
@@ -340,10 +345,10 @@ class CollectedChecks:
         parameters: dict[str, Any] = getattr(getattr(check.item, "callspec", None), "params", {})
         marks = {mark.name for mark in check.item.iter_markers()}
         has_fixtures = set(check.item.fixturenames) - {"submission", *parameters}
-        if has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}:
+        if not check.runs_item and (has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}):
             return self._run_in_session(check, desk)
         try:
-            return run(check, desk, dict(parameters))
+            return run(check, desk, {} if check.runs_item else dict(parameters))
         except pytest.skip.Exception as skipped:
             return outcome_of(check, causes.not_assessed(str(skipped)))
 

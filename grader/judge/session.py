@@ -36,7 +36,7 @@ DeskFor = Callable[[Check], Desk]
 
 _OF_ASSUME: Final = "Using `assume` outside a property-based test"
 _NOT_USED = (
-    "terminal cacheprovider capture logging warnings faulthandler junitxml doctest unittest debugging recwarn stepwise "
+    "terminal cacheprovider warnings faulthandler junitxml doctest debugging stepwise "
     "pastebin setuponly setupplan threadexception unraisableexception pytester xdist xdist.looponfail hypothesispytest "
     "torchkata"
 )
@@ -48,6 +48,8 @@ _INSTEAD: Final = {
     "recwarn": "what a call warns of stays over there; a probe of the course's kit can run the call and return it",
 }
 """What a check does without a fixture of pytest's that looks at its own process."""
+_NOT_IN_CHECKS: Final = "capture logging unittest recwarn"
+"""Those that only the tests of a suite may use."""
 
 
 class NoSubmissionYet:
@@ -190,10 +192,19 @@ def collected_checks(
 
 
 @contextlib.contextmanager
-def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks") -> Iterator[None]:
-    """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook."""
-    arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
-    for name in _NOT_USED.split():
+def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite: bool = False) -> Iterator[None]:
+    """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook.
+
+    Args:
+        suite: whether they were written for pytest alone: then they find the modules beside them.
+    """
+    arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)]
+    arguments += (
+        ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]
+        if suite
+        else ["--import-mode=importlib"]
+    )
+    for name in (_NOT_USED if suite else f"{_NOT_USED} {_NOT_IN_CHECKS}").split():
         arguments += ["-p", f"no:{name}"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
