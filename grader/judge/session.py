@@ -21,7 +21,9 @@ import pytest
 from _pytest.config import _prepareconfig
 from hypothesis.errors import HypothesisDeprecationWarning
 
+from grader.course.model import DATA
 from grader.errors import UserError
+from grader.files import in_folder
 from grader.judge import cause as causes
 from grader.judge.check import Check, Desk, Trace
 from grader.judge.docstrings import Written, check_examples
@@ -185,10 +187,14 @@ def collected_checks(
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
-    with _check_files_forgotten(root), _session(files, root, hooks) if files else contextlib.nullcontext():
+    folder = root.parent if (root.parent / DATA).is_dir() else None
+    with _check_files_forgotten(root), contextlib.ExitStack() as stack:
+        if files:
+            with in_folder(folder):
+                stack.enter_context(_session(files, root, hooks))
         if hooks.problems:
             raise _cannot_collect(hooks.problems)
-        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener())
+        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener(), folder)
 
 
 @contextlib.contextmanager
