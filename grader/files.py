@@ -1,8 +1,9 @@
 """Writing a file completely or not at all. Never leaves half a file behind, and never changes any other file."""
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from grader.errors import UserError
@@ -65,3 +66,16 @@ def python_files(folder: Path) -> dict[str, bytes]:
     packages = [one.parent for one in folder.glob("*/__init__.py")]
     files = [*folder.glob("*.py"), *(file for package in packages for file in package.rglob("*.py"))]
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(files)}
+
+
+@contextlib.contextmanager
+def in_folder(folder: Path | None) -> Iterator[None]:
+    """This folder is the current one meanwhile; None changes nothing."""
+    before = os.getcwd() if folder is not None else ""
+    if folder is not None:
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        if folder is not None:
+            os.chdir(before)

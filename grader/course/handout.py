@@ -22,7 +22,7 @@ from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
 from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
 from grader.course.manifest import Exercise, Topic
-from grader.course.model import Course, lesson_files, stubs_beside
+from grader.course.model import Course, data_files, lesson_files, stubs_beside
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 from grader.text import counted
@@ -106,6 +106,7 @@ def init(
         wanted[names_of[topic.name]] = notebook_of(course, topic, stub) if is_notebook else stub
     wanted |= work_templates(new)
     wanted |= {name: (course.exercises_dir / name).read_bytes() for name in stubs_beside(course)}
+    wanted |= {name: file.read_bytes() for name, file in data_files(course)}
     there = {name: folder / name for name in wanted if (folder / name).exists()}
     changed = [name for name, file in there.items() if not file.is_file() or file.read_bytes() != wanted[name]]
     if not force:

@@ -31,6 +31,10 @@ from grader.kit import ANSWER_FOLDERS, Kit
 T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CLUTTER: Final = frozenset({"__pycache__", "node_modules"})
+DATA: Final = "data"
+"""The folder of files beside course.toml that checks and students' code read."""
+MOST_DATA: Final = 7 << 20
+"""Bytes of all of them: each process of a submission gets a copy, in one message with its files."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +114,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         )
         if complete:
             _require_files(course, manifest)
+        size = sum(file.stat().st_size for _, file in data_files(course))
+        if size > MOST_DATA:
+            fix = f"{DATA}/ may hold {MOST_DATA >> 20} MiB: leave out what no exercise reads, or pack it"
+            raise CourseError(manifest_file, None, f"{DATA}/ holds {size / 2**20:.1f} MiB, for every submission; {fix}")
         return course
 
     def require_solutions(self, what: str) -> None:
@@ -353,14 +361,21 @@ def content_hash(course: Course) -> str:
 
 
 def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
-    """Manifest, stubs, and the templates of work that a person marks, each with its path within the course."""
+    """Manifest, stubs, templates of work that a person marks, and data, each with its path within the course."""
     yield "course.toml", course.manifest
+    yield from data_files(course)
     files = {course.stub_file(topic.name) for topic in course.modules}
     files |= {course.template_file(exercise) for exercise in course.manual}
     files |= {course.exercises_dir / name for name in stubs_beside(course)}
     for file in sorted(files):
         if file.is_file():
             yield file.relative_to(course.root).as_posix(), file
+
+
+def data_files(course: Course) -> Iterator[tuple[str, Path]]:
+    """The files that checks and students' code read as ``data/...``, each with its path within the course."""
+    if not course.is_shipped:
+        yield from files_below(course.root / DATA, DATA)
 
 
 def stubs_beside(course: Course) -> list[str]:

@@ -150,11 +150,21 @@ def _errors(evidence: TopicEvidence) -> dict[str, tuple[Exercise, CheckResult]]:
     return {result.name: (exercise, result) for exercise, result in results if result.verdict == "error"}
 
 
+_FIXES: Final = {
+    " argument in place": "if that is the exercise, say so: `@exercise(..., may_change=True)`",
+    "object where a plain value was expected": "read a plain value of the object in the check, such as `value.data`",
+    "assert isinstance(<": "ask the class by `submission.there(probes.is_a, handle, 'torch.nn.Module')`",
+}
+"""What the author of a check does, by a part of the message if it does not pass on the solution."""
+
+
 def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
     """The solution passes every check that can be assessed here."""
     for exercise, result in evidence.graded_solution.results:
         if result.verdict not in _PASSED:
-            text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {_one_line(result.message)}"
+            said = _one_line(result.message)
+            fix = next((f"; {words}" for part, words in _FIXES.items() if part in said), "")
+            text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {said}{fix}"
             yield Defect(evidence.solution, None, text + _why(evidence, result.name))
 
 

@@ -72,7 +72,6 @@ class Check:
     """
 
     runs_item = False
-    seconds = 0.0
 
     def __init__(
         self,
@@ -86,6 +85,7 @@ class Check:
         points: float | None = None,
         bonus: float = 0.0,
         when: str = "",
+        seconds: float = 0.0,
         limit: TimeLimit | None = None,
         is_example: bool = False,
     ) -> None:
@@ -103,6 +103,7 @@ class Check:
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
         self.when = when
+        self.seconds = seconds
         self.may_change = may_change
         function: Any = item.obj
         # Read now: while examples are made, Hypothesis runs another function in its place.

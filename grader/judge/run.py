@@ -16,6 +16,7 @@ import itertools
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
@@ -27,6 +28,7 @@ from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCras
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
 from grader.border.situations import Case
+from grader.files import in_folder
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
@@ -263,6 +265,7 @@ class CollectedChecks:
         run_in_session: runs one by pytest's own protocol, with its fixtures.
         limit: ends every check that takes too much of the judge's own time.
         listener: gets each check before it runs.
+        folder: the current folder of every check, with the course's data; None leaves it as it is.
     """
 
     def __init__(
@@ -271,8 +274,10 @@ class CollectedChecks:
         run_in_session: Callable[[Check, Desk], tuple[CheckResult, Trace]],
         limit: TimeLimit,
         listener: Listener,
+        folder: Path | None = None,
     ) -> None:
         self.listener = listener
+        self._folder = folder
         self._left_out: Sequence[NotRun] = ()
         self._time_limit = limit
         self._endless: list[NotRun] = []
@@ -312,6 +317,10 @@ class CollectedChecks:
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        with in_folder(self._folder):
+            return self._run(check, desk)
+
+    def _run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         if reason := check.unmet():
             return outcome_of(check, causes.not_assessed(reason))
         place = place_of(check.exercise, check.name)
@@ -389,7 +398,7 @@ class CollectedChecks:
             self.listener.began(place)
             desk.use_fresh_process()
             made = Picture(title, problem="it takes too long to make of this answer")
-            with contextlib.suppress(Overrun), self._time_limit.counting(path):
+            with contextlib.suppress(Overrun), self._time_limit.counting(path), in_folder(self._folder):
                 made = _picture(title, function, desk)
             desk.end_process()
             yield made

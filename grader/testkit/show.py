@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.border import arrays
 from grader.border.labels import label_of
-from grader.border.proxies import Call, Remote, RemoteFunction, maker_of
+from grader.border.proxies import Call, Drawn, Remote, RemoteFunction, is_iterator, maker_of
 from grader.testkit.within_probes import call_within
 
 MAX_LINE: Final = 400
@@ -120,6 +120,8 @@ def _show(value: object, room: list[int]) -> str:
     if isinstance(value, list | tuple) and type(value) is not torch.Size:
         items = _joined((_show(item, room) for item in value), len(value), room)
         return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+    if isinstance(value, Drawn):
+        return f"iter({_show(list(value.items), room)})"
     text = _one(value)
     room[0] -= len(text) + 2
     return text
@@ -156,6 +158,8 @@ def _one(value: object) -> str:
     if isinstance(value, FunctionType | type):
         module = "" if value.__module__ == "builtins" else value.__module__.removeprefix("grader.testkit.")
         return f"{module}.{value.__name__}".removeprefix(".")
+    if is_iterator(value):
+        return f"<{type(value).__name__}>"
     if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]!r}…"
     return repr(value)
