@@ -14,7 +14,7 @@ from grader.course import Exercise, checks_of, misconceptions_of
 from grader.course.answer_code import AnswerCode
 from grader.course.answers import files_that_students_read, given_away
 from grader.course.slips import line_in, matchers_of
-from grader.course.source import parse, swapped_comparisons
+from grader.course.source import parse, swapped_comparisons, variables_in
 from grader.course.stubs import stub_of
 from grader.errors import did_you_mean
 from grader.grading.changed_replies import CHANGES
@@ -52,7 +52,7 @@ def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
-    """Every exercise has hints; it is in the stub, and has a docstring there."""
+    """Every exercise has hints; it is in the stub, and has a docstring there, unless it is a variable."""
     try:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
@@ -63,6 +63,8 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
         if tree is not None:
             nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
             found = [node for node in nodes if node.name == exercise.name]
+            if exercise.name in variables_in(evidence.stub):
+                continue
             if not found:
                 yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
             elif not ast.get_docstring(found[-1]):

@@ -23,6 +23,7 @@ from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionT
 from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
+from grader.course.source import variables_in
 from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -220,7 +221,8 @@ class TopicDesk(Desk):
         assert self._process is not None
         if self._channel is None:
             kit = self._course.kit.name if self._course.kit else ""
-            self._channel = Channel(self._process, kit, self._process.arena)
+            variables = variables_in(self._course.stub_file(self._topic))
+            self._channel = Channel(self._process, kit, self._process.arena, variables)
         self.renew_time()
         self._channel.restart()
         return self._channel
