@@ -196,6 +196,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """The topic's stub module."""
         return self.exercises_dir / f"{topic}.py"
 
+    def notebook_file(self, topic: str) -> Path:
+        """The topic's own notebook to begin with; there may be no such file, then one is made of the stub."""
+        return self.exercises_dir / f"{topic}.ipynb"
+
     def template_file(self, exercise: Exercise) -> Path:
         """The template that students begin a manual exercise with; there may be no such file."""
         return self.exercises_dir / exercise.work_file
@@ -336,7 +340,7 @@ def content_hash(course: Course) -> str:
 def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
     """Manifest, stubs, and the templates of work that a person marks, each with its path within the course."""
     yield "course.toml", course.manifest
-    files = {course.stub_file(topic.name) for topic in course.modules}
+    files = {place(topic.name) for topic in course.modules for place in (course.stub_file, course.notebook_file)}
     files |= {course.template_file(exercise) for exercise in course.manual}
     for file in sorted(files):
         if file.is_file():
