@@ -16,6 +16,7 @@ from grader.cli.command_line import app, print_lines
 from grader.course import Course, stubs
 from grader.course.starter import new_course, new_exercise
 from grader.errors import UserError
+from grader.grading.adopted import Adopted, require_free
 from grader.machine import Devices, resolve_devices
 from grader.text import aligned, counted
 
@@ -54,6 +55,61 @@ def new(
             typer.echo(f"written: {file}")
         suffix = f" --course {course}" if course else ""
         typer.echo(f"next: change these files, then: grader release{suffix} && grader verify {exercise}{suffix}")
+
+
+@app.command()
+def adopt(
+    path: Annotated[
+        Path,
+        Argument(
+            metavar="TESTS",
+            help="The folder with the tests, or a notebook of otter's or nbgrader's.",
+            show_default=False,
+        ),
+    ],
+    modules: Annotated[
+        list[str] | None, Option(metavar="NAME", help="A module or package that students write; may be repeated.")
+    ] = None,
+    solution: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="The folder with these modules, solved. Default: the one that TESTS is in."),
+    ] = None,
+    to: Annotated[Path | None, Option(metavar="COURSE", help="A new folder. Default: beside you, NAME-course.")] = None,
+) -> None:
+    """Make a course of tests that you have: they stay as they are.
+
+    A notebook's tests, and tests that are texts with code, become checks.
+
+    Examples:
+      grader adopt homework.ipynb
+      grader adopt tests --modules adapters
+      grader adopt tests --modules my_package --modules utils --solution solved --to my-course
+    """
+    name = path.stem if path.is_file() else path.resolve().parent.name
+    course = to or Path(f"{name or 'new'}-course")
+    require_free(course)
+    adopted = _adopted(path, course, [one for name in modules or () for one in name.split(",")], solution)
+    typer.echo(f"{adopted.course}: {adopted.made[0]}")
+    print_lines(list(adopted.made[1:]))
+    if adopted.look:
+        typer.echo("look at:")
+        print_lines([f"  {line}" for line in adopted.look])
+    typer.echo(f"next: grader verify --course {adopted.course}")
+    typer.echo(f"then: grader grade SUBMISSIONS --course {adopted.course} --out week1")
+
+
+def _adopted(path: Path, to: Path, modules: Sequence[str], solution: Path | None) -> Adopted:
+    """The course that is made of tests, or of a notebook."""
+    from grader.grading.adopt import adopt_suite
+    from grader.grading.adopt_notebook import adopt_code_strings, adopt_notebook
+    from grader.grading.master_notebooks import is_code_strings
+
+    if path.suffix == ".ipynb":
+        return adopt_notebook(path, to)
+    if not modules and is_code_strings(path):
+        return adopt_code_strings(path, to, solution)
+
+    return adopt_suite(path, modules, to, solution)
 
 
 @app.command()

@@ -28,8 +28,7 @@ def new_course(folder: Path) -> Path:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is not empty", fix="name a new folder; an exercise more: grader new --exercise")
-    title = folder.resolve().name.replace("-", " ").replace("_", " ").strip().capitalize() or "A new course"
-    name = re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-").lower() or "course"
+    name, title = names_for(folder)
     inside = TEMPLATES / "course"
     files = {folder / file.relative_to(inside).with_suffix(""): file for file in inside.rglob("*.txt")}
     with _all_or_nothing([*files, folder / "exercises" / "lines.py"]):
@@ -38,6 +37,12 @@ def new_course(folder: Path) -> Path:
                 write(file, template(source, NAME=name, TITLE=title).encode())
         release(Course.load(folder, complete=False))
     return folder
+
+
+def names_for(folder: Path) -> tuple[str, str]:
+    """Name and title of a new course in this folder."""
+    title = folder.resolve().name.replace("-", " ").replace("_", " ").strip().capitalize() or "A new course"
+    return re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-").lower() or "course", title
 
 
 def new_exercise(course: Course, full_name: str) -> list[Path]:

@@ -55,10 +55,10 @@ class _Marker(NamedTuple):
 def stub_of(source: str, filename: str | Path) -> str:
     """`source` with every part from ``# solution:`` to ``# end`` replaced by one line that raises.
 
-    Text after the colon becomes a comment above that line. At the top of the module, ``NAME = ...`` takes the place of
-    each name that the part gives a value, unless it starts with an underscore; all else is left out. In the body of a
-    class, the methods between the markers keep
-    their signatures and docstrings; methods whose names start with one underscore, and all else, are left out.
+    Text after the colon becomes a comment above that line. In the body of a class, the methods between the markers keep
+    their signatures and docstrings; methods whose names start with one underscore, and all else, are left out. At the
+    top level, ``NAME = ...`` takes the place of each name that the part gives a value, unless it starts with an
+    underscore; all else is left out.
 
     If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
 
@@ -199,15 +199,27 @@ class _Solution:
         *bugs, end = others
         definitions = (node for node in ast.walk(self._tree) if isinstance(node, Definition))  # outer ones first
         around = [node for node in definitions if node.lineno < start.line <= (node.end_lineno or 0)]
+        if bugs and not around:
+            raise self._error(bugs[0].line, "`# handed out:` must be in the body of a function or class")
         name, node = ".".join(one.name for one in around), around[-1] if around else self._tree
         if bugs:
-            if not around:
-                raise self._error(bugs[0].line, "`# handed out:` must be in the body of a function or class")
             stub = self._with_bug(start, bugs[0], end)
             return Region(start.line, end.line, name, stub, bugs[0].line, bugs[0].note == "hangs")
         if start.column != node.body[0].col_offset:
             within = f"the body of `{name}`" if name else "the module"
             raise self._error(start.line, f"`# solution:` is not indented like {within}")
+        inside = self._statements(node, start, end)
+        if isinstance(node, ast.Module):
+            names = dict.fromkeys(one for statement in inside for one in assigned_by(statement))
+            values = [f"{one} = ..." for one in names if not one.startswith("_")]
+            note = [f"# {start.note}"] if start.note else []
+            return Region(start.line, end.line, name, note + values)
+        if isinstance(node, ast.ClassDef):
+            return Region(start.line, end.line, name, self._methods(name, inside, start.note))
+        return Region(start.line, end.line, name, _unwritten(name, start.column, start.note))
+
+    def _statements(self, node: Definition | ast.Module, start: _Marker, end: _Marker) -> list[ast.stmt]:
+        """The statements of a body between two markers: whole ones, and at least one."""
         inside: list[ast.stmt] = []
         for statement in node.body:
             first, last = first_line(statement), statement.end_lineno or statement.lineno
@@ -217,14 +229,7 @@ class _Solution:
                 raise self._error(start.line, f"the markers cut through the statement in line {first}")
         if not inside:
             raise self._error(start.line, "nothing between `# solution:` and `# end`")
-        if isinstance(node, ast.Module):
-            names = dict.fromkeys(one for statement in inside for one in assigned_by(statement))
-            values = [f"{one} = ..." for one in names if not one.startswith("_")]
-            note = [f"# {start.note}"] if start.note else []
-            return Region(start.line, end.line, name, note + values)
-        if isinstance(node, ast.ClassDef):
-            return Region(start.line, end.line, name, self._methods(name, inside, start.note))
-        return Region(start.line, end.line, name, _unwritten(name, start.column, start.note))
+        return inside
 
     def _with_bug(self, start: _Marker, bug: _Marker, end: _Marker) -> list[str]:
         """The comments of a part as code; it may be anywhere in a function, because `stub_of` parses the stub."""

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +21,13 @@ from typing import Final
 
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
-from grader.course.source import Definition
+from grader.course.source import Definition, first_line
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
 from grader.grading.adopted_tests import CannotTranslate, Names, Test, Translated, bindings, translate, written_in
 from grader.grading.local_workers import LocalWorkers, solution_of
-from grader.grading.master_notebooks import Master, Piece, Question, read_master
+from grader.grading.master_notebooks import Master, Piece, Question, read_code_strings, read_master
 from grader.grading.settings import GradingSettings, worker_options
 from grader.results import SubmissionResult
 from grader.text import counted, one_line, printable
@@ -54,8 +54,6 @@ class _Exercise:
     question: Question
     checks: list[_Check] = field(default_factory=list)
     points: float = 0.0
-    lost: list[str] = field(default_factory=list)
-    """The tests that are no checks, each with why."""
 
 
 def adopt_notebook(path: Path, to: Path) -> Adopted:
@@ -65,53 +63,111 @@ def adopt_notebook(path: Path, to: Path) -> Adopted:
         UserError: it cannot be read, is for no known tool, or `to` holds something.
     """
     require_free(to)
-    master = read_master(path)
-    return _Course(master, to, path.parent).adopt()
+    return _adopt([read_master(path)], to, path.parent)
 
 
-class _Course:
-    """The course that is made of one notebook.
+def adopt_code_strings(path: Path, to: Path, solution: Path | None = None) -> Adopted:
+    """A course made of tests that are texts with code: a module of them, or a folder of such modules.
 
     Args:
-        beside: the folder with the files that the notebook reads.
+        solution: a module, a notebook or a folder of them; None: the modules have it, or it lies beside them.
+
+    Raises:
+        UserError: there is no solution, or `to` holds something.
     """
+    require_free(to)
+    return _adopt(read_code_strings(path, solution), to, path.parent)
+
+
+def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
+    """A course with a topic for each notebook.
+
+    Args:
+        beside: the folder with the files that they read.
+    """
+    topics = [_Topic(master, to, beside) for master in masters]
+    for topic in topics:
+        topic.plan()
+    topics = [topic for topic in topics if any(one.checks for one in topic.exercises)]
+    look = [line for master in masters for line in master.look]
+    if not topics:
+        raise UserError(
+            "no test can be a check: " + "; ".join(look[:3]),
+            fix="adopt the notebook with solutions and tests, or write the checks yourself: docs/kit.md",
+        )
+    for topic in topics:
+        topic.write()
+    course = _manifest(topics, to)
+    release(course)
+    for topic in topics:
+        topic.write_notebook(course)
+    _try(topics, Course.load(to))
+    for topic in topics:
+        topic.write_checks()
+    _manifest(topics, to)
+    exercises = [one for topic in topics for one in topic.exercises]
+    automatic = [one for one in exercises if one.checks]
+    checks = counted(sum(len(one.checks) for one in automatic), "check")
+    made = [
+        f"{counted(len(automatic), 'exercise')} with {checks}, in checks/",
+        "solutions/, and what students get of them: exercises/, with a notebook for each topic",
+    ]
+    if by_hand := [one.name for one in exercises if not one.checks]:
+        made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(by_hand)}")
+    return Adopted(to, tuple(made), tuple(dict.fromkeys(line for master in masters for line in master.look)))
+
+
+def _manifest(topics: Sequence[_Topic], to: Path) -> Course:
+    """Writes course.toml; the course, which may have no stubs yet."""
+    first = topics[0]
+    title = json.dumps(first.title, ensure_ascii=False)
+    lines = [f'[course]\nname = "{first.name.replace("_", "-")}"\ntitle = {title}\n']
+    lines += [line for topic in topics for line in topic.entries()]
+    (to / "course.toml").write_text("".join(lines), encoding="utf-8")
+    return Course.load(to, complete=False)
+
+
+def _try(topics: Sequence[_Topic], course: Course) -> None:
+    """Runs the checks on the solution, and takes out those that it does not pass."""
+    with LocalWorkers(course, worker_options(course, GradingSettings(seed=1), ())) as workers:
+        result = workers.grade(solution_of(course)).result
+    failed = dict(_not_passed(result))
+    for topic in topics:
+        for exercise in topic.exercises:
+            for check in exercise.checks[:]:
+                full_name = f"{topic.name}.{exercise.name}"
+                if why := failed.get((full_name, check.function.removeprefix("test_"))):
+                    exercise.checks.remove(check)
+                    topic.lose(check.test, f"the solution does not pass it here ({why})")
+
+
+def _not_passed(result: SubmissionResult) -> Iterator[tuple[tuple[str, str], str]]:
+    for exercise in result.exercises:
+        for check in exercise.checks:
+            if check.verdict != "passed":
+                yield (exercise.name, check.name), one_line(check.message)[:160]
+
+
+class _Topic:
+    """The topic that is made of one notebook."""
 
     def __init__(self, master: Master, to: Path, beside: Path) -> None:
         self.master = master
-        self.to = to
-        self.beside = beside
-        self.topic = _identifier(master.name)
-        self.look = master.look[:]
-        self.names, self.written = _names_of(master.pieces)
+        self.name = _identifier(master.name)
+        self.title = printable(master.title or master.name)
         self.exercises: list[_Exercise] = []
-
-    def adopt(self) -> Adopted:
-        """Makes and tries it."""
-        self._plan()
-        if not any(one.checks for one in self.exercises):
-            raise UserError(
-                f"no test of {self.master.name} can be a check: " + "; ".join(self.look[:3]),
-                fix="adopt the notebook with solutions and tests, or write the checks yourself: docs/kit.md",
-            )
-        self._write()
-        self._try()
-        made = [
-            f"{counted(len([one for one in self.exercises if one.checks]), 'exercise')} with "
-            f"{counted(sum(len(one.checks) for one in self.exercises), 'check')}: checks/test_{self.topic}.py",
-            f"solutions/{self.topic}.py, and what students get: exercises/{self.topic}.py and {self.topic}.ipynb",
-        ]
-        if by_hand := [one for one in self.exercises if not one.checks]:
-            made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(o.name for o in by_hand)}")
-        return Adopted(self.to, tuple(made), tuple(dict.fromkeys(self.look)))
+        self._to = to
+        self._beside = beside
+        self._names, self._written = _names_of(master.pieces)
 
     # ---------------------------------------------------------------- exercises
 
-    def _plan(self) -> None:
+    def plan(self) -> None:
         """Translates the tests, and finds the exercise of each question."""
-        taken = {name for names in self.written.values() for name in names}
+        taken = {name for names in self._written.values() for name in names}
         functions: set[str] = set()
         for number, question in enumerate(self.master.questions):
-            own = self.written.get(number, [])
+            own = self._written.get(number, [])
             if question.by_hand:
                 if question.tests:
                     self._look(question.tests, "a person marks this question: its tests are left out")
@@ -123,7 +179,7 @@ class _Course:
             if not question.tests:
                 continue
             reads = [name for _, one, _ in made if one is not None for name in one.reads]
-            name = next((n for n in reads if n in own), next((n for n in reads if n in self.names.written), ""))
+            name = next((n for n in reads if n in own), next((n for n in reads if n in self._names.written), ""))
             exercise = next((one for one in self.exercises if one.name == name and one.checks), None)
             if exercise is None:
                 exercise = _Exercise(name, question)
@@ -144,66 +200,70 @@ class _Course:
         earlier: dict[str, ast.stmt] = {}
         for test, points in zip(question.tests, question.shares(), strict=True):
             try:
-                yield test, translate(test, self.names, earlier), points
+                yield test, translate(test, self._names, earlier), points
             except CannotTranslate as problem:
-                self._lose(test, f"the test {problem}", points)
+                self.lose(test, f"the test {problem}")
                 yield test, None, points
             earlier |= bindings(test)
 
-    def _lose(self, test: Test, why: str, points: float) -> None:
-        worth = f", {points:g} of its points" if points else ""
-        self._look([test], f"{why}: it is left out{worth}; write it anew, or mark it by hand")
+    def lose(self, test: Test, why: str) -> None:
+        """Names a test that is no check; its points go to the question's other tests, or else to a person."""
+        self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
 
     def _look(self, tests: Iterable[Test], *sentences: str) -> None:
-        self.look += [f"{test.place}: {sentence}" for test in tests for sentence in sentences]
+        self.master.look += [f"{test.place}: {sentence}" for test in tests for sentence in sentences]
 
     # ---------------------------------------------------------------- files
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Writes the solution, the checks, and the files that the notebook reads."""
         for name in ("exercises", "solutions", "checks"):
-            (self.to / name).mkdir(parents=True, exist_ok=True)
-        code = [piece.text for piece in self.master.pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
-        (self.to / "solutions" / f"{self.topic}.py").write_text("\n\n\n".join(code).rstrip() + "\n", encoding="utf-8")
-        self._write_checks()
-        course = Course.load(self.to, complete=False)
-        release(course)
-        (self.to / "exercises" / f"{self.topic}.ipynb").write_bytes(notebook_with(self._cells(course)))
+            (self._to / name).mkdir(parents=True, exist_ok=True)
+        described = {one.name: one.question.text for one in self.exercises if one.checks}
+        pieces = self.master.pieces
+        pieces[:] = [one._replace(text=_described(one.text, described)) if one.is_written else one for one in pieces]
+        code = [piece.text for piece in pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
+        (self._to / "solutions" / f"{self.name}.py").write_text("\n\n\n".join(code).rstrip() + "\n", encoding="utf-8")
+        self.write_checks()
         for name in self.master.files:
-            source = (self.beside / name).resolve()
-            if not source.is_relative_to(self.beside.resolve()) or not source.is_file():
-                self.look.append(f"{name}: this file of the notebook is not there: put it into the course")
+            source = (self._beside / name).resolve()
+            if not source.is_relative_to(self._beside.resolve()) or not source.is_file():
+                self.master.look.append(f"{name}: this file of the notebook is not there: put it into the course")
                 continue
-            target = self.to / "data" / name
+            target = self._to / "data" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
 
-    def _write_checks(self) -> None:
-        """Writes the checks, and what course.toml says of them."""
+    def write_checks(self) -> None:
+        """Writes the file of checks."""
         checks = [check for exercise in self.exercises for check in exercise.checks]
         imports = dict.fromkeys(line for check in checks for line in check.made.imports)
-        texts = [f'"""Checks of {self.topic}, made of the tests of its notebook."""', "\n".join(sorted(imports))]
+        texts = [f'"""Checks of {self.name}, made of the tests of its notebook."""', "\n".join(sorted(imports))]
         texts[1] = f"{texts[1]}\n\nfrom grader.testkit import exercise".strip()
         for exercise in self.exercises:
-            texts += _checks_of(f"{self.topic}.{exercise.name}", exercise)
-        (self.to / "checks" / f"test_{self.topic}.py").write_text("\n\n\n".join(texts) + "\n", encoding="utf-8")
-        (self.to / "course.toml").write_text("".join(self._manifest()), encoding="utf-8")
+            texts += _checks_of(f"{self.name}.{exercise.name}", exercise)
+        (self._to / "checks" / f"test_{self.name}.py").write_text("\n\n\n".join(texts) + "\n", encoding="utf-8")
 
-    def _manifest(self) -> Iterator[str]:
-        title = json.dumps(printable(self.master.title), ensure_ascii=False)
-        yield f'[course]\nname = "{self.topic.replace("_", "-")}"\ntitle = {title}\n'
-        yield f'\n[[topics]]\nname = "{self.topic}"\ntitle = {title}\n'
-        modules = {line.split()[1].partition(".")[0] for line in self.names.imports.values()} - _LOADED
+    def write_notebook(self, course: Course) -> None:
+        """Writes the notebook that students get."""
+        (self._to / "exercises" / f"{self.name}.ipynb").write_bytes(notebook_with(self._cells(course)))
+
+    def entries(self) -> Iterator[str]:
+        """What course.toml has about the topic."""
+        yield f'\n[[topics]]\nname = "{self.name}"\ntitle = {json.dumps(self.title, ensure_ascii=False)}\n'
+        modules = {line.split()[1].partition(".")[0] for line in self._names.imports.values()} - _LOADED
         if found := sorted(one for one in modules if _is_installed(one)):
             yield f"preload = {json.dumps(found)}\n"
         for one in self.exercises:
             yield f'\n[[topics.exercises]]\nname = "{one.name}"\n'
-            hint = json.dumps(_line(one.question.text or one.question.name), ensure_ascii=False)
+            question, points = one.question, f"points = {one.points or 1:g}\n"
+            text = question.text if one.checks else question.rubric or question.text
+            said = json.dumps(_line(text or question.name), ensure_ascii=False)
             if one.checks:
-                yield f"points = {one.points:g}\nhints = [{hint}]\n"
+                yield f"{points}hints = [{said}]\n"
                 yield 'credit = "per-check"\n' if _by_check(one) else ""
             else:
-                rubric = json.dumps(_line(one.question.rubric or one.question.text or one.question.name), ensure_ascii=False)
-                yield f'kind = "manual"\n\n[[topics.exercises.rubric]]\ntext = {rubric}\npoints = {one.points or 1:g}\n'
+                yield f'kind = "manual"\n\n[[topics.exercises.rubric]]\ntext = {said}\n{points}'
 
     def _cells(self, course: Course) -> Iterator[tuple[str, str]]:
         """The cells of the students' notebook."""
@@ -221,32 +281,7 @@ class _Course:
                 question = self.master.questions[piece.question]
                 for one in self.exercises:
                     if one.question is question and one.checks:
-                        yield "code", f'check("{self.topic}.{one.name}")'
-
-    # ---------------------------------------------------------------- a first try
-
-    def _try(self) -> None:
-        """Runs the checks on the solution, and takes out those that it does not pass."""
-        course = Course.load(self.to)
-        with LocalWorkers(course, worker_options(course, GradingSettings(seed=1), ())) as workers:
-            result = workers.grade(solution_of(course)).result
-        failed = dict(_not_passed(result))
-        if not failed:
-            return
-        for exercise in self.exercises:
-            for check in exercise.checks[:]:
-                if why := failed.get((exercise.name, check.function.removeprefix("test_"))):
-                    exercise.checks.remove(check)
-                    self._lose(check.test, f"the notebook's own solution does not pass it here ({why})", check.points)
-        self._write_checks()
-        release(Course.load(self.to, complete=False))
-
-
-def _not_passed(result: SubmissionResult) -> Iterator[tuple[tuple[str, str], str]]:
-    for exercise in result.exercises:
-        for check in exercise.checks:
-            if check.verdict != "passed":
-                yield (exercise.name.partition(".")[2], check.name), one_line(check.message)[:160]
+                        yield "code", f'check("{self.name}.{one.name}")'
 
 
 def _names_of(pieces: Sequence[Piece]) -> tuple[Names, dict[int, list[str]]]:
@@ -288,6 +323,18 @@ def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             start = 0
 
 
+def _described(code: str, described: Mapping[str, str]) -> str:
+    """The code with a docstring, the question's text, in each exercise that is a function without one."""
+    lines = code.split("\n")
+    for one in reversed(ast.parse(code).body):
+        if isinstance(one, Definition) and described.get(one.name) and ast.get_docstring(one) is None:
+            first = first_line(one.body[0]) - 1
+            while lines[first - 1].lstrip().startswith("#"):
+                first -= 1
+            lines.insert(first, f'{" " * one.body[0].col_offset}"""{_in_quotes(described[one.name])}"""')
+    return "\n".join(lines)
+
+
 def _is_shown_only(code: str) -> bool:
     """Whether a cell only shows values: it gives nothing a name."""
     return all(isinstance(one, ast.Expr) for one in ast.parse(code).body) and "# solution:" not in code
@@ -296,7 +343,9 @@ def _is_shown_only(code: str) -> bool:
 def _by_check(exercise: _Exercise) -> bool:
     """Whether each check has points of its own: not if students could then see none that counts."""
     counting = [one for one in exercise.checks if one.points]
-    return len(counting) > 1 and not exercise.question.all_or_nothing and any(not one.test.is_hidden for one in counting)
+    return (
+        len(counting) > 1 and not exercise.question.all_or_nothing and any(not one.test.is_hidden for one in counting)
+    )
 
 
 def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
@@ -317,20 +366,26 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
 
 
 def _use_of(name: str, body: str) -> str:
-    """A use of an answer that a hidden test makes, with nothing in it of what the test expects; empty if it has none."""
-    for node in ast.walk(ast.parse(body)):
-        match node:
-            case ast.Call(ast.Attribute(ast.Name("submission"), called), args, []) if called == name:
-                if all(isinstance(part, ast.expr | ast.expr_context | ast.unaryop) for one in args for part in ast.walk(one)):
-                    if not any(isinstance(part, ast.Name) for one in args for part in ast.walk(one)):
-                        return ast.unparse(node)
-    return ""
+    """A use of an answer that a hidden test makes, with nothing in it of what is expected; empty if there is none."""
+    nodes = list(ast.walk(ast.parse(body)))
+    calls = [one for one in nodes if isinstance(one, ast.Call) and _is_answer(one.func, name)]
+    plain = [one for one in calls if not any(isinstance(part, ast.Name) for arg in one.args for part in ast.walk(arg))]
+    if not calls and any(_is_answer(one, name) for one in nodes):
+        return f"submission.{name}"
+    return next((ast.unparse(one) for one in plain if not one.keywords), "")
+
+
+def _is_answer(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) == "submission"
 
 
 def _check(full_name: str, function: str, says: str, body: str, options: str) -> str:
-    sentence = json.dumps(_line(says), ensure_ascii=False).strip('"')
-    head = f'@exercise("{full_name}"{options})\ndef {function}(submission):\n    """{sentence}"""\n'
+    head = f'@exercise("{full_name}"{options})\ndef {function}(submission):\n    """{_in_quotes(says)}"""\n'
     return head + textwrap.indent(body, "    ")
+
+
+def _in_quotes(text: str) -> str:
+    return _line(text).replace("\\", "\\\\").replace('"', "'")
 
 
 def _line(text: str) -> str:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from grader.course.source import Definition, assigned_by, names_bound_by, names_in
 
 _READING: Final = frozenset(
     {"open", "read_csv", "loadtxt", "genfromtxt", "read_text", "read_bytes", "load", "imread", "exists"}
 )
-_ABOUT_CODE: Final = frozenset({"callable", "hasattr", "getattr", "signature", "getsource", "globals", "locals", "eval"})
+_ABOUT_CODE: Final = frozenset(
+    {"callable", "hasattr", "getattr", "signature", "getsource", "globals", "locals", "eval"}
+)
 _COMPARING: Final = ("close", "equal", "isclose", "approx")
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -107,15 +109,15 @@ def translate(test: Test, names: Names, earlier: Mapping[str, ast.stmt]) -> Tran
     bound = {name for one in lines for name in names_bound_by(one)}
     if changed := sorted(bound & names.written):
         raise CannotTranslate(f"gives `{changed[0]}` another meaning in the notebook")
-    rewriter = _Rewriter(names, bound - names.written)
-    made = [rewriter.visit(one) for one in lines]
+    rewriter = _Rewriter(names, bound | {line.split()[-1] for line in own})
+    made: list[Any] = [rewriter.visit(one) for one in lines]
     if rewriter.unknown:
         raise CannotTranslate(f"reads `{next(iter(rewriter.unknown))}`, which nothing before it defines")
     if not names.written & rewriter.reads.keys():
         raise CannotTranslate("asks for nothing that students write")
-    tree = ast.fix_missing_locations(ast.Module(made, []))
+    check = ast.fix_missing_locations(ast.Module(made, []))
     imports = [*own, *(names.imports[one] for one in rewriter.imported)]
-    return Translated(ast.unparse(tree), tuple(rewriter.reads), tuple(imports), tuple(_remarks(tree, rewriter)))
+    return Translated(ast.unparse(check), tuple(rewriter.reads), tuple(imports), tuple(_remarks(check, rewriter)))
 
 
 def bindings(test: Test) -> dict[str, ast.stmt]:
@@ -180,7 +182,9 @@ def _with_output(body: list[ast.stmt], step: Step, names: Names, imports: dict[s
             text = f"pytest.approx({wanted!r})"
         return [*before, *_statements(f"assert {_in_brackets(value)} == {text}")]
     if not isinstance(value, ast.Call | ast.Constant | ast.Await):
-        raise CannotTranslate("shows a value, but its output is not in the notebook: run all cells, save it and adopt it")
+        raise CannotTranslate(
+            "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
+        )
     return body
 
 
@@ -279,7 +283,11 @@ def _remarks(tree: ast.AST, rewriter: _Rewriter) -> Iterator[str]:
 
 def _shared(left: ast.expr, right: ast.expr) -> dict[str, None]:
     one, other = (
-        [node.attr for node in ast.walk(side) if isinstance(node, ast.Attribute) and names_in(node.value) == {"submission"}]
+        [
+            node.attr
+            for node in ast.walk(side)
+            if isinstance(node, ast.Attribute) and names_in(node.value) == {"submission"}
+        ]
         for side in (left, right)
     )
     return dict.fromkeys(f"`{name}`" for name in (*one, *other)) if one and other else {}

@@ -7,8 +7,11 @@ not get are put between our own markers. Runs nothing.
 from __future__ import annotations
 
 import ast
+import contextlib
+import doctest
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,18 +21,24 @@ import yaml
 
 from grader.course.source import Definition, Function, first_line
 from grader.errors import UserError
-from grader.grading.adopted_tests import Step, Test
+from grader.grading.adopted_tests import Step, Test, written_in
 from grader.intake.notebook import as_python
 
-_BOUNDARY = re.compile(r"#?\s*(BEGIN|END)\s+(QUESTION|SOLUTION|PROMPT|TESTS?|ASSIGNMENT)\b|#\s*(ASSIGNMENT CONFIG)", re.I)
+_BOUNDARY = re.compile(
+    r"#?\s*(BEGIN|END)\s+(QUESTION|SOLUTION|PROMPT|TESTS?|ASSIGNMENT)\b|#\s*(ASSIGNMENT CONFIG)", re.I
+)
 _FENCE = re.compile(r"^```(?:otter)?[ \t]*\n(.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\s+CONFIG\s*", re.I)
 _TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
 _REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)(?:\s+NO PROMPT)?\s*$", re.I)
 _PROMPT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
 _END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
-_MARK_SCHEME = re.compile(r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I)
-_OTTER_ITSELF = re.compile(r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M)
+_MARK_SCHEME = re.compile(
+    r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I
+)
+_OTTER_ITSELF = re.compile(
+    r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
+)
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
@@ -111,7 +120,9 @@ def read_master(path: Path) -> Master:
     try:
         cells = list(_cells(json.loads(path.read_bytes())))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} cannot be read as a notebook: {error}", fix="name a file that Jupyter has saved") from None
+        raise UserError(
+            f"{path} cannot be read as a notebook: {error}", fix="name a file that Jupyter has saved"
+        ) from None
     if any("grade_id" in cell.marks for cell in cells):
         master = _Nbgrader(path.stem).read(cells)
     elif any(_boundary(cell)[0] for cell in cells):
@@ -147,7 +158,9 @@ class _Reader:
         self.master = Master(name)
         self._grading: set[str] = set()
 
-    def add(self, cell: _Cell, kind: Literal["text", "code", "answer", "prompt"], text: str, question: int = -1) -> None:
+    def add(
+        self, cell: _Cell, kind: Literal["text", "code", "answer", "prompt"], text: str, question: int = -1
+    ) -> None:
         if kind == "text" and not text.strip():
             return
         self.master.pieces.append(Piece(cell.number, kind, text.strip("\n"), question))
@@ -217,11 +230,13 @@ class _Otter(_Reader):
         self.master.name = str(config.get("name") or self.master.name)
         self.master.files = [str(one) for key in ("files", "student_files") for one in config.get(key) or ()]
         if config.get("autograder_files"):
-            self.master.look.append(f"cell {cell.number}: autograder_files are not taken over: checks may read files in checks/")
+            self.master.look.append(
+                f"cell {cell.number}: autograder_files are not taken over: checks may read files in checks/"
+            )
         if config.get("seed") is not None:
             self.master.look.append(
-                f"cell {cell.number}: otter sets a seed before each cell; here each process begins with a fixed one of its "
-                "own, and a cell that draws numbers must set its seed itself"
+                f"cell {cell.number}: otter sets a seed before each cell; here each process begins with a fixed one, so a "
+                "cell that draws numbers must set its own"
             )
 
     def _question(self, cell: _Cell, config: Mapping[str, Any]) -> Question:
@@ -322,6 +337,138 @@ def _sentence(text: str) -> str:
     """The first line of a text that says something, without its marks."""
     lines = (re.sub(r"[*_`$#>]|<[^>]+>", "", line).strip(" -") for line in text.splitlines())
     return next((line for line in lines if len(line) > 3), "")[:160]
+
+
+# ---------------------------------------------------------------- tests that are texts with code
+
+
+def is_code_strings(path: Path) -> bool:
+    """Whether a module, or every module of a folder, is a list of tests that are texts with code."""
+    files = _modules(path)
+    return bool(files) and all(_tasks_in(file) for file in files)
+
+
+def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
+    """What modules of such tests are about: one topic for all, or one for each that has its own solution.
+
+    Args:
+        solution: a module, a notebook or a folder of them; None: what lies beside the tests.
+
+    Raises:
+        UserError: there is no solution.
+    """
+    found: list[Master] = []
+    shared = Master(_plain_name(path))
+    for file in _modules(path):
+        for task in _tasks_in(file):
+            master = Master(file.stem) if "solution" in task else shared
+            master.title = str(task.get("title") or master.name)
+            if "solution" in task:
+                master.pieces.append(Piece(1, "code", str(task["solution"])))
+            master.questions.append(_question_of(task, file))
+            if master not in found:
+                found.append(master)
+    if shared.questions:
+        shared.pieces = list(_solved(path, solution))
+        shared.title = shared.name
+    for master in found:
+        wanted = {name for question in master.questions for test in question.tests for name in _mentioned(test)}
+        master.pieces = [_all_marked(piece, wanted) for piece in master.pieces]
+    return found
+
+
+def _modules(path: Path) -> list[Path]:
+    return [one for one in (sorted(path.glob("*.py")) if path.is_dir() else [path]) if not one.name.startswith("_")]
+
+
+def _plain_name(path: Path) -> str:
+    return path.stem if path.is_file() else path.resolve().parent.name
+
+
+def _tasks_in(file: Path) -> list[dict[str, Any]]:
+    """The dicts and lists of a module that have tests in them; only plain data is read."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return []
+    values = []
+    for one in tree.body:
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            with contextlib.suppress(ValueError):
+                values.append(ast.literal_eval(one.value))
+    return [task for value in values for task in _tasks(value)]
+
+
+def _tasks(value: Any) -> Iterator[dict[str, Any]]:
+    match value:
+        case {"suites": list(suites)}:
+            yield {**value, "tests": [case for suite in suites for case in suite.get("cases", ())]}
+        case {"tests": list()}:
+            yield value
+        case dict():
+            for one in value.values():
+                yield from _tasks(one) if isinstance(one, dict) else ()
+        case [str(first), *_] if "assert" in first or ">>>" in first:
+            yield {"tests": value}
+        case [{"code": _}, *_]:
+            yield {"tests": value}
+
+
+def _question_of(task: Mapping[str, Any], file: Path) -> Question:
+    name = str(task.get("function_name") or task.get("name") or file.stem)
+    question = Question(name, 0, _sentence(str(task.get("hint") or task.get("title") or "")), task.get("points"))
+    for number, test in enumerate(task["tests"], start=1):
+        one = test if isinstance(test, dict) else {"code": test}
+        code = textwrap.dedent(str(one.get("code", ""))).replace("{fn}", name).strip()
+        steps = tuple(_steps(code)) if code.startswith(">>>") else (Step(code, None),)
+        says = str(one.get("failure_message") or one.get("name") or "")
+        points = one.get("points")
+        question.tests.append(Test(f"{file.name}, test {number}", steps, says, points, bool(one.get("hidden"))))
+    return question
+
+
+def _steps(code: str) -> Iterator[Step]:
+    for example in doctest.DocTestParser().get_examples(code):
+        prints = re.match(r"\s*print\(", example.source) is not None
+        yield Step(example.source, "" if prints else example.want, example.want if prints else "")
+
+
+def _solved(path: Path, solution: Path | None) -> Iterator[Piece]:
+    """The pieces of the solution: a notebook's or a module's."""
+    places = [solution] if solution else [path.resolve().parent]
+    if places[0].is_dir():
+        places = [
+            one for one in sorted(places[0].iterdir()) if one.suffix in (".py", ".ipynb") and one != path.resolve()
+        ]
+    if not places:
+        raise UserError(f"there is no solution beside {path}", fix="name it: --solution FILE")
+    for place in places:
+        if place.suffix == ".ipynb":
+            reader = _Reader(place.stem)
+            for cell in _cells(json.loads(place.read_bytes())):
+                if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
+                    reader.add_code(cell)
+                elif cell.kind == "markdown":
+                    reader.add(cell, "text", cell.text)
+            yield from reader.master.pieces
+        else:
+            yield Piece(1, "code", place.read_text(encoding="utf-8"))
+
+
+def _mentioned(test: Test) -> set[str]:
+    return {word for step in test.steps for word in re.findall(r"[^\W\d]\w*", step.code)}
+
+
+def _all_marked(piece: Piece, wanted: set[str]) -> Piece:
+    """A piece with markers round what gives one of these names a meaning, if it has no markers."""
+    if piece.kind != "code" or "# solution:" in piece.text:
+        return piece
+    lines = [Line(text) for text in piece.text.split("\n")]
+    for one in ast.parse(piece.text).body:
+        if wanted.intersection(written_in([one])):
+            for at in range(first_line(one) - 1, one.end_lineno or one.lineno):
+                lines[at] = lines[at]._replace(is_solution=True)
+    return piece._replace(text=marked(lines))
 
 
 # ---------------------------------------------------------------- what students write

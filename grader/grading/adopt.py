@@ -1,0 +1,204 @@
+"""``grader adopt``: makes a course of a folder of tests that somebody wrote for plain pytest, and of their solution.
+
+Never changes a test, and leaves nothing behind if it fails.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from grader.course.markers import with_markers
+from grader.course.starter import names_for
+from grader.course.stubs import stub_of
+from grader.errors import UserError
+from grader.grading.adopted import Adopted
+from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_imported, modules_named, roots_of
+from grader.text import counted, listed
+
+
+def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | None = None) -> Adopted:
+    """Makes a course of a folder of tests.
+
+    Args:
+        tests: the folder.
+        names: the modules and packages that students write, as the tests import them.
+        to: a new folder for the course.
+        solution: the folder with these modules; None: the one that the tests are in.
+
+    Raises:
+        UserError: there are no tests or modules, or no test that passes calls one of the modules.
+        CourseError: a file of the solution is not Python.
+    """
+    tests = tests.resolve()
+    if not tests.is_dir() or not any(tests.rglob("test_*.py")):
+        raise UserError(f"{tests} has no files test_*.py", fix="name the folder with the tests")
+    roots = roots_of(tests, solution)
+    if not names:
+        known = listed([f"--modules {one}" for one in modules_imported(tests, roots)], 5) or "--modules adapters"
+        raise UserError("it is not said which modules students write", fix=known)
+    modules = modules_named(names, roots)
+    with tempfile.TemporaryDirectory() as folder:
+        ran = SuiteRun(Path(folder), tests, modules, roots)
+        course = _AdoptedSuite(tests, modules, ran)
+        made = Path(folder) / "made"
+        course.write(made, *names_for(to))
+        if to.is_dir():
+            to.rmdir()
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(made, to)
+    return Adopted(course=to, made=tuple(course.made()), look=tuple(course.look(to)))
+
+
+class _AdoptedSuite:
+    """The tests in groups, and the files of the course that they become."""
+
+    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun) -> None:
+        self._tests = tests
+        self._modules = modules
+        self._ran = ran
+        self._whole: list[str] = []
+        passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks]
+        calls = {one.name: ran.called(one) for one in passed}
+        times = Counter(name for names in calls.values() for name in names)
+        self._groups: dict[tuple[Path, str], list[Test]] = {}
+        for one in passed:
+            if calls[one.name]:
+                rarest = min(reversed(calls[one.name]), key=times.__getitem__)
+                self._groups.setdefault(rarest, []).append(one)
+        self._without = [one for one in passed if not calls[one.name]]
+        if not self._groups:
+            names = " or ".join(one.name for one in modules)
+            failed = [*ran.errors, *(one.reason for one in ran.tests if one.outcome != "passed")]
+            why = f": {failed[0]}" if failed else ""
+            raise UserError(
+                f"no test that passes on the solution calls a function of {names}{why}",
+                fix="run them with pytest on the solution first, and name the modules that students write: --modules",
+            )
+        self._names = {key: name for one in modules for key, name in self._exercises(one)}
+
+    def _exercises(self, module: Module) -> Iterator[tuple[tuple[Path, str], str]]:
+        """The exercises of a module, in the order of their first tests, each with a name of its own."""
+        taken: set[str] = set()
+        for file, name in self._groups:
+            if file in module.written:
+                own = name if name not in taken else f"{name}_{file.stem}"
+                taken.add(own)
+                yield (file, name), own
+
+    def write(self, course: Path, name: str, title: str) -> None:
+        """Writes the course into a new folder."""
+        solutions, exercises = course / "solutions", course / "exercises"
+        inside = [one.path.name for one in self._modules if one.name in self._ran.inside]
+
+        def left_out(folder: str, names: list[str]) -> set[str]:
+            own = {one for one in names if one in inside and Path(folder) == self._tests}
+            return own | shutil.ignore_patterns(*CLUTTER)(folder, names)
+
+        shutil.copytree(self._tests, course / self._tests.name, ignore=left_out)
+        absent = [one.name for one in self._ran.further]
+        for module in self._modules:
+            for file, inside_course in module.files():
+                content = file.read_bytes()
+                stub = content
+                if file in module.written:
+                    wanted = [one for path, one in self._groups if path == file]
+                    text, whole = with_markers(content.decode("utf-8-sig"), file, wanted, absent)
+                    gives_away = "decorates others, so its stub gives it away"
+                    self._whole += [f"{inside_course}: `{one}` {gives_away}" for one in whole]
+                    content, stub = text.encode(), stub_of(text, file).encode()
+                _write(solutions / inside_course, content)
+                _write(exercises / inside_course, stub)
+        for module in self._ran.further:
+            for file, inside_course in module.files():
+                _write(solutions / inside_course, file.read_bytes())
+            is_package = module.path.is_dir()
+            _write(exercises / (f"{module.name}/__init__.py" if is_package else f"{module.name}.py"), b"")
+        for module in (*self._modules, *self._ran.further):
+            for folder in (solutions, exercises):
+                if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
+                    _write(folder / module.name / "__init__.py", b"")
+        _write(course / "course.toml", self._manifest(name, title).encode())
+
+    def _manifest(self, name: str, title: str) -> str:
+        every = (*self._modules, *self._ran.further)
+        files = [self._ran.inside.get(one.name, one.name) for one in every if one.path.is_file()]
+        lines = [
+            "[course]",
+            f"name = {_quoted(name)}",
+            f"title = {_quoted(title)}",
+            'credit = "per-check"',
+            "examples = false",
+            "",
+            "[suite]",
+            f"path = {_quoted(self._tests.name)}",
+            f"modules = {_quoted(files)}",
+            f"packages = {_quoted([one.name for one in every if one.path.is_dir()])}",
+        ]
+        for module in self._modules:
+            groups = [(key, own) for key, own in self._names.items() if key[0] in module.written]
+            if groups:
+                lines += ["", "[[topics]]", f"name = {_quoted(module.name)}", f"title = {_quoted(module.name)}"]
+            for key, own in groups:
+                tests = self._groups[key]
+                lines += ["", "[[topics.exercises]]", f"name = {_quoted(own)}", f"points = {len(tests)}"]
+                lines += ["tests = [", *(f"    {_quoted(entry)}," for entry in self._entries(tests)), "]"]
+        return "\n".join([*lines, ""])
+
+    def _entries(self, tests: Sequence[Test]) -> list[str]:
+        """The names of tests, in which a file or class that belongs to them as a whole takes the place of its tests."""
+        names = [one.name for one in tests]
+        for depth in (1, 2):
+            for start in {"::".join(name.split("::")[:depth]) for name in names}:
+                below = [one.name for one in self._ran.tests if one.name.startswith(f"{start}::")]
+                if len(below) > 1 and set(below) <= set(names):
+                    first = names.index(below[0])
+                    names[first] = start
+                    names = [name for name in names if name not in below]
+        return names
+
+    def made(self) -> Iterator[str]:
+        """What the course consists of, line by line."""
+        number = sum(len(tests) for tests in self._groups.values())
+        yield f"{counted(len(self._groups), 'exercise')} of {counted(number, 'test')}, a point for each test"
+        for module in self._modules:
+            for key, own in self._names.items():
+                if key[0] in module.written:
+                    tests = [one.name.rpartition("::")[2] for one in self._groups[key]]
+                    yield f"  {module.name}.{own}: {listed(tests, 4)}"
+
+    def look(self, course: Path) -> Iterator[str]:
+        """The places that a person must look at."""
+        suite = course / self._tests.name
+        for error in self._ran.errors:
+            yield f"{course / error}"
+        for one in self._ran.tests:
+            file, _, name = one.name.partition("::")
+            place = f"{suite / file}:{one.line + 1}: `{name}`"
+            if one in self._without:
+                yield f"{place} calls no function of the students, so it is in no exercise"
+            elif "xfail" in one.marks:
+                yield f"{place} is expected to fail, so it is left out"
+            elif one.outcome != "passed":
+                happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
+                yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
+        for text in self._whole:
+            yield f"{course / 'exercises'}/{text}"
+        for module in self._ran.further:
+            why = "the solution needs it and --modules does not name it, so students get it empty"
+            yield f"{course / 'exercises' / module.name}: {why}"
+        if (self._tests.parent / "conftest.py").is_file():
+            yield f"{self._tests.parent / 'conftest.py'}: is not in the folder of the tests, so it is not taken along"
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+
+
+def _quoted(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,124 @@
+"""Runs pytest in a process of its own, and records which functions and classes of students each test calls.
+
+Wraps and replaces nothing: a profile function sees the calls, so that the tests run as they do anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+
+class Recorder:
+    """A pytest plugin. Calls of the students' code by their own code are not recorded.
+
+    Attributes:
+        tests: for each test function: its outcome, its line, and the names that it called, the last one last.
+        errors: the first lines of the errors of files that could not be collected.
+    """
+
+    def __init__(self, names: dict[str, list[tuple[int, int, str]]]) -> None:
+        """Args:
+        names: for each file of students its top-level definitions: first line, last line, name.
+        """
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.errors: list[str] = []
+        self._names = names
+        self._by_fixture: dict[str, dict[str, None]] = {}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.errors.append(f"{report.nodeid}: {_reason(report)}")
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        found = {"outcome": "passed", "line": item.location[1] or 0, "calls": {}}
+        found["marks"] = [mark.name for mark in item.iter_markers()]
+        self.tests.setdefault(_name(item), found)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        calls = self.tests[_name(item)]["calls"]
+        for fixture in getattr(item, "fixturenames", ()):
+            calls |= self._by_fixture.get(fixture, {})
+        return (yield from self._recording(calls))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+        return (yield from self._recording(self._by_fixture.setdefault(fixturedef.argname, {})))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        found = self.tests[report.nodeid.partition("[")[0]]
+        if report.failed:
+            found |= {"outcome": "failed", "reason": _reason(report)}
+        elif report.skipped and found["outcome"] == "passed":
+            found |= {"outcome": "skipped", "reason": str(getattr(report, "wasxfail", "")) or _reason(report)}
+
+    def _recording(self, calls: dict[str, None]) -> Generator[None, object, object]:
+        """While the wrapped hook runs, notes the students' names that are called from elsewhere."""
+        depth = 0
+
+        def profile(frame: FrameType, event: str, _: object) -> None:
+            nonlocal depth
+            if event not in ("call", "return"):
+                return
+            name = self._name_of(frame)
+            if name is None:
+                return
+            if event == "return":
+                depth -= 1
+                return
+            if depth == 0:
+                calls.pop(name, None)
+                calls[name] = None
+            depth += 1
+
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(before)
+
+    def _name_of(self, frame: FrameType) -> str | None:
+        """``FILE::NAME`` of the students' function or class whose code this is; None if it is not theirs."""
+        code = frame.f_code
+        file, line = code.co_filename, code.co_firstlineno
+        if file == "<string>" and "self" in frame.f_locals:  # a method that a dataclass made
+            made_for = type(frame.f_locals["self"])
+            file = getattr(sys.modules.get(made_for.__module__), "__file__", None) or ""
+            return f"{file}::{made_for.__qualname__.partition('.')[0]}" if file in self._names else None
+        if file not in self._names:
+            return None
+        return next((f"{file}::{name}" for first, last, name in self._names[file] if first <= line <= last), None)
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The line that pytest's summary shows."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash else report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    lines = [line.removeprefix("E").strip() for line in str(text).strip().splitlines() if line.strip()]
+    return (lines[0] if crash or len(lines) == 1 else lines[-1]) if lines else "no reason"
+
+
+def main(settings_file: str) -> None:
+    """Runs the tests that the file of settings names, and writes what was recorded beside it."""
+    settings = json.loads(Path(settings_file).read_text(encoding="utf-8"))
+    sys.path[:0] = settings["path"]
+    recorder = Recorder(settings["names"])
+    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:torchkata", "-n0", "--import-mode=prepend"]
+    pytest.main([*arguments, f"--rootdir={os.getcwd()}", "-c", os.devnull, *settings["tests"]], plugins=[recorder])
+    modules = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    files = {name: file for name, file in modules.items() if isinstance(file, str)}
+    found = {"tests": recorder.tests, "errors": recorder.errors, "modules": files}
+    Path(settings_file).with_suffix(".out").write_text(json.dumps(found), encoding="utf-8")

@@ -1,0 +1,211 @@
+"""Runs somebody's tests on their solution with plain pytest, and finds the modules that students write.
+
+Never writes to the folders that it reads.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from grader import new_python
+from grader.course.source import Definition, first_line, parse
+from grader.errors import UserError
+from grader.text import listed, one_line
+
+CLUTTER: Final = ("__pycache__", ".*", "*.pyc")
+_PATIENCE: Final = 900
+"""Seconds that the tests may take on the solution."""
+
+
+class Module(msgspec.Struct, frozen=True):
+    """A module or package that students write, or that the solution has beside those.
+
+    Attributes:
+        name: its own, without those of packages around it.
+        path: the solution's file, or the package's folder.
+        written: the files for which students get stubs: those of a package, or of a part of it.
+    """
+
+    name: str
+    path: Path
+    written: tuple[Path, ...] = ()
+
+    def files(self) -> Iterator[tuple[Path, Path]]:
+        """Each file, with its path below ``solutions/``."""
+        if self.path.is_file():
+            yield self.path, Path(f"{self.name}.py")
+            return
+        for file in sorted(self.path.rglob("*")):
+            inside = file.relative_to(self.path)
+            if file.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in inside.parts):
+                yield file, self.name / inside
+
+
+class Test(msgspec.Struct, frozen=True):
+    """A test function, with all its parameters, as it ran on the solution.
+
+    Attributes:
+        name: ``test_nn.py::TestLinear::test_shape``.
+        line: from 0.
+        calls: ``FILE::NAME`` of the students' functions and classes that it calls; the last one called comes last.
+    """
+
+    name: str
+    outcome: str
+    line: int
+    calls: dict[str, None]
+    marks: list[str]
+    reason: str = ""
+
+
+def roots_of(tests: Path, solution: Path | None) -> list[Path]:
+    """The folders that the solution's modules may be in."""
+    if solution is not None and not solution.is_dir():
+        raise UserError(f"there is no folder {solution}", fix="name the folder with the solution: --solution DIR")
+    above = (solution or tests.parent).resolve()
+    places = [above, above / "src", above / tests.name, tests]
+    return list(dict.fromkeys(place for place in places if place.is_dir()))
+
+
+def _found(parts: Sequence[str], roots: Sequence[Path]) -> Path | None:
+    """The file of a module, or the folder of a package, in the first folder that has it."""
+    places = [place for root in roots for place in (root.joinpath(*parts), root.joinpath(*parts).with_suffix(".py"))]
+    return next((one for one in places if one.is_file() or (one.is_dir() and any(one.glob("*.py")))), None)
+
+
+def modules_named(names: Sequence[str], roots: Sequence[Path]) -> list[Module]:
+    """The modules with these names, in order; several parts of one package are one."""
+    found: dict[Path, Module] = {}
+    for name in names:
+        parts = name.split(".")
+        path = _found(parts, roots) or (_found(parts[1:], roots) if parts[1:] else None)
+        if path is None:
+            where = listed([str(root) for root in roots], 2)
+            raise UserError(
+                f"there is no module `{name}` in {where}", fix="name the folder with the solution: --solution DIR"
+            )
+        top = path
+        while (top.parent / "__init__.py").is_file() and top.parent not in roots:
+            top = top.parent
+        written = tuple(sorted(path.rglob("*.py"))) if path.is_dir() else (path,)
+        before = found[top].written if top in found else ()
+        found[top] = Module(top.stem, top, tuple(dict.fromkeys([*before, *written])))
+    return list(found.values())
+
+
+def modules_imported(tests: Path, roots: Sequence[Path]) -> list[str]:
+    """The modules in these folders that tests import."""
+    found: dict[str, None] = {}
+    for file in sorted(tests.rglob("test_*.py")):
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            words = line.split()
+            if len(words) > 1 and words[0] in ("from", "import"):
+                parts = words[1].lstrip(".").split(".")
+                parts = parts[1:] if parts[0] == tests.name else parts
+                if parts and parts[0] != "conftest" and _found(parts[:1], roots):
+                    found[parts[0]] = None
+    return list(found)
+
+
+class SuiteRun:
+    """The tests as they run on the solution, with plain pytest in a new process.
+
+    Attributes:
+        tests: those that ran.
+        errors: why files could not be read.
+        inside: the modules of the tests' own folder that students write: the name by which it was imported, by module.
+        further: modules that the solution imports and nobody named.
+    """
+
+    def __init__(self, folder: Path, tests: Path, modules: Sequence[Module], roots: Sequence[Path]) -> None:
+        self._folder = folder.resolve() / "plain"
+        self._suite = self._folder / tests.name
+        shutil.copytree(tests, self._suite, ignore=shutil.ignore_patterns(*CLUTTER))
+        self._roots = [root for root in roots if root != tests]
+        self._copies: dict[Path, Path] = {}
+        for one in modules:
+            place = self._suite / one.path.name
+            if place.exists() and one.path.is_file():
+                shutil.copyfile(one.path, place)
+                self._copies[one.path] = place
+        written = {file: self._copies.get(file, file) for one in modules for file in one.written}
+        names = {str(copy): _definitions(file) for file, copy in written.items()}
+        report = self._pytest(names, [tests.name])
+        self._originals = {str(copy): file for file, copy in written.items()}
+        failed = [name for name, one in report["tests"].items() if one["outcome"] == "failed"]
+        if failed:  # a profile function takes time, which a test may have measured
+            again = self._pytest({}, failed)["tests"]
+            report["tests"] |= {name: {**one, "calls": report["tests"][name]["calls"]} for name, one in again.items()}
+        start = f"{tests.name}/"
+        self.errors: list[str] = report["errors"]
+        self.tests = [
+            msgspec.convert({**one, "name": name.removeprefix(start)}, Test) for name, one in report["tests"].items()
+        ]
+        named = {str(copy): name for name, copy in report["modules"].items()}
+        self.inside = {
+            one.name: named.get(str(self._copies[one.path]), one.name) for one in modules if one.path in self._copies
+        }
+        self.further = self._further(modules, [Path(file) for file in report["modules"].values()])
+
+    def called(self, test: Test) -> list[tuple[Path, str]]:
+        """The students' functions and classes that a test calls, each with the solution's file, in order."""
+        pairs = [call.rpartition("::") for call in test.calls]
+        return [(self._originals[file], name) for file, _, name in pairs]
+
+    def _pytest(self, names: Mapping[str, Any], tests: Sequence[str]) -> dict[str, Any]:
+        settings = self._folder.parent / "settings.json"
+        path = [str(self._folder), *map(str, self._roots)]
+        settings.write_text(json.dumps({"names": names, "tests": tests, "path": path}), encoding="utf-8")
+        run = "from grader.grading import record_suite; record_suite.main(sys.argv[1])"
+        done = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                new_python.command(run, str(settings)),
+                cwd=self._folder,
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                text=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        out = settings.with_suffix(".out")
+        if done is None or not out.is_file():
+            lines = done.stdout.splitlines() + done.stderr.splitlines() if done else []
+            why = one_line(lines[-1]) if lines else f"they did not end in {_PATIENCE // 60} minutes"
+            raise UserError(f"the tests did not run on the solution: {why}", fix="run them with pytest there first")
+        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        out.unlink()
+        return found
+
+    def _further(self, modules: Sequence[Module], files: Sequence[Path]) -> list[Module]:
+        found: dict[Path, Module] = {}
+        known = {one.path for one in modules}
+        for file in files:
+            root = next((root for root in self._roots if file.is_relative_to(root)), None)
+            if root is None or "site-packages" in file.parts or file.is_relative_to(root / self._suite.name):
+                continue
+            top = root / file.relative_to(root).parts[0]
+            if top not in known:
+                found[top] = Module(top.stem, top)
+        return [found[top] for top in sorted(found)]
+
+
+def _definitions(file: Path) -> list[tuple[int, int, str]]:
+    """First line, last line and name of what a module defines at its top level."""
+    found = []
+    for node in parse(file).body:
+        names = [node.name] if isinstance(node, Definition) else []
+        if isinstance(node, ast.Assign):
+            names = [one.id for one in node.targets if isinstance(one, ast.Name)]
+        found += [(first_line(node), node.end_lineno or node.lineno, name) for name in names]
+    return found
