@@ -22,7 +22,7 @@ from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
 from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
 from grader.course.manifest import Exercise, Topic
-from grader.course.model import Course, lesson_files
+from grader.course.model import Course, data_files, lesson_files
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 from grader.text import counted
@@ -131,6 +131,10 @@ def init(
             missing.append(readme.name)
         for name in missing:
             write(folder / name, wanted[name])
+        for name, file in data_files(course):
+            if not (folder / name).exists():
+                write(folder / name, file.read_bytes())
+                missing.append(name)
         missing += write_lessons(new, folder)
         write_hidden(course, folder, replace(origin, assignments=names), stubs)
     return [folder / name for name in missing]

@@ -28,6 +28,7 @@ from grader.kit import ANSWER_FOLDERS, Kit
 
 T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parent.parent
+DATA: Final = "data"
 _CLUTTER: Final = frozenset({"__pycache__", "node_modules"})
 
 
@@ -49,6 +50,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     strict_import: bool = False
     examples: bool = True
     """Whether the examples in docstrings are checks of their exercises."""
+    adopted: bool = False
+    """Whether its tests were written for another grader: `verify` then asks for no hints and docstrings."""
     lessons: bool = False
     """Whether every topic must have a lesson; without it, a topic may have one."""
     colab: str = ""
@@ -93,6 +96,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             show_solutions=manifest.course.show_solutions,
             strict_import=manifest.course.strict_import,
             examples=manifest.course.examples,
+            adopted=manifest.course.adopted,
             lessons=manifest.course.lessons,
             colab=manifest.course.colab.rstrip("/"),
             install=manifest.course.install,
@@ -338,13 +342,22 @@ def content_hash(course: Course) -> str:
 
 
 def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
-    """Manifest, stubs, and the templates of work that a person marks, each with its path within the course."""
+    """Manifest, stubs, templates of work that a person marks, and data, each with its path within the course."""
     yield "course.toml", course.manifest
     files = {place(topic.name) for topic in course.modules for place in (course.stub_file, course.notebook_file)}
     files |= {course.template_file(exercise) for exercise in course.manual}
     for file in sorted(files):
         if file.is_file():
             yield file.relative_to(course.root).as_posix(), file
+    yield from data_files(course)
+
+
+def data_files(course: Course) -> Iterator[tuple[str, Path]]:
+    """The files that students' code reads, and checks may read too: ``data/``, each with its path in the course.
+
+    Each student process has them at the same place below its work folder, whatever the submission has there.
+    """
+    yield from files_below(course.root / DATA, DATA)
 
 
 def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,8 @@ from typing import Final
 
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
-from grader.course.source import Definition, first_line
+from grader.course.model import DATA
+from grader.course.source import Definition
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
@@ -30,7 +31,7 @@ from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.master_notebooks import Master, Piece, Question, read_code_strings, read_master
 from grader.grading.settings import GradingSettings, worker_options
 from grader.results import SubmissionResult
-from grader.text import counted, one_line, printable
+from grader.text import counted, printable
 
 _LOADED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
 """Modules that need no preload."""
@@ -121,7 +122,7 @@ def _manifest(topics: Sequence[_Topic], to: Path) -> Course:
     """Writes course.toml; the course, which may have no stubs yet."""
     first = topics[0]
     title = json.dumps(first.title, ensure_ascii=False)
-    lines = [f'[course]\nname = "{first.name.replace("_", "-")}"\ntitle = {title}\n']
+    lines = [f'[course]\nname = "{first.name.replace("_", "-")}"\ntitle = {title}\nadopted = true\nexamples = false\n']
     lines += [line for topic in topics for line in topic.entries()]
     (to / "course.toml").write_text("".join(lines), encoding="utf-8")
     return Course.load(to, complete=False)
@@ -145,7 +146,7 @@ def _not_passed(result: SubmissionResult) -> Iterator[tuple[tuple[str, str], str
     for exercise in result.exercises:
         for check in exercise.checks:
             if check.verdict != "passed":
-                yield (exercise.name, check.name), one_line(check.message)[:160]
+                yield (exercise.name, check.name), " ".join(check.message.split())[:160]
 
 
 class _Topic:
@@ -164,6 +165,10 @@ class _Topic:
 
     def plan(self) -> None:
         """Translates the tests, and finds the exercise of each question."""
+        for name, _ in self._files():
+            if not name.startswith(f"{DATA}/"):  # students find all such files in one folder
+                self.master.pieces = [one._replace(text=_with_path(one.text, name)) for one in self.master.pieces]
+                self.master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
         taken = {name for names in self._written.values() for name in names}
         functions: set[str] = set()
         for number, question in enumerate(self.master.questions):
@@ -219,27 +224,28 @@ class _Topic:
         """Writes the solution, the checks, and the files that the notebook reads."""
         for name in ("exercises", "solutions", "checks"):
             (self._to / name).mkdir(parents=True, exist_ok=True)
-        described = {one.name: one.question.text for one in self.exercises if one.checks}
-        pieces = self.master.pieces
-        pieces[:] = [one._replace(text=_described(one.text, described)) if one.is_written else one for one in pieces]
-        code = [piece.text for piece in pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
+        code = [piece.text for piece in self.master.pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
         (self._to / "solutions" / f"{self.name}.py").write_text("\n\n\n".join(code).rstrip() + "\n", encoding="utf-8")
         self.write_checks()
-        for name in self.master.files:
-            source = (self._beside / name).resolve()
-            if not source.is_relative_to(self._beside.resolve()) or not source.is_file():
-                self.master.look.append(f"{name}: this file of the notebook is not there: put it into the course")
-                continue
-            target = self._to / "data" / name
+        for name, source in self._files():
+            target = self._to / DATA / name.removeprefix(f"{DATA}/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        """The files that the notebook reads, with their paths beside it."""
+        for name in self.master.files:
+            source = (self._beside / name).resolve()
+            if source.is_relative_to(self._beside.resolve()) and source.is_file():
+                yield name, source
+            else:
+                self.master.look.append(f"{name}: this file of the notebook is not there: put it into {DATA}/")
 
     def write_checks(self) -> None:
         """Writes the file of checks."""
         checks = [check for exercise in self.exercises for check in exercise.checks]
-        imports = dict.fromkeys(line for check in checks for line in check.made.imports)
-        texts = [f'"""Checks of {self.name}, made of the tests of its notebook."""', "\n".join(sorted(imports))]
-        texts[1] = f"{texts[1]}\n\nfrom grader.testkit import exercise".strip()
+        imports = sorted({"from grader.testkit import exercise", *(i for check in checks for i in check.made.imports)})
+        texts = [f'"""Checks of {self.name}, made of the tests of its notebook."""\n\n' + "\n".join(imports)]
         for exercise in self.exercises:
             texts += _checks_of(f"{self.name}.{exercise.name}", exercise)
         (self._to / "checks" / f"test_{self.name}.py").write_text("\n\n\n".join(texts) + "\n", encoding="utf-8")
@@ -257,11 +263,9 @@ class _Topic:
         for one in self.exercises:
             yield f'\n[[topics.exercises]]\nname = "{one.name}"\n'
             question, points = one.question, f"points = {one.points or 1:g}\n"
-            text = question.text if one.checks else question.rubric or question.text
-            said = json.dumps(_line(text or question.name), ensure_ascii=False)
+            said = json.dumps(_line(question.rubric or question.text or question.name), ensure_ascii=False)
             if one.checks:
-                yield f"{points}hints = [{said}]\n"
-                yield 'credit = "per-check"\n' if _by_check(one) else ""
+                yield points + ('credit = "per-check"\n' if _by_check(one) else "")
             else:
                 yield f'kind = "manual"\n\n[[topics.exercises.rubric]]\ntext = {said}\n{points}'
 
@@ -323,16 +327,9 @@ def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             start = 0
 
 
-def _described(code: str, described: Mapping[str, str]) -> str:
-    """The code with a docstring, the question's text, in each exercise that is a function without one."""
-    lines = code.split("\n")
-    for one in reversed(ast.parse(code).body):
-        if isinstance(one, Definition) and described.get(one.name) and ast.get_docstring(one) is None:
-            first = first_line(one.body[0]) - 1
-            while lines[first - 1].lstrip().startswith("#"):
-                first -= 1
-            lines.insert(first, f'{" " * one.body[0].col_offset}"""{_in_quotes(described[one.name])}"""')
-    return "\n".join(lines)
+def _with_path(code: str, name: str) -> str:
+    """The code, in which a text that is the path of a file says where that lies in a course."""
+    return re.sub(rf"""(["'])(?:\./)?{re.escape(name)}\1""", rf"\1{DATA}/{name}\1", code)
 
 
 def _is_shown_only(code: str) -> bool:
@@ -361,7 +358,9 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
         options = f", points={one.points:g}" if by_check else ""
         is_alone = one is exercise.checks[0] and not shown
         options += (", hidden=True" if is_alone else ', hidden="all"') if one.test.is_hidden else ""
-        says = one.test.says or f"{exercise.question.name}: {exercise.question.text}".strip(": ")
+        says = (
+            one.test.says or f"{exercise.question.name}, {one.test.place} of the notebook that the course was made of."
+        )
         yield _check(full_name, one.function, says, one.made.body, options)
 
 

@@ -235,8 +235,8 @@ class _Otter(_Reader):
             )
         if config.get("seed") is not None:
             self.master.look.append(
-                f"cell {cell.number}: otter sets a seed before each cell; here each process begins with a fixed one, so a "
-                "cell that draws numbers must set its own"
+                f"cell {cell.number}: otter sets a seed before each cell; each process here begins with one of its own: "
+                "a cell that draws numbers must set its seed"
             )
 
     def _question(self, cell: _Cell, config: Mapping[str, Any]) -> Question:
@@ -335,7 +335,7 @@ def _yaml(text: str) -> Mapping[str, Any]:
 
 def _sentence(text: str) -> str:
     """The first line of a text that says something, without its marks."""
-    lines = (re.sub(r"[*_`$#>]|<[^>]+>", "", line).strip(" -") for line in text.splitlines())
+    lines = (re.sub(r"[*`$#>]|(?<!\w)_|_(?!\w)|<[^>]+>", "", line).strip(" -") for line in text.splitlines())
     return next((line for line in lines if len(line) > 3), "")[:160]
 
 

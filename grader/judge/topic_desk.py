@@ -23,6 +23,7 @@ from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionT
 from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
+from grader.course.model import data_files
 from grader.course.source import variables_in
 from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
@@ -134,6 +135,7 @@ class TopicDesk(Desk):
         self.memory_limit = host.limits.memory_bytes
         self._course = course
         self._topic = topic
+        files = {**files, **{name: file.read_bytes() for name, file in data_files(course)}}
         files, self.not_written = writable(files, {f"{topic}.py"}, min(MOST_BYTES, host.limits.file_bytes // 2))
         self._files = files
         self._source = files.get(f"{topic}.py", b"")
