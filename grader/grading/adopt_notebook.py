@@ -263,7 +263,7 @@ class _Topic:
         for one in self.exercises:
             yield f'\n[[topics.exercises]]\nname = "{one.name}"\n'
             question, points = one.question, f"points = {one.points or 1:g}\n"
-            said = json.dumps(_line(question.rubric or question.text or question.name), ensure_ascii=False)
+            said = json.dumps(_line(question.text or question.name), ensure_ascii=False)
             if one.checks:
                 yield points + ('credit = "per-check"\n' if _by_check(one) else "")
             else:
@@ -271,7 +271,8 @@ class _Topic:
 
     def _cells(self, course: Course) -> Iterator[tuple[str, str]]:
         """The cells of the students' notebook."""
-        yield "code", f"{install_cell(course)}\n\n{OURS}"
+        yield "code", install_cell(course)
+        yield "code", OURS
         last = {piece.question: at for at, piece in enumerate(self.master.pieces)}
         prompted = {piece.question for piece in self.master.pieces if piece.kind == "prompt"}
         for at, piece in enumerate(self.master.pieces):

@@ -71,7 +71,6 @@ class Question:
     points: Any = None
     by_hand: bool = False
     all_or_nothing: bool = False
-    rubric: str = ""
     tests: list[Test] = field(default_factory=list)
 
     def shares(self) -> list[float]:
@@ -235,7 +234,7 @@ class _Otter(_Reader):
             )
         if config.get("seed") is not None:
             self.master.look.append(
-                f"cell {cell.number}: otter sets a seed before each cell; each process here begins with one of its own: "
+                f"cell {cell.number}: otter sets a seed before each cell; here each process has one of its own: "
                 "a cell that draws numbers must set its seed"
             )
 
@@ -276,8 +275,11 @@ class _Nbgrader(_Reader):
             if is_solution or marks.get("task"):
                 by_hand = is_graded or bool(marks.get("task"))
                 question = Question(str(marks["grade_id"]), cell.number, text, marks.get("points"), by_hand)
-                if scheme := _MARK_SCHEME.search(cell.text):
-                    question.rubric = _sentence(scheme[1])
+                if _MARK_SCHEME.search(cell.text):
+                    why = (
+                        "its mark scheme is not taken over, as students see rubrics: write in course.toml what they may"
+                    )
+                    master.look.append(f"cell {cell.number}: {why}")
                 master.questions.append(question)
                 at = len(master.questions) - 1
                 number = number if by_hand else at
@@ -286,7 +288,7 @@ class _Nbgrader(_Reader):
                 elif is_solution:
                     self.add(cell, "answer", TYPE_HERE, at)
                 else:
-                    question.text = _sentence(cell.text)
+                    question.text = _sentence(_MARK_SCHEME.sub("", cell.text)) or text
                     self.add(cell, "text", _MARK_SCHEME.sub("", cell.text), at)
                     self.add(cell, "answer", TYPE_HERE, at)
             elif is_graded and cell.kind == "code":
