@@ -26,7 +26,15 @@ from grader.course.source import Definition
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
-from grader.grading.adopted_tests import CannotTranslate, Names, Test, Translated, bindings, translate, written_in
+from grader.grading.adopted_tests import (
+    CannotTranslate,
+    Names,
+    Translated,
+    WrittenTest,
+    bindings,
+    translate,
+    written_in,
+)
 from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.master_notebooks import Master, Piece, Question, read_code_strings, read_master
 from grader.grading.settings import GradingSettings, worker_options
@@ -42,7 +50,7 @@ class _Check:
     """A test as a check: its function's name, its points, and what was made of it."""
 
     function: str
-    test: Test
+    test: WrittenTest
     made: Translated
     points: float
 
@@ -201,7 +209,7 @@ class _Topic:
                 exercise.checks.append(_Check(function, test, one, points))
                 self._look([test], *(f"the test {remark}" for remark in one.remarks))
 
-    def _translated(self, question: Question) -> Iterator[tuple[Test, Translated | None, float]]:
+    def _translated(self, question: Question) -> Iterator[tuple[WrittenTest, Translated | None, float]]:
         earlier: dict[str, ast.stmt] = {}
         for test, points in zip(question.tests, question.shares(), strict=True):
             try:
@@ -211,11 +219,11 @@ class _Topic:
                 yield test, None, points
             earlier |= bindings(test)
 
-    def lose(self, test: Test, why: str) -> None:
+    def lose(self, test: WrittenTest, why: str) -> None:
         """Names a test that is no check; its points go to the question's other tests, or else to a person."""
         self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
 
-    def _look(self, tests: Iterable[Test], *sentences: str) -> None:
+    def _look(self, tests: Iterable[WrittenTest], *sentences: str) -> None:
         self.master.look += [f"{test.place}: {sentence}" for test in tests for sentence in sentences]
 
     # ---------------------------------------------------------------- files

@@ -38,7 +38,7 @@ class Step(NamedTuple):
     printed: str = ""
 
 
-class Test(NamedTuple):
+class WrittenTest(NamedTuple):
     """One test as its author wrote it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Translated(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def translate(test: Test, names: Names, earlier: Mapping[str, ast.stmt]) -> Translated:
+def translate(test: WrittenTest, names: Names, earlier: Mapping[str, ast.stmt]) -> Translated:
     """The body of a check that asks what a test asks.
 
     Args:
@@ -106,7 +106,7 @@ def translate(test: Test, names: Names, earlier: Mapping[str, ast.stmt]) -> Tran
     own: dict[str, None] = {}
     for tree, step in steps:
         lines += _with_output(tree, step, names, own)
-    bound = {name for one in lines for name in names_bound_by(one)}
+    bound = {name for one in lines for name in _bound_by(one)}
     if changed := sorted(bound & names.written):
         raise CannotTranslate(f"gives `{changed[0]}` another meaning in the notebook")
     rewriter = _Rewriter(names, bound | {line.split()[-1] for line in own})
@@ -120,7 +120,23 @@ def translate(test: Test, names: Names, earlier: Mapping[str, ast.stmt]) -> Tran
     return Translated(ast.unparse(check), tuple(rewriter.reads), tuple(imports), tuple(_remarks(check, rewriter)))
 
 
-def bindings(test: Test) -> dict[str, ast.stmt]:
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that a statement gives a meaning where it stands: not inside of functions and comprehensions."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+            return
+        case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return
+        case ast.Name(name, ast.Store()) | ast.ExceptHandler(name=str(name)):
+            yield name
+        case ast.alias(name, other):
+            yield (other or name).partition(".")[0]
+    for child in ast.iter_child_nodes(node):
+        yield from _bound_by(child)
+
+
+def bindings(test: WrittenTest) -> dict[str, ast.stmt]:
     """The statements of a test that later ones may need, by the names that they bind; none of a test with a mistake."""
     try:
         body = [statement for step in test.steps for statement in _parsed(step.code)]
@@ -136,17 +152,18 @@ def _parsed(code: str) -> list[ast.stmt]:
         raise CannotTranslate(f"is not Python alone ({error.msg})") from None
 
 
-def _unknown(body: Iterable[ast.stmt], names: Names) -> list[str]:
+def _unknown(body: Iterable[ast.stmt], names: Names) -> set[str]:
+    """The names that statements read and that neither they nor the notebook define."""
     known = names.written | names.given | names.imports.keys() | set(dir(builtins))
     own = {name for one in body for name in names_bound_by(one)}
     own |= {one.arg for statement in body for one in ast.walk(statement) if isinstance(one, ast.arg)}
-    used = (name for one in body for name in names_in(one))
-    return [name for name in dict.fromkeys(used) if name not in known and name not in own]
+    return {name for one in body for name in names_in(one)} - known - own
 
 
 def _needed(body: list[ast.stmt], names: Names, earlier: Mapping[str, ast.stmt]) -> list[ast.stmt]:
     """The statements of earlier tests that these need, in an order in which they can run."""
-    found = list(dict.fromkeys(earlier[name] for name in _unknown(body, names) if name in earlier))
+    unknown = _unknown(body, names)
+    found = list(dict.fromkeys(one for name, one in earlier.items() if name in unknown))
     return [*(_needed(found, names, earlier) if found else []), *found]
 
 
@@ -180,17 +197,12 @@ def _with_output(body: list[ast.stmt], step: Step, names: Names, imports: dict[s
         if any(isinstance(one, float) for one in flat) and all(isinstance(one, int | float) for one in flat):
             imports["import pytest"] = None
             text = f"pytest.approx({wanted!r})"
-        return [*before, *_statements(f"assert {_in_brackets(value)} == {text}")]
+        return [*before, *_statements(f"assert ({ast.unparse(value)}) == {text}")]
     if not isinstance(value, ast.Call | ast.Constant | ast.Await):
         raise CannotTranslate(
             "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
         )
     return body
-
-
-def _in_brackets(value: ast.expr) -> str:
-    text = ast.unparse(value)
-    return text if isinstance(value, ast.Call | ast.Name | ast.Attribute | ast.Subscript) else f"({text})"
 
 
 def _compared(text: str, expected: str) -> list[ast.stmt]:
@@ -240,6 +252,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         own: set[str] = set()
         if isinstance(node, Definition | ast.Lambda):
+            if not isinstance(node, ast.ClassDef):  # defaults are read where the function is defined
+                node.args.defaults = [self.visit(one) for one in node.args.defaults]  # type: ignore[misc]
             own = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
             if isinstance(node, Definition):
                 own |= {name for one in node.body for name in names_bound_by(one)}

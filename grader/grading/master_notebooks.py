@@ -21,7 +21,7 @@ import yaml
 
 from grader.course.source import Definition, Function, first_line
 from grader.errors import UserError
-from grader.grading.adopted_tests import Step, Test, written_in
+from grader.grading.adopted_tests import Step, WrittenTest, written_in
 from grader.intake.notebook import as_python
 
 _BOUNDARY = re.compile(
@@ -71,7 +71,7 @@ class Question:
     points: Any = None
     by_hand: bool = False
     all_or_nothing: bool = False
-    tests: list[Test] = field(default_factory=list)
+    tests: list[WrittenTest] = field(default_factory=list)
 
     def shares(self) -> list[float]:
         """The points of each test. Those without some share what is left of the question's."""
@@ -176,7 +176,7 @@ class _Reader:
             self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
         self.master.pieces.append(Piece(cell.number, "code", text, question, "# solution:" in text))
 
-    def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> Test:
+    def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
         says = ""
         try:
             tree = ast.parse(code)
@@ -184,7 +184,7 @@ class _Reader:
         except SyntaxError:  # `translate` says it
             pass
         step = Step(code, cell.value, cell.printed) if compares_output else Step(code, None)
-        return Test(f"cell {cell.number}", (step,), **{"says": says, **more})
+        return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})
 
 
 class _Otter(_Reader):
@@ -247,7 +247,7 @@ class _Otter(_Reader):
             all_or_nothing=bool(config.get("all_or_nothing")),
         )
 
-    def _test(self, cell: _Cell) -> Test:
+    def _test(self, cell: _Cell) -> WrittenTest:
         lines = cell.text.split("\n")
         config: Mapping[str, Any] = {}
         is_hidden = False
@@ -303,7 +303,7 @@ class _Nbgrader(_Reader):
                 self.add(cell, "text", cell.text)
         return master
 
-    def _tests(self, cell: _Cell, points: float) -> Iterator[Test]:
+    def _tests(self, cell: _Cell, points: float) -> Iterator[WrittenTest]:
         """The test of a cell; with a hidden part, that alone gives the points, and what students see gives none."""
         lines = without_marks(cell.text)
         shown = "\n".join(line.text for line in lines if not line.is_hidden)
@@ -425,7 +425,7 @@ def _question_of(task: Mapping[str, Any], file: Path) -> Question:
         steps = tuple(_steps(code)) if code.startswith(">>>") else (Step(code, None),)
         says = str(one.get("failure_message") or one.get("name") or "")
         points = one.get("points")
-        question.tests.append(Test(f"{file.name}, test {number}", steps, says, points, bool(one.get("hidden"))))
+        question.tests.append(WrittenTest(f"{file.name}, test {number}", steps, says, points, bool(one.get("hidden"))))
     return question
 
 
@@ -457,7 +457,7 @@ def _solved(path: Path, solution: Path | None) -> Iterator[Piece]:
             yield Piece(1, "code", place.read_text(encoding="utf-8"))
 
 
-def _mentioned(test: Test) -> set[str]:
+def _mentioned(test: WrittenTest) -> set[str]:
     return {word for step in test.steps for word in re.findall(r"[^\W\d]\w*", step.code)}
 
 

@@ -19,7 +19,7 @@ CLASS = {
         "right": {
             "warmest = ...": "warmest = float(np.max(days))",
             "def to_fahrenheit": "def to_fahrenheit(celsius):\n    return 32 + celsius * 1.8",
-            "def smooth": "def smooth(x):\n    return x.unfold(0, 3, 1).mean(1)\n\nsmoothed = smooth(torch.tensor(days))",
+            "def smooth": "def smooth(x):\n    return x.unfold(0, 3, 1).mean(1)\nsmoothed = smooth(torch.tensor(days))",
             "noise = ...": "rng = np.random.default_rng(7)\nnoise = rng.standard_normal(3)",
             "def report": "def report(x):\n    print('mean:', round(float(x.mean()), 1))",
         },
@@ -33,7 +33,7 @@ CLASS = {
     },
     "vectors": {
         "right": {
-            "def squares": "def squares(n):\n    if n < 1:\n        raise ValueError\n    return [k * k for k in range(1, n + 1)]",
+            "def squares": "def squares(n):\n    return [k * k for k in range(1, n + 1)] if n > 0 else int('x')",
             "def sum_of": "def sum_of_squares(n):\n    return sum(squares(n))",
             "total = ...": "total = 2870\nroot = total**0.5",
             "class Scaler": (
@@ -46,7 +46,7 @@ CLASS = {
             "def squares": "def squares(n):\n    return [k**2 for k in range(1, min(n, 5) + 1)]",
             "def sum_of": "def sum_of_squares(n):\n    return n * (n + 1) * (2 * n + 1) // 6",
             "total = ...": "total = 2870",
-            "class Scaler": "class Scaler:\n    def fit(self, x):\n        pass\n\n    def transform(self, x):\n        return x",
+            "class Scaler": "class Scaler:\n    def fit(self, x): ...\n    def transform(self, x):\n        return x",
         },
     },
 }
@@ -72,7 +72,7 @@ def test_what_a_person_must_look_at_is_listed_with_its_cell(made: tuple[str, Pat
     else:
         assert "4 exercises with 7 checks" in printed and "2 exercises for a person to mark" in printed
         scheme, changes, compares = look
-        assert scheme.startswith("cell 20: its mark scheme is not taken over, as students see rubrics")
+        assert scheme.startswith("cell 21: its mark scheme is not taken over, as students see rubrics")
         assert changes.startswith("cell 11: the test gives `squares` another meaning in the notebook: it is left out")
         assert compares.startswith("cell 15: the test compares two answers of the student with each other")
 
