@@ -128,9 +128,9 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
 
 def _manifest(topics: Sequence[_Topic], to: Path) -> Course:
     """Writes course.toml; the course, which may have no stubs yet."""
-    first = topics[0]
-    title = json.dumps(first.title, ensure_ascii=False)
-    lines = [f'[course]\nname = "{first.name.replace("_", "-")}"\ntitle = {title}\nadopted = true\nexamples = false\n']
+    name, title = (topics[0].name, topics[0].title) if len(topics) == 1 else (_identifier(to.name), to.name)
+    title = json.dumps(title, ensure_ascii=False)
+    lines = [f'[course]\nname = "{name.replace("_", "-")}"\ntitle = {title}\nadopted = true\nexamples = false\n']
     lines += [line for topic in topics for line in topic.entries()]
     (to / "course.toml").write_text("".join(lines), encoding="utf-8")
     return Course.load(to, complete=False)
@@ -154,7 +154,10 @@ def _not_passed(result: SubmissionResult) -> Iterator[tuple[tuple[str, str], str
     for exercise in result.exercises:
         for check in exercise.checks:
             if check.verdict != "passed":
-                yield (exercise.name, check.name), " ".join(check.message.split())[:160]
+                cause = check.cause
+                is_fault = cause is not None and cause.kind == "grader_fault" and cause.exception_type
+                why = f"{cause.exception_type}: {cause.exception_message}" if cause and is_fault else check.message
+                yield (exercise.name, check.name), " ".join(why.split())[:160]
 
 
 class _Topic:
@@ -273,6 +276,7 @@ class _Topic:
             question, points = one.question, f"points = {one.points or 1:g}\n"
             said = json.dumps(_line(question.text or question.name), ensure_ascii=False)
             if one.checks:
+                yield f"hints = [{json.dumps(question.hint, ensure_ascii=False)}]\n" if question.hint else ""
                 yield points + ('credit = "per-check"\n' if _by_check(one) else "")
             else:
                 yield f'kind = "manual"\n\n[[topics.exercises.rubric]]\ntext = {said}\n{points}'
@@ -367,9 +371,7 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
         options = f", points={one.points:g}" if by_check else ""
         is_alone = one is exercise.checks[0] and not shown
         options += (", hidden=True" if is_alone else ', hidden="all"') if one.test.is_hidden else ""
-        says = (
-            one.test.says or f"{exercise.question.name}, {one.test.place} of the notebook that the course was made of."
-        )
+        says = one.test.says or f"{exercise.question.name}: {one.test.place}."
         yield _check(full_name, one.function, says, one.made.body, options)
 
 

@@ -71,6 +71,7 @@ class Question:
     points: Any = None
     by_hand: bool = False
     all_or_nothing: bool = False
+    hint: str = ""
     tests: list[WrittenTest] = field(default_factory=list)
 
     def shares(self) -> list[float]:
@@ -202,7 +203,7 @@ class _Otter(_Reader):
             elif mark:
                 first, block = mark.split()[0], mark.split()[1]
                 block = block if first == "begin" else ""
-            if mark and cell.kind == "raw":
+            if mark and (cell.kind == "raw" or not rest.strip()):
                 continue
             if _OTTER_ITSELF.search(rest):
                 continue  # calls of otter itself
@@ -418,7 +419,8 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
 
 def _question_of(task: Mapping[str, Any], file: Path) -> Question:
     name = str(task.get("function_name") or task.get("name") or file.stem)
-    question = Question(name, 0, _sentence(str(task.get("hint") or task.get("title") or "")), task.get("points"))
+    question = Question(name, 0, _sentence(str(task.get("title") or "")), task.get("points"))
+    question.hint = " ".join(str(task.get("hint") or "").split())
     for number, test in enumerate(task["tests"], start=1):
         one = test if isinstance(test, dict) else {"code": test}
         code = textwrap.dedent(str(one.get("code", ""))).replace("{fn}", name).strip()
