@@ -102,7 +102,7 @@ def _adopted(path: Path, to: Path, modules: Sequence[str], solution: Path | None
     """The course that is made of tests, or of a notebook."""
     from grader.grading.adopt import adopt_suite
     from grader.grading.adopt_notebook import adopt_code_strings, adopt_notebook
-    from grader.grading.master_notebooks import is_code_strings
+    from grader.grading.code_strings import is_code_strings
 
     if path.suffix == ".ipynb":
         return adopt_notebook(path, to)

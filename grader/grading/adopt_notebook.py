@@ -35,8 +35,9 @@ from grader.grading.adopted_tests import (
     translate,
     written_in,
 )
+from grader.grading.code_strings import read_code_strings
 from grader.grading.local_workers import LocalWorkers, solution_of
-from grader.grading.master_notebooks import Master, Piece, Question, read_code_strings, read_master
+from grader.grading.master_notebooks import Master, Piece, Question, read_master
 from grader.grading.settings import GradingSettings, worker_options
 from grader.results import SubmissionResult
 from grader.text import counted, printable

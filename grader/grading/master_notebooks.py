@@ -7,21 +7,18 @@ not get are put between our own markers. Runs nothing.
 from __future__ import annotations
 
 import ast
-import contextlib
-import doctest
 import json
 import re
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
-from grader.course.source import Definition, Function, first_line
 from grader.errors import UserError
-from grader.grading.adopted_tests import Step, WrittenTest, written_in
+from grader.grading.adopted_tests import Step, WrittenTest
+from grader.grading.solution_marks import marked, without_marks
 from grader.intake.notebook import as_python
 
 _BOUNDARY = re.compile(
@@ -30,9 +27,6 @@ _BOUNDARY = re.compile(
 _FENCE = re.compile(r"^```(?:otter)?[ \t]*\n(.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\s+CONFIG\s*", re.I)
 _TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
-_REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)(?:\s+NO PROMPT)?\s*$", re.I)
-_PROMPT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
-_END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
 _MARK_SCHEME = re.compile(
     r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I
 )
@@ -221,7 +215,7 @@ class _Otter(_Reader):
                 self.add(cell, "answer", TYPE_HERE, number)
             elif cell.kind == "markdown":
                 if question and not question.text:
-                    question.text = _sentence(rest)
+                    question.text = sentence(rest)
                 is_answer = question is not None and not has_end and re.match(r"\**solution", rest.strip("* "), re.I)
                 self.add(cell, "answer" if is_answer else "text", TYPE_HERE if is_answer else rest, number)
         return master
@@ -289,7 +283,7 @@ class _Nbgrader(_Reader):
                 elif is_solution:
                     self.add(cell, "answer", TYPE_HERE, at)
                 else:
-                    question.text = _sentence(_MARK_SCHEME.sub("", cell.text)) or text
+                    question.text = sentence(_MARK_SCHEME.sub("", cell.text)) or text
                     self.add(cell, "text", _MARK_SCHEME.sub("", cell.text), at)
                     self.add(cell, "answer", TYPE_HERE, at)
             elif is_graded and cell.kind == "code":
@@ -300,7 +294,7 @@ class _Nbgrader(_Reader):
             elif cell.kind == "code":
                 self.add_code(cell)
             elif cell.kind == "markdown":
-                text = _sentence(cell.text) or text
+                text = sentence(cell.text) or text
                 self.add(cell, "text", cell.text)
         return master
 
@@ -336,226 +330,18 @@ def _yaml(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """The first line of a text that says something, without its marks."""
     lines = (re.sub(r"[*`$#>]|(?<!\w)_|_(?!\w)|<[^>]+>", "", line).strip(" -") for line in text.splitlines())
     return next((line for line in lines if len(line) > 3), "")[:160]
 
 
-# ---------------------------------------------------------------- tests that are texts with code
-
-
-def is_code_strings(path: Path) -> bool:
-    """Whether a module, or every module of a folder, is a list of tests that are texts with code."""
-    files = _modules(path)
-    return bool(files) and all(_tasks_in(file) for file in files)
-
-
-def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
-    """What modules of such tests are about: one topic for all, or one for each that has its own solution.
-
-    Args:
-        solution: a module, a notebook or a folder of them; None: what lies beside the tests.
-
-    Raises:
-        UserError: there is no solution.
-    """
-    found: list[Master] = []
-    shared = Master(_plain_name(path))
-    for file in _modules(path):
-        for task in _tasks_in(file):
-            master = Master(file.stem) if "solution" in task else shared
-            master.title = str(task.get("title") or master.name)
-            if "solution" in task:
-                master.pieces.append(Piece(1, "code", str(task["solution"])))
-            master.questions.append(_question_of(task, file))
-            if master not in found:
-                found.append(master)
-    if shared.questions:
-        shared.pieces = list(_solved(path, solution))
-        shared.title = shared.name
-    for master in found:
-        wanted = {name for question in master.questions for test in question.tests for name in _mentioned(test)}
-        master.pieces = [_all_marked(piece, wanted) for piece in master.pieces]
-    return found
-
-
-def _modules(path: Path) -> list[Path]:
-    return [one for one in (sorted(path.glob("*.py")) if path.is_dir() else [path]) if not one.name.startswith("_")]
-
-
-def _plain_name(path: Path) -> str:
-    return path.stem if path.is_file() else path.resolve().parent.name
-
-
-def _tasks_in(file: Path) -> list[dict[str, Any]]:
-    """The dicts and lists of a module that have tests in them; only plain data is read."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError, OSError):
-        return []
-    values = []
-    for one in tree.body:
-        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
-            with contextlib.suppress(ValueError):
-                values.append(ast.literal_eval(one.value))
-    return [task for value in values for task in _tasks(value)]
-
-
-def _tasks(value: Any) -> Iterator[dict[str, Any]]:
-    match value:
-        case {"suites": list(suites)}:
-            yield {**value, "tests": [case for suite in suites for case in suite.get("cases", ())]}
-        case {"tests": list()}:
-            yield value
-        case dict():
-            for one in value.values():
-                yield from _tasks(one) if isinstance(one, dict) else ()
-        case [str(first), *_] if "assert" in first or ">>>" in first:
-            yield {"tests": value}
-        case [{"code": _}, *_]:
-            yield {"tests": value}
-
-
-def _question_of(task: Mapping[str, Any], file: Path) -> Question:
-    name = str(task.get("function_name") or task.get("name") or file.stem)
-    question = Question(name, 0, _sentence(str(task.get("title") or "")), task.get("points"))
-    question.hint = " ".join(str(task.get("hint") or "").split())
-    for number, test in enumerate(task["tests"], start=1):
-        one = test if isinstance(test, dict) else {"code": test}
-        code = textwrap.dedent(str(one.get("code", ""))).replace("{fn}", name).strip()
-        steps = tuple(_steps(code)) if code.startswith(">>>") else (Step(code, None),)
-        says = str(one.get("failure_message") or one.get("name") or "")
-        points = one.get("points")
-        question.tests.append(WrittenTest(f"{file.name}, test {number}", steps, says, points, bool(one.get("hidden"))))
-    return question
-
-
-def _steps(code: str) -> Iterator[Step]:
-    for example in doctest.DocTestParser().get_examples(code):
-        prints = re.match(r"\s*print\(", example.source) is not None
-        yield Step(example.source, "" if prints else example.want, example.want if prints else "")
-
-
-def _solved(path: Path, solution: Path | None) -> Iterator[Piece]:
-    """The pieces of the solution: a notebook's or a module's."""
-    places = [solution] if solution else [path.resolve().parent]
-    if places[0].is_dir():
-        places = [
-            one for one in sorted(places[0].iterdir()) if one.suffix in (".py", ".ipynb") and one != path.resolve()
-        ]
-    if not places:
-        raise UserError(f"there is no solution beside {path}", fix="name it: --solution FILE")
-    for place in places:
-        if place.suffix == ".ipynb":
-            reader = _Reader(place.stem)
-            for cell in _cells(json.loads(place.read_bytes())):
-                if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
-                    reader.add_code(cell)
-                elif cell.kind == "markdown":
-                    reader.add(cell, "text", cell.text)
-            yield from reader.master.pieces
-        else:
-            yield Piece(1, "code", place.read_text(encoding="utf-8"))
-
-
-def _mentioned(test: WrittenTest) -> set[str]:
-    return {word for step in test.steps for word in re.findall(r"[^\W\d]\w*", step.code)}
-
-
-def _all_marked(piece: Piece, wanted: set[str]) -> Piece:
-    """A piece with markers round what gives one of these names a meaning, if it has no markers."""
-    if piece.kind != "code" or "# solution:" in piece.text:
-        return piece
-    lines = [Line(text) for text in piece.text.split("\n")]
-    for one in ast.parse(piece.text).body:
-        if wanted.intersection(written_in([one])):
-            for at in range(first_line(one) - 1, one.end_lineno or one.lineno):
-                lines[at] = lines[at]._replace(is_solution=True)
-    return piece._replace(text=marked(lines))
-
-
-# ---------------------------------------------------------------- what students write
-
-
-class Line(NamedTuple):
-    """A line of a cell without otter's and nbgrader's marks."""
-
-    text: str
-    is_solution: bool = False
-    is_hidden: bool = False
-
-
-def without_marks(code: str) -> list[Line]:
-    """The lines of a cell, and which of them students do not get. Prompts become comments; a seed stays."""
-    found: list[Line] = []
-    region = ""
-    for line in code.split("\n"):
-        if mark := _REGION.match(line):
-            region = mark[2].upper() if mark[1].upper() == "BEGIN" else ""
-        elif mark := _PROMPT.match(line):
-            region = "TEXT" if mark[1].upper() == "BEGIN" else ""
-        elif region == "TEXT":
-            indent = line[: len(line) - len(line.lstrip())]
-            found.append(Line(f"{indent}# {line.strip()}"))
-        elif region != "IGNORE":
-            end = _END_OF_LINE.search(line)
-            kind = end[1].upper() if end else ""
-            text = line[: end.start()] if end else line
-            if kind != "IGNORE" and (text.strip() or not kind):
-                is_solution = region == "SOLUTION" or kind.startswith("SOLUTION")
-                found.append(Line(text, is_solution, region == "HIDDEN TESTS"))
-    return found
-
-
-def marked(lines: Sequence[Line]) -> str:
-    """The code with our markers round the statements that students write. Of functions the head and docstring stay."""
-    flagged = {number for number, line in enumerate(lines, start=1) if line.is_solution and line.text.strip()}
-    text = [line.text for line in lines]
-    if not flagged:
-        return "\n".join(text)
-    tree = ast.parse("\n".join(text))
-    spans = sorted(_spans(tree.body, flagged, text))
-    inside = {number for start, end, _ in spans for number in range(start, end + 1)}
-    made: list[str] = []
-    starts, ends = {start: column for start, _, column in spans}, {end: column for _, end, column in spans}
-    for number, line in enumerate(text, start=1):
-        if number in starts:
-            made.append(" " * starts[number] + "# solution:")
-        if number in inside or number not in flagged or not line.lstrip().startswith("#"):
-            made.append(line)
-        if number in ends:
-            made.append(" " * ends[number] + "# end")
-    return "\n".join(made)
-
-
-def _spans(body: Sequence[ast.stmt], flagged: set[int], text: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """First line, last line and column of each part that goes between markers: whole statements of one body."""
-    found: list[tuple[int, int, int, int]] = []
-    for at, one in enumerate(body):
-        own = flagged & set(range(first_line(one), (one.end_lineno or one.lineno) + 1))
-        if not own:
-            continue
-        if isinstance(one, Definition):
-            inner = one.body[1:] if ast.get_docstring(one) is not None else one.body
-            whole = one.lineno in flagged and bool(inner)
-            is_class = isinstance(one, ast.ClassDef) and not any(isinstance(part, Function) for part in inner)
-            if whole and not is_class:
-                yield _wide(first_line(inner[0]), inner[-1].end_lineno or 0, inner[0].col_offset, flagged, text)
-            elif not whole:
-                yield from _spans(inner, flagged, text)
-            continue
-        if found and found[-1][3] == at - 1:
-            found[-1] = (found[-1][0], one.end_lineno or 0, one.col_offset, at)
-        else:
-            found.append((first_line(one), one.end_lineno or 0, one.col_offset, at))
-    yield from (_wide(start, end, column, flagged, text) for start, end, column, _ in found)
-
-
-def _wide(start: int, end: int, column: int, flagged: set[int], text: Sequence[str]) -> tuple[int, int, int]:
-    """A part with the comments of the solution above and below it."""
-    while start - 1 in flagged and text[start - 2].lstrip().startswith("#"):
-        start -= 1
-    while end + 1 in flagged and text[end].lstrip().startswith("#"):
-        end += 1
-    return start, end, column
+def code_pieces(path: Path) -> list[Piece]:
+    """The cells of a notebook that has solutions alone, without otter's own calls."""
+    reader = _Reader(path.stem)
+    for cell in _cells(json.loads(path.read_bytes())):
+        if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
+            reader.add_code(cell)
+        elif cell.kind == "markdown":
+            reader.add(cell, "text", cell.text)
+    return reader.master.pieces

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.grading.adopted_tests import CannotTranslate, Names, Step, WrittenTest, bindings, translate
-from grader.grading.master_notebooks import marked, without_marks
+from grader.grading.solution_marks import marked, without_marks
 
 NAMES = Names(
     written=frozenset({"x", "square", "Net"}),

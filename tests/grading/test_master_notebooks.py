@@ -11,7 +11,8 @@ from command_here import run_here
 
 from grader.errors import UserError
 from grader.grading.adopted_tests import Step, WrittenTest
-from grader.grading.master_notebooks import Question, is_code_strings, read_master
+from grader.grading.code_strings import is_code_strings
+from grader.grading.master_notebooks import Question, read_master
 
 
 def saved(folder: Path, cells: Sequence[tuple[str, str] | tuple[str, str, str]]) -> Path:
