@@ -28,7 +28,7 @@ from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
 from grader.grading.adopted_tests import (
     CannotTranslate,
-    Names,
+    NotebookNames,
     Translated,
     WrittenTest,
     bindings,
@@ -37,7 +37,7 @@ from grader.grading.adopted_tests import (
 )
 from grader.grading.code_strings import read_code_strings
 from grader.grading.local_workers import LocalWorkers, solution_of
-from grader.grading.master_notebooks import Master, Piece, Question, read_master
+from grader.grading.master_notebooks import Master, NotebookPiece, NotebookQuestion, read_master
 from grader.grading.settings import GradingSettings, worker_options
 from grader.results import SubmissionResult
 from grader.text import counted, printable
@@ -61,7 +61,7 @@ class _Exercise:
     """An exercise of the course that is made; without checks a person marks it."""
 
     name: str
-    question: Question
+    question: NotebookQuestion
     checks: list[_Check] = field(default_factory=list)
     points: float = 0.0
 
@@ -213,7 +213,7 @@ class _Topic:
                 exercise.checks.append(_Check(function, test, one, points))
                 self._look([test], *(f"the test {remark}" for remark in one.remarks))
 
-    def _translated(self, question: Question) -> Iterator[tuple[WrittenTest, Translated | None, float]]:
+    def _translated(self, question: NotebookQuestion) -> Iterator[tuple[WrittenTest, Translated | None, float]]:
         earlier: dict[str, ast.stmt] = {}
         for test, points in zip(question.tests, question.shares(), strict=True):
             try:
@@ -224,7 +224,7 @@ class _Topic:
             earlier |= bindings(test)
 
     def lose(self, test: WrittenTest, why: str) -> None:
-        """Names a test that is no check; its points go to the question's other tests, or else to a person."""
+        """NotebookNames a test that is no check; its points go to the question's other tests, or else to a person."""
         self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
 
     def _look(self, tests: Iterable[WrittenTest], *sentences: str) -> None:
@@ -302,7 +302,7 @@ class _Topic:
                         yield "code", f'check("{self.name}.{one.name}")'
 
 
-def _names_of(pieces: Sequence[Piece]) -> tuple[Names, dict[int, list[str]]]:
+def _names_of(pieces: Sequence[NotebookPiece]) -> tuple[NotebookNames, dict[int, list[str]]]:
     """All names of a notebook, and those that students write for each question."""
     written: dict[int, dict[str, None]] = {}
     given: set[str] = set()
@@ -326,7 +326,7 @@ def _names_of(pieces: Sequence[Piece]) -> tuple[Names, dict[int, list[str]]]:
                 else:
                     given.add(name)
     all_written = frozenset(name for names in written.values() for name in names)
-    names = Names(all_written, frozenset(given) - all_written, frozenset(functions), imports)
+    names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(functions), imports)
     return names, {number: list(found) for number, found in written.items()}
 
 

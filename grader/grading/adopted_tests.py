@@ -54,7 +54,7 @@ class WrittenTest(NamedTuple):
     is_hidden: bool = False
 
 
-class Names(NamedTuple):
+class NotebookNames(NamedTuple):
     """The names of a notebook.
 
     Attributes:
@@ -86,7 +86,7 @@ class Translated(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def translate(test: WrittenTest, names: Names, earlier: Mapping[str, ast.stmt]) -> Translated:
+def translate(test: WrittenTest, names: NotebookNames, earlier: Mapping[str, ast.stmt]) -> Translated:
     """The body of a check that asks what a test asks.
 
     Args:
@@ -152,7 +152,7 @@ def _parsed(code: str) -> list[ast.stmt]:
         raise CannotTranslate(f"is not Python alone ({error.msg})") from None
 
 
-def _unknown(body: Iterable[ast.stmt], names: Names) -> set[str]:
+def _unknown(body: Iterable[ast.stmt], names: NotebookNames) -> set[str]:
     """The names that statements read and that neither they nor the notebook define."""
     known = names.written | names.given | names.imports.keys() | set(dir(builtins))
     own = {name for one in body for name in names_bound_by(one)}
@@ -160,14 +160,14 @@ def _unknown(body: Iterable[ast.stmt], names: Names) -> set[str]:
     return {name for one in body for name in names_in(one)} - known - own
 
 
-def _needed(body: list[ast.stmt], names: Names, earlier: Mapping[str, ast.stmt]) -> list[ast.stmt]:
+def _needed(body: list[ast.stmt], names: NotebookNames, earlier: Mapping[str, ast.stmt]) -> list[ast.stmt]:
     """The statements of earlier tests that these need, in an order in which they can run."""
     unknown = _unknown(body, names)
     found = list(dict.fromkeys(one for name, one in earlier.items() if name in unknown))
     return [*(_needed(found, names, earlier) if found else []), *found]
 
 
-def _with_output(body: list[ast.stmt], step: Step, names: Names, imports: dict[str, None]) -> list[ast.stmt]:
+def _with_output(body: list[ast.stmt], step: Step, names: NotebookNames, imports: dict[str, None]) -> list[ast.stmt]:
     """The statements of a step, of which the last one compares with what is expected to come."""
     if step.output is None:
         return body
@@ -216,7 +216,7 @@ def _statements(code: str) -> list[ast.stmt]:
 class _Rewriter(ast.NodeTransformer):
     """Puts ``submission.`` before the notebook's names, where they are not names of the test itself."""
 
-    def __init__(self, names: Names, own: set[str]) -> None:
+    def __init__(self, names: NotebookNames, own: set[str]) -> None:
         self._names = names
         self._own = [own | {"submission"}]
         self.reads: dict[str, None] = {}

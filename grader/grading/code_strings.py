@@ -14,8 +14,8 @@ from typing import Any
 from grader.course.source import first_line
 from grader.errors import UserError
 from grader.grading.adopted_tests import Step, WrittenTest, written_in
-from grader.grading.master_notebooks import Master, Piece, Question, code_pieces, sentence
-from grader.grading.solution_marks import Line, marked
+from grader.grading.master_notebooks import Master, NotebookPiece, NotebookQuestion, code_pieces, sentence
+from grader.grading.solution_marks import MarkedLine, marked
 
 
 def is_code_strings(path: Path) -> bool:
@@ -40,7 +40,7 @@ def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
             master = Master(file.stem) if "solution" in task else shared
             master.title = str(task.get("title") or master.name)
             if "solution" in task:
-                master.pieces.append(Piece(1, "code", str(task["solution"])))
+                master.pieces.append(NotebookPiece(1, "code", str(task["solution"])))
             master.questions.append(_question_of(task, file))
             if master not in found:
                 found.append(master)
@@ -90,9 +90,9 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
             yield {"tests": value}
 
 
-def _question_of(task: Mapping[str, Any], file: Path) -> Question:
+def _question_of(task: Mapping[str, Any], file: Path) -> NotebookQuestion:
     name = str(task.get("function_name") or task.get("name") or file.stem)
-    question = Question(name, 0, sentence(str(task.get("title") or "")), task.get("points"))
+    question = NotebookQuestion(name, 0, sentence(str(task.get("title") or "")), task.get("points"))
     question.hint = " ".join(str(task.get("hint") or "").split())
     for number, test in enumerate(task["tests"], start=1):
         one = test if isinstance(test, dict) else {"code": test}
@@ -110,7 +110,7 @@ def _steps(code: str) -> Iterator[Step]:
         yield Step(example.source, "" if prints else example.want, example.want if prints else "")
 
 
-def _solved(path: Path, solution: Path | None) -> Iterator[Piece]:
+def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:
     """The pieces of the solution: a notebook's or a module's."""
     places = [solution] if solution else [path.resolve().parent]
     if places[0].is_dir():
@@ -123,18 +123,18 @@ def _solved(path: Path, solution: Path | None) -> Iterator[Piece]:
         if place.suffix == ".ipynb":
             yield from code_pieces(place)
         else:
-            yield Piece(1, "code", place.read_text(encoding="utf-8"))
+            yield NotebookPiece(1, "code", place.read_text(encoding="utf-8"))
 
 
 def _mentioned(test: WrittenTest) -> set[str]:
     return {word for step in test.steps for word in re.findall(r"[^\W\d]\w*", step.code)}
 
 
-def _all_marked(piece: Piece, wanted: set[str]) -> Piece:
+def _all_marked(piece: NotebookPiece, wanted: set[str]) -> NotebookPiece:
     """A piece with markers round what gives one of these names a meaning, if it has no markers."""
     if piece.kind != "code" or "# solution:" in piece.text:
         return piece
-    lines = [Line(text) for text in piece.text.split("\n")]
+    lines = [MarkedLine(text) for text in piece.text.split("\n")]
     for one in ast.parse(piece.text).body:
         if wanted.intersection(written_in([one])):
             for at in range(first_line(one) - 1, one.end_lineno or one.lineno):

@@ -37,7 +37,7 @@ _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
 
-class Piece(NamedTuple):
+class NotebookPiece(NamedTuple):
     """One cell of the notebook that students get.
 
     Attributes:
@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
 
 @dataclass
-class Question:
+class NotebookQuestion:
     """One question, and the tests of it; ``points`` as the notebook has them."""
 
     name: str
@@ -89,8 +89,8 @@ class Master:
     """A notebook as its instructor wrote it, whatever tool it is for."""
 
     name: str
-    pieces: list[Piece] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    pieces: list[NotebookPiece] = field(default_factory=list)
+    questions: list[NotebookQuestion] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     look: list[str] = field(default_factory=list)
     title: str = ""
@@ -157,7 +157,7 @@ class _Reader:
     ) -> None:
         if kind == "text" and not text.strip():
             return
-        self.master.pieces.append(Piece(cell.number, kind, text.strip("\n"), question))
+        self.master.pieces.append(NotebookPiece(cell.number, kind, text.strip("\n"), question))
 
     def add_code(self, cell: _Cell, question: int = -1, *, whole: bool = False) -> None:
         """A cell of code; with `whole`, all of a solution without markers is what students write."""
@@ -169,7 +169,7 @@ class _Reader:
         text = marked(lines)
         if whole and _UNWRITTEN.search(cell.text) and "# YOUR CODE HERE" in cell.text:
             self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
-        self.master.pieces.append(Piece(cell.number, "code", text, question, "# solution:" in text))
+        self.master.pieces.append(NotebookPiece(cell.number, "code", text, question, "# solution:" in text))
 
     def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
         says = ""
@@ -233,8 +233,8 @@ class _Otter(_Reader):
                 "a cell that draws numbers must set its seed"
             )
 
-    def _question(self, cell: _Cell, config: Mapping[str, Any]) -> Question:
-        return Question(
+    def _question(self, cell: _Cell, config: Mapping[str, Any]) -> NotebookQuestion:
+        return NotebookQuestion(
             str(config.get("name") or f"cell {cell.number}"),
             cell.number,
             points=config.get("points"),
@@ -269,7 +269,7 @@ class _Nbgrader(_Reader):
             is_graded, is_solution = bool(marks.get("grade")), bool(marks.get("solution"))
             if is_solution or marks.get("task"):
                 by_hand = is_graded or bool(marks.get("task"))
-                question = Question(str(marks["grade_id"]), cell.number, text, marks.get("points"), by_hand)
+                question = NotebookQuestion(str(marks["grade_id"]), cell.number, text, marks.get("points"), by_hand)
                 if _MARK_SCHEME.search(cell.text):
                     why = (
                         "its mark scheme is not taken over, as students see rubrics: write in course.toml what they may"
@@ -336,7 +336,7 @@ def sentence(text: str) -> str:
     return next((line for line in lines if len(line) > 3), "")[:160]
 
 
-def code_pieces(path: Path) -> list[Piece]:
+def code_pieces(path: Path) -> list[NotebookPiece]:
     """The cells of a notebook that has solutions alone, without otter's own calls."""
     reader = _Reader(path.stem)
     for cell in _cells(json.loads(path.read_bytes())):

@@ -15,7 +15,7 @@ _PROMPT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
 _END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
 
 
-class Line(NamedTuple):
+class MarkedLine(NamedTuple):
     """A line of a cell without otter's and nbgrader's marks."""
 
     text: str
@@ -23,9 +23,9 @@ class Line(NamedTuple):
     is_hidden: bool = False
 
 
-def without_marks(code: str) -> list[Line]:
+def without_marks(code: str) -> list[MarkedLine]:
     """The lines of a cell, and which of them students do not get. Prompts become comments; a seed stays."""
-    found: list[Line] = []
+    found: list[MarkedLine] = []
     region = ""
     for line in code.split("\n"):
         if mark := _REGION.match(line):
@@ -34,18 +34,18 @@ def without_marks(code: str) -> list[Line]:
             region = "TEXT" if mark[1].upper() == "BEGIN" else ""
         elif region == "TEXT":
             indent = line[: len(line) - len(line.lstrip())]
-            found.append(Line(f"{indent}# {line.strip()}"))
+            found.append(MarkedLine(f"{indent}# {line.strip()}"))
         elif region != "IGNORE":
             end = _END_OF_LINE.search(line)
             kind = end[1].upper() if end else ""
             text = line[: end.start()] if end else line
             if kind != "IGNORE" and (text.strip() or not kind):
                 is_solution = region == "SOLUTION" or kind.startswith("SOLUTION")
-                found.append(Line(text, is_solution, region == "HIDDEN TESTS"))
+                found.append(MarkedLine(text, is_solution, region == "HIDDEN TESTS"))
     return found
 
 
-def marked(lines: Sequence[Line]) -> str:
+def marked(lines: Sequence[MarkedLine]) -> str:
     """The code with our markers round the statements that students write. Of functions the head and docstring stay."""
     flagged = {number for number, line in enumerate(lines, start=1) if line.is_solution and line.text.strip()}
     text = [line.text for line in lines]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from grader.grading.adopted_tests import CannotTranslate, Names, Step, WrittenTest, bindings, translate
+from grader.grading.adopted_tests import CannotTranslate, NotebookNames, Step, WrittenTest, bindings, translate
 from grader.grading.solution_marks import marked, without_marks
 
-NAMES = Names(
+NAMES = NotebookNames(
     written=frozenset({"x", "square", "Net"}),
     given=frozenset({"data", "helper"}),
     functions=frozenset({"square", "Net", "helper"}),

@@ -12,7 +12,7 @@ from command_here import run_here
 from grader.errors import UserError
 from grader.grading.adopted_tests import Step, WrittenTest
 from grader.grading.code_strings import is_code_strings
-from grader.grading.master_notebooks import Question, read_master
+from grader.grading.master_notebooks import NotebookQuestion, read_master
 
 
 def saved(folder: Path, cells: Sequence[tuple[str, str] | tuple[str, str, str]]) -> Path:
@@ -91,7 +91,7 @@ def test_otters_marks_may_be_in_fenced_cells_and_a_prompt_may_be_a_cell(tmp_path
 )
 def test_points_are_shared_out_as_otter_does(points: object, own: list[float | None], shares: list[float]) -> None:
     tests = [WrittenTest("cell 1", (), points=one) for one in own]
-    assert Question("q1", 1, points=points, tests=tests).shares() == shares
+    assert NotebookQuestion("q1", 1, points=points, tests=tests).shares() == shares
 
 
 def test_a_notebook_for_no_known_tool_is_refused(tmp_path: Path) -> None:
