@@ -212,10 +212,13 @@ def _stored_in(target: ast.expr) -> Iterator[ast.Name]:
 def variables_in(file: Path) -> frozenset[str]:
     """The names that a stub or a solution gives a value at its top: no functions and no classes; none without a file.
 
+    Not those of the part that runs only if the file is a script.
+
     Raises:
         CourseError: if it is not Python.
     """
     body = parse(file).body if file.is_file() else []
+    body = [one for one in body if not (isinstance(one, ast.If) and "__name__" in names_in(one.test))]
     defined = {one.name for one in body if isinstance(one, Definition)}
     return frozenset(name for one in body for name in assigned_by(one)) - defined
 

@@ -111,7 +111,8 @@ def graded(made: tuple[str, Path, str], tmp_path_factory: pytest.TempPathFactory
     handed_out = json.loads((course / "exercises" / f"{topic}.ipynb").read_bytes())
     for name, answers in {**CLASS[topic], "untouched": {}}.items():
         cells = [{**cell, "source": _answer(cell, answers)} for cell in handed_out["cells"]]
-        (folder / name).mkdir()
+        (folder / name / "data").mkdir(parents=True)
+        (folder / name / "data/temperatures.csv").write_text("1\n2\n3\n")  # the course's own count
         (folder / name / f"{topic}.ipynb").write_text(json.dumps({**handed_out, "cells": cells}))
     return grader.grade([folder], course, seed=1, jobs=1)
 

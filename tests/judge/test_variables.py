@@ -1,4 +1,4 @@
-"""Variables as exercises: a course asks for a value, and students write it where the stub has ``x = ...``."""
+"""Variables as exercises: a course asks for a value, and students write it where the stub has ``x = ...``; and data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pytest
 from judge_here import grade_here
 
 from grader.course import Course, CourseError
+from grader.course.handout import init
+from grader.course.home import Origin
 from grader.course.stubs import release
+from grader.notebook.cells import submission_of
 
 MANIFEST = """\
 [course]
@@ -109,3 +112,24 @@ def test_values_are_right_wrong_unwritten_or_missing(course: Path) -> None:
     for result in (handed_out, one):
         assert result.exercises[0].checks[0].message == "`smallest` is not written yet"
     assert gone.exercises[0].checks[0].message == "`smallest` is not defined in primes.py"
+
+
+def test_a_running_notebook_keeps_the_cells_that_give_them_a_value(course: Path) -> None:
+    cells = [
+        "import torch",
+        "smallest = 1 + 1\nother = torch.ones(9).sum()",
+        "few = torch.tensor([2, 3, 5])",
+        "print(few)",
+    ]
+    work = submission_of(cells, Course.load(course), ["primes"], None).files["primes.py"].decode()
+    assert [line for line in work.splitlines() if line and not line.startswith("#")] == [
+        *("import torch", "smallest = 1 + 1", "few = torch.tensor([2, 3, 5])")
+    ]
+
+
+def test_the_data_of_a_course_are_in_every_folder(course: Path, tmp_path: Path) -> None:
+    (course / "data/more").mkdir(parents=True)
+    (course / "data/more/primes.txt").write_text("2 3 5")
+    init(Course.load(course), tmp_path / "work", Origin(has_course=True))
+    for place in ("data", ".torchkata/course/data"):
+        assert (tmp_path / "work" / place / "more/primes.txt").read_text() == "2 3 5"
