@@ -55,6 +55,7 @@ class Channel:
         last: the call to show when a check fails; None before the first.
         recent: the last calls of the running example that messages may show, in order.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
+        variables: the names that stand for a value in the submission, not for a function or a class.
         arguments: the tensors that were passed to submitted code; they are seen if the transport shares memory with it.
         cases: the situations of the running example.
         simulates: whether the check has used simulated devices.
@@ -63,9 +64,12 @@ class Channel:
         longest: the seconds that the slowest of them took, by the clock.
     """
 
-    def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
+    def __init__(
+        self, transport: Transport, kit: str = "", arena: Arena | None = None, variables: frozenset[str] = frozenset()
+    ) -> None:
         self.transport = transport
         self.kit = kit
+        self.variables = variables
         self.arguments = WatchedArguments(arena)
         self.before_call: Callable[[], object] | None = None
         self._asked_again: deque[tuple[bytes, bytes]] = deque()

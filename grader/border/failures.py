@@ -63,6 +63,10 @@ class MissingName(SubmissionRaised):
         self.file = file
 
 
+class UnwrittenValue(SubmissionRaised):
+    """A variable of the submission is still the ``...`` that was handed out."""
+
+
 class NotSimulatedHere(SubmissionRaised):
     """Submitted code used something that simulated devices do not have, in a check that simulates devices."""
 

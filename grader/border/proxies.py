@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from grader.border.failures import BadReply
+from grader.border.failures import BadReply, UnwrittenValue
 from grader.border.situations import Cases
 from grader.text import with_article
 
@@ -55,7 +55,7 @@ class Call:
         name: of the function, or of the attribute that is read.
         owner: the object of the submission whose attribute is read, that is called (no name), or whose item is asked
             for (``[]`` as the name); None for a function by its name.
-        is_read: whether it reads an attribute, and calls nothing.
+        is_read: whether it reads an attribute or a variable, and calls nothing.
         line: the line as it was written, of an example in a docstring; else empty.
         probe: the recipe or probe that is run over there, if it is one.
     """
@@ -75,6 +75,7 @@ class Requests(Protocol):
     """The way of a proxy's requests to the student process: a `Channel`."""
 
     cases: Cases
+    variables: frozenset[str]
 
     def request(
         self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
@@ -165,15 +166,24 @@ class Remote:
 
 
 class SubmissionProxy:
-    """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes."""
+    """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes.
+
+    A name that the stub gives a value is read over there, each time: it is a value here, or a handle.
+    """
 
     def __init__(self, channel: Requests) -> None:
         self._channel = channel
 
-    def __getattr__(self, name: str) -> RemoteFunction:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return RemoteFunction(self._channel, name)
+        named = RemoteFunction(self._channel, name)
+        if name not in self._channel.variables:
+            return named
+        value = _made_by(Call(name, (), {}, is_read=True), self._channel, "value", named)
+        if value is ... or (isinstance(value, Remote) and value._kind == "ellipsis"):
+            raise UnwrittenValue(name)
+        return value
 
     def __repr__(self) -> str:
         return "submission"

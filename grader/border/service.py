@@ -60,8 +60,13 @@ def _call(function: Callable[..., object], *args: object, **kwargs: object) -> o
     return function(*args, **kwargs)
 
 
+def _value(value: object) -> object:
+    return value
+
+
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
     "call": _call,
+    "value": _value,
     **{operation.__name__: operation for operation in (getattr, setattr, operator.getitem, len, iter, next)},
 }
 

@@ -59,7 +59,14 @@ def new(
 
 @app.command()
 def adopt(
-    path: Annotated[Path, Argument(metavar="TESTS", help="The folder with the tests.", show_default=False)],
+    path: Annotated[
+        Path,
+        Argument(
+            metavar="TESTS",
+            help="The folder with the tests, or a notebook of otter's or nbgrader's.",
+            show_default=False,
+        ),
+    ],
     modules: Annotated[
         list[str] | None, Option(metavar="NAME", help="A module or package that students write; may be repeated.")
     ] = None,
@@ -71,11 +78,15 @@ def adopt(
 ) -> None:
     """Make a course of tests that you have: they stay as they are.
 
+    A notebook's tests, and tests that are texts with code, become checks.
+
     Examples:
+      grader adopt homework.ipynb
       grader adopt tests --modules adapters
       grader adopt tests --modules my_package --modules utils --solution solved --to my-course
     """
-    course = to or Path(f"{path.resolve().parent.name or 'new'}-course")
+    name = path.stem if path.is_file() else path.resolve().parent.name
+    course = to or Path(f"{name or 'new'}-course")
     require_free(course)
     adopted = _adopted(path, course, [one for name in modules or () for one in name.split(",")], solution)
     typer.echo(f"{adopted.course}: {adopted.made[0]}")
@@ -88,8 +99,15 @@ def adopt(
 
 
 def _adopted(path: Path, to: Path, modules: Sequence[str], solution: Path | None) -> Adopted:
-    """The course that is made of tests."""
+    """The course that is made of tests, or of a notebook."""
     from grader.grading.adopt import adopt_suite
+    from grader.grading.adopt_notebook import adopt_code_strings, adopt_notebook
+    from grader.grading.code_strings import is_code_strings
+
+    if path.suffix == ".ipynb":
+        return adopt_notebook(path, to)
+    if not modules and is_code_strings(path):
+        return adopt_code_strings(path, to, solution)
 
     return adopt_suite(path, modules, to, solution)
 

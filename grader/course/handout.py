@@ -42,7 +42,7 @@ INSTALL_CELL: Final = re.compile(f"{_FORMS[0]}(?:{_FORMS[1]})?")
 """The whole of such a cell."""
 _LESSONS: Final = """
 New to a topic? Read its lesson in `lessons/`, or in a terminal: `grader learn`."""
-_OURS: Final = "from grader import check, hint, show"
+OURS: Final = "from grader import check, hint, show"
 
 
 def init(
@@ -240,13 +240,21 @@ def _readme(course: Course, suffix: str) -> bytes:
 
 
 def notebook_of(course: Course, topic: Topic, stub: bytes) -> bytes:
-    """The notebook of a topic, without outputs; always the same bytes for the same stub and lesson.
+    """The notebook of a topic: the course's own, ``exercises/TOPIC.ipynb``, or one that is made of stub and lesson.
+
+    Without outputs; always the same bytes for the same stub and lesson.
 
     Raises:
         CourseError: the lesson is not in the form that lessons have.
     """
+    own = course.notebook_file(topic.name)
+    return own.read_bytes() if own.is_file() else notebook_with(_cells(course, topic, stub))
+
+
+def notebook_with(pieces: Iterable[tuple[str, str]]) -> bytes:
+    """A notebook with these cells, given as kind and text."""
     cells: list[dict[str, Any]] = []
-    for number, (kind, text) in enumerate(_cells(course, topic, stub), start=1):
+    for number, (kind, text) in enumerate(pieces, start=1):
         outputs: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
         lines = text.splitlines(keepends=True)
         cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, **outputs, "source": lines})
@@ -260,9 +268,12 @@ def notebook_of(course: Course, topic: Topic, stub: bytes) -> bytes:
 
 def handed_out_text(course: Course, topic: Topic) -> str:
     """The cells of text in a topic's notebook; empty if its lesson cannot be read."""
+    if (own := course.notebook_file(topic.name)).is_file():
+        cells = json.loads(own.read_bytes())["cells"]
+        return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     with contextlib.suppress(CourseError, OSError):
-        cells = _cells(course, topic, course.stub_file(topic.name).read_bytes())
-        return "\n".join(text for kind, text in cells if kind == "markdown")
+        made = _cells(course, topic, course.stub_file(topic.name).read_bytes())
+        return "\n".join(text for kind, text in made if kind == "markdown")
     return ""
 
 
@@ -275,7 +286,7 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
     docstring = ast.get_docstring(tree) or ""
     link = f"[Open in Colab]({course.colab}/{topic.name}{SUFFIX})" if course.colab else ""
     yield "markdown", "\n\n".join(filter(None, [f"# {topic.title}", docstring, link]))
-    yield "code", _install_cell(course)
+    yield "code", install_cell(course)
     if lesson is not None:
         yield "markdown", lesson.about
     body = tree.body[1:] if docstring else tree.body
@@ -283,7 +294,7 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
     start = end
     for node in itertools.takewhile(lambda one: isinstance(one, ast.Import | ast.ImportFrom), body):
         end = node.end_lineno or end
-    yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
+    yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", OURS]).strip("\n")
     shown = 0
     for statement in (one for one in body if one.lineno > end):
         start, end = end, statement.end_lineno or 0
@@ -321,7 +332,7 @@ def _about(exercise: Exercise) -> str:
     return f"**{exercise.name}**, {said}" if said else ""
 
 
-def _install_cell(course: Course) -> str:
+def install_cell(course: Course) -> str:
     """The cell that installs the grader, and begins a folder if the course is no part of it."""
     begins = "" if course.is_shipped or course.install == _PACKAGE else _BEGIN.replace("NAMES", course.name)
     return _INSTALL.replace("NAMES", course.install) + begins

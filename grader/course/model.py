@@ -55,6 +55,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     strict_import: bool = False
     examples: bool = True
     """Whether the examples in docstrings are checks of their exercises."""
+    adopted: bool = False
+    """Whether its tests were written for another grader: `verify` then asks for no hints and docstrings."""
     lessons: bool = False
     """Whether every topic must have a lesson; without it, a topic may have one."""
     colab: str = ""
@@ -103,6 +105,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             show_solutions=manifest.course.show_solutions,
             strict_import=manifest.course.strict_import,
             examples=manifest.course.examples,
+            adopted=manifest.course.adopted,
             lessons=manifest.course.lessons,
             colab=manifest.course.colab.rstrip("/"),
             install=manifest.course.install,
@@ -219,6 +222,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def groups(self) -> tuple[Group, ...]:
         """Its exercises that consist of tests of a suite."""
         return tuple(group for one in self.exercises if (group := one.group))
+
+    def notebook_file(self, topic: str) -> Path:
+        """The topic's own notebook to begin with; there may be no such file, then one is made of the stub."""
+        return self.exercises_dir / f"{topic}.ipynb"
 
     def template_file(self, exercise: Exercise) -> Path:
         """The template that students begin a manual exercise with; there may be no such file."""
@@ -364,7 +371,7 @@ def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
     """Manifest, stubs, templates of work that a person marks, and data, each with its path within the course."""
     yield "course.toml", course.manifest
     yield from data_files(course)
-    files = {course.stub_file(topic.name) for topic in course.modules}
+    files = {place(topic.name) for topic in course.modules for place in (course.stub_file, course.notebook_file)}
     files |= {course.template_file(exercise) for exercise in course.manual}
     files |= {course.exercises_dir / name for name in stubs_beside(course)}
     for file in sorted(files):

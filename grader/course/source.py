@@ -212,6 +212,37 @@ def names_bound_by(statement: ast.stmt) -> set[str]:
     return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
+def assigned_by(statement: ast.AST) -> Iterator[str]:
+    """The names that a statement gives a value, in order: not those that it imports, defines or loops over."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda() | ast.comprehension():
+            return
+        case ast.Assign(targets=targets):
+            yield from (one.id for target in targets for one in _stored_in(target))
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target) | ast.NamedExpr(target=target):
+            yield from (one.id for one in _stored_in(target))
+    for child in ast.iter_child_nodes(statement):
+        yield from assigned_by(child)
+
+
+def _stored_in(target: ast.expr) -> Iterator[ast.Name]:
+    return (one for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+
+
+def variables_in(file: Path) -> frozenset[str]:
+    """The names that a stub or a solution gives a value at its top: no functions and no classes; none without a file.
+
+    Not those of the part that runs only if the file is a script.
+
+    Raises:
+        CourseError: if it is not Python.
+    """
+    body = parse(file).body if file.is_file() else []
+    body = [one for one in body if not (isinstance(one, ast.If) and "__name__" in names_in(one.test))]
+    defined = {one.name for one in body if isinstance(one, Definition)}
+    return frozenset(name for one in body for name in assigned_by(one)) - defined
+
+
 def _decorated(file: Path, topic: Topic, name: str) -> Iterator[_Decorated]:
     """The definitions at the top of a file that have the decorator `name`, in order."""
     exercises = {one.full_name for one in topic.exercises}

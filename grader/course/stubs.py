@@ -19,7 +19,7 @@ from grader.course.definitions import definition, lines_in
 from grader.course.handout import write, writing
 from grader.course.manifest import Topic
 from grader.course.model import Course, stubs_beside
-from grader.course.source import Definition, Function, first_line, names_bound_by, parse
+from grader.course.source import Definition, Function, assigned_by, first_line, names_bound_by, parse
 from grader.errors import CourseError
 
 _NAMED = re.compile(r"`(\w+)")
@@ -33,7 +33,7 @@ class Region(msgspec.Struct, frozen=True):
     start: int
     end: int
     name: str
-    """The function or class it is in: ``gram``, ``Cube``, ``Cube.forward``."""
+    """The function or class it is in: ``gram``, ``Cube``, ``Cube.forward``; empty at the top of the module."""
     stub: list[str]
     """The lines that take its place."""
     bug: int = 0
@@ -59,7 +59,8 @@ def stub_of(source: str, filename: str | Path) -> str:
 
     Text after the colon becomes a comment above that line. In the body of a class, the methods between the markers keep
     their signatures and docstrings; methods whose names start with one underscore, and all else, are left out. At the
-    top level, statements between markers are left out.
+    top level, ``NAME = ...`` takes the place of each name that the part gives a value, unless it starts with an
+    underscore; all else is left out.
 
     If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
 
@@ -158,14 +159,14 @@ def stub_of_topic(course: Course, topic: Topic) -> str:
     tree = parse(file)
     source = file.read_text(encoding="utf-8")
     bound = {name: node for node in tree.body for name in names_bound_by(node)}
-    in_regions = {region.name.partition(".")[0] for region in _regions(source, file)}
+    regions = _regions(source, file)
     for exercise in topic.exercises:
         name, node = exercise.name, bound.get(exercise.name)
-        line = node.lineno if node else None
-        if not isinstance(node, Definition):
-            how = "is imported" if isinstance(node, ast.Import | ast.ImportFrom) else "is not defined"
-            raise CourseError(file, line, f"`{name}` is in course.toml but {how} here")
-        if name not in in_regions:
+        if node is None or isinstance(node, ast.Import | ast.ImportFrom):
+            how = "is imported" if node else "is not defined"
+            raise CourseError(file, node.lineno if node else None, f"`{name}` is in course.toml but {how} here")
+        line = node.lineno
+        if not any(first_line(node) <= one.end and one.start <= (node.end_lineno or line) for one in regions):
             raise CourseError(file, line, f"`{name}` has no `# solution:`, so its stub would give it away")
     return stub_of(source, file)
 
@@ -260,18 +261,21 @@ class _Solution:
         *bugs, end = others
         definitions = (node for node in ast.walk(self._tree) if isinstance(node, Definition))  # outer ones first
         around = [node for node in definitions if node.lineno < start.line <= (node.end_lineno or 0)]
-        if not around and (bugs or start.column):
-            raise self._error(start.line, f"`{(bugs or [start])[0].text}` must be in the body of a function or class")
-        if not around:
-            self._statements(self._tree, start, end)
-            return Region(start.line, end.line, "", [])
-        name, node = ".".join(one.name for one in around), around[-1]
+        if bugs and not around:
+            raise self._error(bugs[0].line, "`# handed out:` must be in the body of a function or class")
+        name, node = ".".join(one.name for one in around), around[-1] if around else self._tree
         if bugs:
             stub = self._with_bug(start, bugs[0], end)
             return Region(start.line, end.line, name, stub, bugs[0].line, bugs[0].note == "hangs")
         if start.column != node.body[0].col_offset:
-            raise self._error(start.line, f"`# solution:` is not indented like the body of `{name}`")
+            within = f"the body of `{name}`" if name else "the module"
+            raise self._error(start.line, f"`# solution:` is not indented like {within}")
         inside = self._statements(node, start, end)
+        if isinstance(node, ast.Module):
+            names = dict.fromkeys(one for statement in inside for one in assigned_by(statement))
+            values = [f"{one} = ..." for one in names if not one.startswith("_")]
+            note = [f"# {start.note}"] if start.note else []
+            return Region(start.line, end.line, name, note + values)
         if isinstance(node, ast.ClassDef):
             return Region(start.line, end.line, name, self._methods(name, inside, start.note))
         return Region(start.line, end.line, name, _unwritten(name, start.column, start.note))

@@ -66,13 +66,14 @@ def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange
         record: what crossed the border when the solution passed it.
         kit: the name of the course's kit, or empty.
     """
-    operations = {wire.unpack(one.request, Request).operation for one in record}
-    if RUN_OF_RANKS in operations or any(isinstance(one.reply, Digest) for one in record):
+    requests = [wire.unpack(one.request, Request) for one in record]
+    variables = frozenset(one.args[0][1] for one in requests if one.operation == "value")
+    if any(one.operation == RUN_OF_RANKS for one in requests) or any(isinstance(one.reply, Digest) for one in record):
         return None
     passes: ChangedRuns = {}
     for name, change in CHANGES.items():
         replay = _Replay(record, change)
-        result, _ = checks.run(check, _ReplayDesk(replay, kit))
+        result, _ = checks.run(check, _ReplayDesk(replay, kit, variables))
         if replay.has_changed:
             passes[name] = result.verdict == "passed"
         elif result.verdict != "passed":
@@ -129,7 +130,7 @@ class _Replay:
 
 _FORGET: Final = wire.pack(FORGET)
 _OK: Final = wire.pack(Returned(0))
-_CHANGED: Final = ("call", "getattr", "getitem", "next")
+_CHANGED: Final = ("call", "value", "getattr", "getitem", "next")
 """Operations whose replies are changed: those that give values of the submission."""
 
 
@@ -152,8 +153,8 @@ class _ReplayDesk(Desk):
     explains_failures = False
     is_final = False
 
-    def __init__(self, replay: _Replay, kit: str) -> None:
-        self._channel = Channel(replay, kit)
+    def __init__(self, replay: _Replay, kit: str, variables: frozenset[str]) -> None:
+        self._channel = Channel(replay, kit, variables=variables)
 
     def channel(self) -> Channel:
         self._channel.restart()

@@ -117,7 +117,7 @@ def unwritten(check: Check, failure: BaseException) -> Cause:
     if isinstance(failure, failures.MissingName):
         name, file = failure.message, failure.file or f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
-    return not_written(exercise)
+    return not_written(str(failure) if isinstance(failure, failures.UnwrittenValue) else exercise)
 
 
 def not_written(exercise: str) -> Cause:

@@ -17,6 +17,7 @@ from grader.border.failures import one_line
 from grader.course import Course, Exercise, Topic, misconceptions_of
 from grader.course.definitions import block_of, defined_names, lines_in, untouched_names
 from grader.course.slips import matchers_of
+from grader.course.source import variables_in
 from grader.errors import CourseError, UserError
 from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
@@ -156,8 +157,9 @@ class Judge:
     def is_program(self, exercise: str) -> bool:
         """Whether the stub of an exercise (full name) is a program with a bug to find: it does not raise."""
         topic, _, name = exercise.partition(".")
-        stub = block_of(lines_in(self.course.stub_file(topic).read_bytes()), name)
-        return not any("NotImplementedError" in line for line in stub)
+        file = self.course.stub_file(topic)
+        stub = block_of(lines_in(file.read_bytes()), name)
+        return name not in variables_in(file) and not any("NotImplementedError" in line for line in stub)
 
     def passes(self, exercise: str, desk: TopicDesk) -> bool:
         """Whether no check of an exercise fails in a fresh process; as soon as one does, no further one is run."""

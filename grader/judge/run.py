@@ -24,7 +24,14 @@ from hypothesis.errors import UnsatisfiedAssumption
 from msgspec.structs import replace
 
 from grader.border.channel import Channel
-from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.border.failures import (
+    MissingName,
+    NotSimulatedHere,
+    SubmissionCrashed,
+    SubmissionRaised,
+    SubmissionTimeout,
+    UnwrittenValue,
+)
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
 from grader.border.situations import Case
@@ -247,7 +254,7 @@ def _is_unwritten(failure: Failure) -> bool:
 
     For the latter the student's own line must say so: torch raises the same exception for things that it cannot do.
     """
-    if isinstance(failure, MissingName):
+    if isinstance(failure, MissingName | UnwrittenValue):
         return True
     if not isinstance(failure, SubmissionRaised) or failure.kind != "NotImplementedError":
         return False

@@ -24,6 +24,7 @@ from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
 from grader.course.model import data_files
+from grader.course.source import variables_in
 from grader.files import python_files
 from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
@@ -142,7 +143,7 @@ class TopicDesk(Desk):
         self._file = file.rpartition("/")[2]  # as lines of source are named
         exercises = [] if is_own else [one.name for one in course.topic(topic).exercises if not one.group]
         data = {name: one.read_bytes() for name, one in data_files(course)}
-        self._leader = host.open_topic(topic, data | files, () if is_own else None)
+        self._leader = host.open_topic(topic, files | data, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
         self.time = TopicTime(deadline, host.limits, 0 if is_own else len(course.topic(topic).exercises))
         self._process: TopicProcess | None = None
@@ -225,7 +226,8 @@ class TopicDesk(Desk):
         assert self._process is not None
         if self._channel is None:
             kit = self._course.kit.name if self._course.kit else ""
-            self._channel = Channel(self._process, kit, self._process.arena)
+            variables = variables_in(self._course.stub_file(self._topic))
+            self._channel = Channel(self._process, kit, self._process.arena, variables)
         self.renew_time()
         self._channel.restart()
         return self._channel

@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any, Final
 
 from grader.course import Course
-from grader.course.source import Definition, first_line
+from grader.course.source import Definition, first_line, variables_in
 from grader.grading.settings import topics_of
 from grader.intake.kinds import FILE_BYTES
 from grader.intake.notebook import RUNNING, module_of
@@ -32,7 +32,8 @@ def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], o
         wanted: topics whose file must be there, even if nothing of it is defined.
         others: where topics that are not in the notebook are taken from.
     """
-    needed = _without_the_rest(_module(cells))
+    variables = {name for topic in course.modules for name in variables_in(course.stub_file(topic.name))}
+    needed = _without_the_rest(_module(cells), variables)
     topics = {*defined_topics(cells, course), *wanted}
     files = {f"{topic}.py": needed + _script(course, topic) for topic in topics}
     return Submission(_NAME, {**(others.files if others else {}), **files})
@@ -68,10 +69,13 @@ def _script(course: Course, topic: str) -> bytes:
     return "".join(f"\n\n{ast.get_source_segment(source, one)}\n" for one in scripts).encode()
 
 
-def _without_the_rest(module: bytes) -> bytes:
+def _without_the_rest(module: bytes, variables: Iterable[str] = ()) -> bytes:
     """The module with its definitions, and the statements that give a value to a name that these use, such as imports.
 
     All lines stay where they are.
+
+    Args:
+        variables: names whose values are answers, too.
     """
     try:
         nodes = parse(module).body
@@ -79,7 +83,7 @@ def _without_the_rest(module: bytes) -> bytes:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return module  # the student process says what is wrong with it
     kept: set[ast.stmt] = set()
-    names = {"*", "annotations"}  # imports of all names of a module, and the one that all definitions use
+    names = {"*", "annotations", *variables}  # imports of all names of a module, and the one that all definitions use
     is_growing = True
     while is_growing:
         is_growing = False

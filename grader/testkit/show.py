@@ -69,7 +69,7 @@ def _is_function(value: object) -> bool:
 def _code(call: Call) -> str:
     parts = _parts(call)
     if call.owner is None:
-        return f"{call.name}({', '.join(parts)})"
+        return call.name if call.is_read else f"{call.name}({', '.join(parts)})"
     owner = show(call.owner)
     if call.name == "[]":
         return f"{owner}[{parts[0]}]"

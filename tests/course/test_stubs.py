@@ -194,7 +194,7 @@ def test_helpers_that_only_answers_use_are_part_of_the_answer() -> None:
             "not indented like the body of `f`",
         ),
         ("    # solution:\n    # end\n    return 1\n", 2, "nothing between"),
-        ("    return 1\n    # solution:\n    # end\n", 3, "must be in the body of a function or class"),
+        ("    return 1\n    # solution:\n    # end\n", 3, "is not indented like the module"),
         ("    x = [\n    # solution:\n    1,\n    # end\n    ]\n", 3, "cut through the statement in line 2"),
         ("    x = 1  # solution:\n    # end\n", 2, "on a line of its own"),
         ("    return (\n", 2, "not valid Python"),
@@ -266,6 +266,7 @@ def test_markers_round_methods_keep_their_signatures() -> None:
     ("source", "line", "message"),
     [
         ("# solution:\nx = 1\n# handed out:\n# x = 2\n# end\n", 1, "must be in the body of a function or class"),
+        ("# solution:\nimport x\n# handed out:\n# x = 1\n# end\n", 3, "must be in the body of a function or class"),
         ("class A:\n    # solution:\n    x = 1\n    # end\n", 3, "round at least one method"),
         ("class A:\n    # solution:\n    def _helper(self):\n        pass\n    # end\n", 3, "at least one method"),
         ("class A:\n    # solution:\n    def f(self): return 1\n    # end\n", 3, "body of `A.f` must begin on a line"),

@@ -18,7 +18,7 @@ from scenario import Scenario
 from shared import ADOPTED, ALL_POINTS, OWN_COURSE, REPO, TERM_COURSE
 from wheelhouse import make_wheels
 
-SCENARIOS = ("class", "ci", "course", "student", "term", "adopt")
+SCENARIOS = ("class", "ci", "course", "notebooks", "student", "term", "adopt")
 """Each is a test of this file, in its order: ``<!-- run: class -->`` is played by the test of the class."""
 
 BLOCKS = all_blocks()
@@ -173,6 +173,14 @@ def test_a_term_goes_from_the_class_lists_to_its_marks(tmp_path: Path) -> None:
         assert line["left the class"] == ("yes" if name == class_of_a_term.LEFT else ""), name
     second = {line["submission"]: line["final"] for line in cells(tmp_path / "week2.csv")}
     assert second["Farah Haddad"] == "3" and second[class_of_a_term.CAME] == "1"
+
+
+@pytest.mark.slow
+def test_a_notebook_goes_from_another_grader_to_a_graded_folder(tmp_path: Path) -> None:
+    shutil.copytree(REPO / "examples" / "adopted" / "otter", tmp_path, dirs_exist_ok=True)
+    scenario = played("notebooks", tmp_path)
+    assert (tmp_path / "week1" / "data" / "temperatures.csv").is_file()
+    assert "1 exercise for a person to mark: q6" in scenario.printed("grader adopt")
 
 
 @pytest.mark.slow

@@ -1,0 +1,347 @@
+"""Reads the notebooks that instructors write for otter and nbgrader: cells, questions, solutions, tests.
+
+Both become the same: pieces of a notebook, of which some belong to questions. Of a solution, the lines that students do
+not get are put between our own markers. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import yaml
+
+from grader.errors import UserError
+from grader.grading.adopted_tests import Step, WrittenTest
+from grader.grading.solution_marks import marked, without_marks
+from grader.intake.notebook import as_python
+
+_BOUNDARY = re.compile(
+    r"#?\s*(BEGIN|END)\s+(QUESTION|SOLUTION|PROMPT|TESTS?|ASSIGNMENT)\b|#\s*(ASSIGNMENT CONFIG)", re.I
+)
+_FENCE = re.compile(r"^```(?:otter)?[ \t]*\n(.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\s+CONFIG\s*", re.I)
+_TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
+_MARK_SCHEME = re.compile(
+    r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I
+)
+_OTTER_ITSELF = re.compile(
+    r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
+)
+_UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
+TYPE_HERE: Final = "_Type your answer here, replacing this text._"
+
+
+class NotebookPiece(NamedTuple):
+    """One cell of the notebook that students get.
+
+    Attributes:
+        cell: its number in the master notebook, from 1.
+        kind: ``answer`` is a text that students write; ``prompt`` is code in place of a solution.
+        text: of code, with our markers round what students write.
+        question: the number of its question; -1 for none.
+        is_written: whether students write some of it.
+    """
+
+    cell: int
+    kind: Literal["text", "code", "answer", "prompt"]
+    text: str
+    question: int = -1
+    is_written: bool = False
+
+
+@dataclass
+class NotebookQuestion:
+    """One question, and the tests of it; ``points`` as the notebook has them."""
+
+    name: str
+    cell: int
+    text: str = ""
+    points: Any = None
+    by_hand: bool = False
+    all_or_nothing: bool = False
+    hint: str = ""
+    tests: list[WrittenTest] = field(default_factory=list)
+
+    def shares(self) -> list[float]:
+        """The points of each test. Those without some share what is left of the question's."""
+        own = [test.points for test in self.tests]
+        points = self.points
+        if isinstance(points, Mapping):
+            points = points.get("each", 1) * len(own)
+        if isinstance(points, list) and len(points) == len(own):
+            return [float(one or 0) for one in points]
+        total = points if isinstance(points, int | float) else None
+        known = sum(one for one in own if one is not None)
+        free = own.count(None)
+        if total is None:
+            total = known if known or (own and not free) else 1
+        return [max(total - known, 0) / free if one is None else float(one) for one in own]
+
+
+@dataclass
+class Master:
+    """A notebook as its instructor wrote it, whatever tool it is for."""
+
+    name: str
+    pieces: list[NotebookPiece] = field(default_factory=list)
+    questions: list[NotebookQuestion] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    look: list[str] = field(default_factory=list)
+    title: str = ""
+
+
+class _Cell(NamedTuple):
+    number: int
+    kind: str
+    text: str
+    marks: Mapping[str, Any]
+    value: str
+    printed: str
+
+
+def read_master(path: Path) -> Master:
+    """The notebook at `path`.
+
+    Raises:
+        UserError: it is no notebook, or has neither otter's marks nor nbgrader's.
+    """
+    try:
+        cells = list(_cells(json.loads(path.read_bytes())))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} cannot be read as a notebook: {error}", fix="name a file that Jupyter has saved"
+        ) from None
+    if any("grade_id" in cell.marks for cell in cells):
+        master = _Nbgrader(path.stem).read(cells)
+    elif any(_boundary(cell)[0] for cell in cells):
+        master = _Otter(path.stem).read(cells)
+    else:
+        raise UserError(
+            f"{path} has no question of otter's and no cell of nbgrader's",
+            fix="adopt the notebook that you write, with its solutions, not the one that students get",
+        )
+    heads = (line for piece in master.pieces if piece.kind == "text" for line in piece.text.splitlines())
+    master.title = next((line.lstrip("# ") for line in heads if line.startswith("#")), master.name)[:100]
+    return master
+
+
+def _cells(notebook: Any) -> Iterator[_Cell]:
+    for number, cell in enumerate(notebook["cells"], start=1):
+        value = printed = ""
+        for output in cell.get("outputs") or ():
+            printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
+            value = _joined((output.get("data") or {}).get("text/plain", "")) or value
+        text = _joined(cell["source"]).replace("\r\n", "\n")
+        yield _Cell(number, cell["cell_type"], text, cell["metadata"].get("nbgrader") or {}, value, printed)
+
+
+def _joined(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else "".join(source)
+
+
+class _Reader:
+    """What both kinds have in common."""
+
+    def __init__(self, name: str) -> None:
+        self.master = Master(name)
+        self._grading: set[str] = set()
+
+    def add(
+        self, cell: _Cell, kind: Literal["text", "code", "answer", "prompt"], text: str, question: int = -1
+    ) -> None:
+        if kind == "text" and not text.strip():
+            return
+        self.master.pieces.append(NotebookPiece(cell.number, kind, text.strip("\n"), question))
+
+    def add_code(self, cell: _Cell, question: int = -1, *, whole: bool = False) -> None:
+        """A cell of code; with `whole`, all of a solution without markers is what students write."""
+        code = as_python(cell.text.rstrip(), {}, self._grading)
+        self.master.look += [f"cell {cell.number}: {note}" for note in code.notes]
+        lines = without_marks(code.source)
+        if whole and not any(line.is_solution for line in lines):
+            lines = [line._replace(is_solution=True) for line in lines]
+        text = marked(lines)
+        if whole and _UNWRITTEN.search(cell.text) and "# YOUR CODE HERE" in cell.text:
+            self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
+        self.master.pieces.append(NotebookPiece(cell.number, "code", text, question, "# solution:" in text))
+
+    def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
+        says = ""
+        try:
+            tree = ast.parse(code)
+            says = ast.get_docstring(tree) or ""
+        except SyntaxError:  # `translate` says it
+            pass
+        step = Step(code, cell.value, cell.printed) if compares_output else Step(code, None)
+        return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})
+
+
+class _Otter(_Reader):
+    def read(self, cells: Iterable[_Cell]) -> Master:
+        master, block, number, has_end = self.master, "", -1, True
+        for cell in cells:
+            mark, config, rest = _boundary(cell)
+            if mark in ("assignment config", "begin assignment"):
+                self._assignment(cell, config)
+            elif mark == "begin question":
+                number, block, has_end = len(master.questions), "", cell.kind == "raw"
+                master.questions.append(self._question(cell, config))
+            elif mark == "end question":
+                number, block = -1, ""
+            elif mark:
+                first, block = mark.split()[0], mark.split()[1]
+                block = block if first == "begin" else ""
+            if mark and (cell.kind == "raw" or not rest.strip()):
+                continue
+            if _OTTER_ITSELF.search(rest):
+                continue  # calls of otter itself
+            question = master.questions[number] if number >= 0 else None
+            is_test = block.startswith("test") or (
+                not has_end and number >= 0 and _TEST_HEAD.match(rest.split("\n")[0]) is not None and rest[:1] == "#"
+            )
+            if cell.kind == "code" and question and is_test:
+                question.tests.append(self._test(cell))
+            elif cell.kind == "code" and block == "prompt":
+                self.add(cell, "prompt", cell.text, number)
+            elif cell.kind == "code":
+                self.add_code(cell, number)
+            elif question and block == "solution":
+                self.add(cell, "answer", TYPE_HERE, number)
+            elif cell.kind == "markdown":
+                if question and not question.text:
+                    question.text = sentence(rest)
+                is_answer = question is not None and not has_end and re.match(r"\**solution", rest.strip("* "), re.I)
+                self.add(cell, "answer" if is_answer else "text", TYPE_HERE if is_answer else rest, number)
+        return master
+
+    def _assignment(self, cell: _Cell, config: Mapping[str, Any]) -> None:
+        self.master.name = str(config.get("name") or self.master.name)
+        self.master.files = [str(one) for key in ("files", "student_files") for one in config.get(key) or ()]
+        if config.get("autograder_files"):
+            self.master.look.append(
+                f"cell {cell.number}: autograder_files are not taken over: checks may read files in checks/"
+            )
+        if config.get("seed") is not None:
+            self.master.look.append(
+                f"cell {cell.number}: otter sets a seed before each cell; here each process has one of its own: "
+                "a cell that draws numbers must set its seed"
+            )
+
+    def _question(self, cell: _Cell, config: Mapping[str, Any]) -> NotebookQuestion:
+        return NotebookQuestion(
+            str(config.get("name") or f"cell {cell.number}"),
+            cell.number,
+            points=config.get("points"),
+            by_hand=bool(config.get("manual")),
+            all_or_nothing=bool(config.get("all_or_nothing")),
+        )
+
+    def _test(self, cell: _Cell) -> WrittenTest:
+        lines = cell.text.split("\n")
+        config: Mapping[str, Any] = {}
+        is_hidden = False
+        if _TEST_CONFIG.match(lines[0]):
+            end = next((at for at in range(1, len(lines)) if _TEST_CONFIG.match(lines[at])), len(lines) - 1)
+            config = _yaml("\n".join(line.removeprefix("# ") for line in lines[1:end]))
+            lines = lines[end + 1 :]
+        elif found := _TEST_HEAD.match(lines[0]):
+            is_hidden = bool(found[1])
+            lines = lines[1:]
+        code = "\n".join(line.text for line in without_marks("\n".join(lines)))
+        says = str(config.get("failure_message") or "")
+        points = config.get("points")
+        more = {"says": says} if says else {}
+        is_hidden = bool(config.get("hidden", is_hidden))
+        return self.test(cell, code, compares_output=True, points=points, is_hidden=is_hidden, **more)
+
+
+class _Nbgrader(_Reader):
+    def read(self, cells: Iterable[_Cell]) -> Master:
+        master, text, number = self.master, "", -1
+        for cell in cells:
+            marks = cell.marks
+            is_graded, is_solution = bool(marks.get("grade")), bool(marks.get("solution"))
+            if is_solution or marks.get("task"):
+                by_hand = is_graded or bool(marks.get("task"))
+                question = NotebookQuestion(str(marks["grade_id"]), cell.number, text, marks.get("points"), by_hand)
+                if _MARK_SCHEME.search(cell.text):
+                    why = (
+                        "its mark scheme is not taken over, as students see rubrics: write in course.toml what they may"
+                    )
+                    master.look.append(f"cell {cell.number}: {why}")
+                master.questions.append(question)
+                at = len(master.questions) - 1
+                number = number if by_hand else at
+                if cell.kind == "code":
+                    self.add_code(cell, at, whole=True)
+                elif is_solution:
+                    self.add(cell, "answer", TYPE_HERE, at)
+                else:
+                    question.text = sentence(_MARK_SCHEME.sub("", cell.text)) or text
+                    self.add(cell, "text", _MARK_SCHEME.sub("", cell.text), at)
+                    self.add(cell, "answer", TYPE_HERE, at)
+            elif is_graded and cell.kind == "code":
+                if number < 0:
+                    master.look.append(f"cell {cell.number}: a test before any solution: it is left out")
+                else:
+                    master.questions[number].tests += self._tests(cell, float(marks.get("points") or 0))
+            elif cell.kind == "code":
+                self.add_code(cell)
+            elif cell.kind == "markdown":
+                text = sentence(cell.text) or text
+                self.add(cell, "text", cell.text)
+        return master
+
+    def _tests(self, cell: _Cell, points: float) -> Iterator[WrittenTest]:
+        """The test of a cell; with a hidden part, that alone gives the points, and what students see gives none."""
+        lines = without_marks(cell.text)
+        shown = "\n".join(line.text for line in lines if not line.is_hidden)
+        is_split = any(line.is_hidden and line.text.strip() for line in lines)
+        if re.sub(r"#.*|\"{3}.*?\"{3}", "", shown, flags=re.DOTALL).strip():
+            yield self.test(cell, shown, points=0.0 if is_split else points)
+        if is_split:
+            yield self.test(cell, "\n".join(line.text for line in lines), points=points, is_hidden=True)
+
+
+def _boundary(cell: _Cell) -> tuple[str, Mapping[str, Any], str]:
+    """The mark of a cell of otter's, in small letters, what it says in YAML, and the text beside it."""
+    text, rest = cell.text, cell.text
+    if cell.kind == "markdown" and (fence := _FENCE.search(text)) and _BOUNDARY.match(fence[1]):
+        text, rest = fence[1], _FENCE.sub("", text, count=1)
+    elif cell.kind != "raw":
+        return "", {}, rest
+    if not (found := _BOUNDARY.match(text)):
+        return "", {}, rest
+    mark = " ".join(f"{found[1]} {found[2]}".split()) if found[1] else found[3]
+    return mark.lower(), _yaml(text.partition("\n")[2]), rest
+
+
+def _yaml(text: str) -> Mapping[str, Any]:
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def sentence(text: str) -> str:
+    """The first line of a text that says something, without its marks."""
+    lines = (re.sub(r"[*`$#>]|(?<!\w)_|_(?!\w)|<[^>]+>", "", line).strip(" -") for line in text.splitlines())
+    return next((line for line in lines if len(line) > 3), "")[:160]
+
+
+def code_pieces(path: Path) -> list[NotebookPiece]:
+    """The cells of a notebook that has solutions alone, without otter's own calls."""
+    reader = _Reader(path.stem)
+    for cell in _cells(json.loads(path.read_bytes())):
+        if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
+            reader.add_code(cell)
+        elif cell.kind == "markdown":
+            reader.add(cell, "text", cell.text)
+    return reader.master.pieces

@@ -1,0 +1,98 @@
+"""Puts our markers into the solutions of otter's and nbgrader's notebooks, in the place of theirs.
+
+Never changes what a solution does. Of functions that students write as a whole, the head and the docstring stay.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from grader.course.source import Definition, Function, first_line
+
+_REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)(?:\s+NO PROMPT)?\s*$", re.I)
+_PROMPT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
+_END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
+
+
+class MarkedLine(NamedTuple):
+    """A line of a cell without otter's and nbgrader's marks."""
+
+    text: str
+    is_solution: bool = False
+    is_hidden: bool = False
+
+
+def without_marks(code: str) -> list[MarkedLine]:
+    """The lines of a cell, and which of them students do not get. Prompts become comments; a seed stays."""
+    found: list[MarkedLine] = []
+    region = ""
+    for line in code.split("\n"):
+        if mark := _REGION.match(line):
+            region = mark[2].upper() if mark[1].upper() == "BEGIN" else ""
+        elif mark := _PROMPT.match(line):
+            region = "TEXT" if mark[1].upper() == "BEGIN" else ""
+        elif region == "TEXT":
+            indent = line[: len(line) - len(line.lstrip())]
+            found.append(MarkedLine(f"{indent}# {line.strip()}"))
+        elif region != "IGNORE":
+            end = _END_OF_LINE.search(line)
+            kind = end[1].upper() if end else ""
+            text = line[: end.start()] if end else line
+            if kind != "IGNORE" and (text.strip() or not kind):
+                is_solution = region == "SOLUTION" or kind.startswith("SOLUTION")
+                found.append(MarkedLine(text, is_solution, region == "HIDDEN TESTS"))
+    return found
+
+
+def marked(lines: Sequence[MarkedLine]) -> str:
+    """The code with our markers round the statements that students write. Of functions the head and docstring stay."""
+    flagged = {number for number, line in enumerate(lines, start=1) if line.is_solution and line.text.strip()}
+    text = [line.text for line in lines]
+    if not flagged:
+        return "\n".join(text)
+    tree = ast.parse("\n".join(text))
+    spans = sorted(_spans(tree.body, flagged, text))
+    inside = {number for start, end, _ in spans for number in range(start, end + 1)}
+    made: list[str] = []
+    starts, ends = {start: column for start, _, column in spans}, {end: column for _, end, column in spans}
+    for number, line in enumerate(text, start=1):
+        if number in starts:
+            made.append(" " * starts[number] + "# solution:")
+        if number in inside or number not in flagged or not line.lstrip().startswith("#"):
+            made.append(line)
+        if number in ends:
+            made.append(" " * ends[number] + "# end")
+    return "\n".join(made)
+
+
+def _spans(body: Sequence[ast.stmt], flagged: set[int], text: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """First line, last line and column of each part that goes between markers: whole statements of one body."""
+    found: list[tuple[int, int, int, int]] = []
+    for at, one in enumerate(body):
+        own = flagged & set(range(first_line(one), (one.end_lineno or one.lineno) + 1))
+        if not own:
+            continue
+        if isinstance(one, Definition):
+            inner = one.body[1:] if ast.get_docstring(one) is not None else one.body
+            whole = one.lineno in flagged and bool(inner)
+            is_class = isinstance(one, ast.ClassDef) and not any(isinstance(part, Function) for part in inner)
+            if whole and not is_class:
+                yield _wide(first_line(inner[0]), inner[-1].end_lineno or 0, inner[0].col_offset, flagged, text)
+            elif not whole:
+                yield from _spans(inner, flagged, text)
+            continue
+        if found and found[-1][3] == at - 1:
+            found[-1] = (found[-1][0], one.end_lineno or 0, one.col_offset, at)
+        else:
+            found.append((first_line(one), one.end_lineno or 0, one.col_offset, at))
+    yield from (_wide(start, end, column, flagged, text) for start, end, column, _ in found)
+
+
+def _wide(start: int, end: int, column: int, flagged: set[int], text: Sequence[str]) -> tuple[int, int, int]:
+    """A part with the comments of the solution above and below it."""
+    while start - 1 in flagged and text[start - 2].lstrip().startswith("#"):
+        start -= 1
+    while end + 1 in flagged and text[end].lstrip().startswith("#"):
+        end += 1
+    return start, end, column

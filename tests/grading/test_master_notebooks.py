@@ -1,0 +1,139 @@
+"""What instructors write for otter and nbgrader is read as these tools read it; tests that are texts with code, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from command_here import run_here
+
+from grader.errors import UserError
+from grader.grading.adopted_tests import Step, WrittenTest
+from grader.grading.code_strings import is_code_strings
+from grader.grading.master_notebooks import NotebookQuestion, read_master
+
+
+def saved(folder: Path, cells: Sequence[tuple[str, str] | tuple[str, str, str]]) -> Path:
+    """A notebook with these cells: kind, text, and perhaps the value that it shows."""
+    made = []
+    for kind, text, *value in cells:
+        outputs = [{"output_type": "execute_result", "data": {"text/plain": one}} for one in value]
+        made.append({"cell_type": kind, "metadata": {}, "source": text, "outputs": outputs})
+    file = folder / "homework 1.ipynb"
+    file.write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return file
+
+
+def test_otters_older_form_has_its_marks_in_cells_of_text(tmp_path: Path) -> None:
+    question = "**Question 1.** Square it.\n\n```\nBEGIN QUESTION\nname: q1\npoints:\n    each: 2\n```"
+    file = saved(
+        tmp_path,
+        [
+            ("markdown", "# Squares\n```\nBEGIN ASSIGNMENT\nfiles: [a.csv]\n```"),
+            ("markdown", question),
+            ("code", "def square(x):\n    return x**2  # SOLUTION"),
+            ("code", "## Test ##\nsquare(2)", "4"),
+            ("code", "## Hidden Test ##\nsquare(3)", "9"),
+            ("markdown", "The end."),
+        ],
+    )
+    master = read_master(file)
+    (found,) = master.questions
+    assert (master.title, master.files, found.name, found.text) == (
+        "Squares",
+        ["a.csv"],
+        "q1",
+        "Question 1. Square it.",
+    )
+    assert [(test.place, test.is_hidden, test.steps) for test in found.tests] == [
+        ("cell 4", False, (Step("square(2)", "4"),)),
+        ("cell 5", True, (Step("square(3)", "9"),)),
+    ]
+    assert found.shares() == [2, 2]
+    assert "BEGIN QUESTION" not in "".join(piece.text for piece in master.pieces)
+
+
+def test_otters_marks_may_be_in_fenced_cells_and_a_prompt_may_be_a_cell(tmp_path: Path) -> None:
+    file = saved(
+        tmp_path,
+        [
+            ("markdown", "```otter\n# BEGIN QUESTION\nname: plot\nmanual: true\npoints: 2\n```"),
+            ("markdown", "Plot it."),
+            ("markdown", "```otter\n# BEGIN PROMPT\n```"),
+            ("code", "plt.plot(...)"),
+            ("markdown", "```otter\n# END PROMPT\n```"),
+            ("markdown", "```otter\n# BEGIN SOLUTION\n```"),
+            ("code", "plt.plot(x)  # SOLUTION"),
+            ("markdown", "```otter\n# END SOLUTION\n```"),
+            ("markdown", "```otter\n# END QUESTION\n```"),
+        ],
+    )
+    master = read_master(file)
+    assert [(one.kind, one.text) for one in master.pieces] == [
+        ("text", "Plot it."),
+        ("prompt", "plt.plot(...)"),
+        ("code", "# solution:\nplt.plot(x)\n# end"),
+    ]
+    assert master.questions[0].by_hand and master.questions[0].points == 2
+
+
+@pytest.mark.parametrize(
+    ("points", "own", "shares"),
+    [
+        (None, [None, None], [0.5, 0.5]),
+        (6, [2, 2, None, None], [2, 2, 1, 1]),
+        (None, [2, None], [2, 0]),
+        ([0, 1.5], [None, None], [0, 1.5]),
+        ({"each": 3}, [None, None], [3, 3]),
+    ],
+)
+def test_points_are_shared_out_as_otter_does(points: object, own: list[float | None], shares: list[float]) -> None:
+    tests = [WrittenTest("cell 1", (), points=one) for one in own]
+    assert NotebookQuestion("q1", 1, points=points, tests=tests).shares() == shares
+
+
+def test_a_notebook_for_no_known_tool_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no question of otter's and no cell of nbgrader's"):
+        read_master(saved(tmp_path, [("code", "x = 1")]))
+
+
+RELU = '''\
+TASK = {
+    "title": "Implement ReLU",
+    "function_name": "relu",
+    "hint": "x * (x > 0)",
+    "tests": [
+        {"name": "Basic values", "code": """
+import torch
+out = {fn}(torch.tensor([-2., 2.]))
+assert torch.equal(out, torch.tensor([0., 2.])), f"got {out}"
+"""},
+    ],
+    "solution": "import torch\\n\\n\\ndef relu(x):\\n    return x * (x > 0)\\n",
+}
+'''
+OK = """\
+test = {"name": "q1", "points": 2, "suites": [{"type": "doctest", "cases": [
+    {"code": ">>> square(3)\\n9", "hidden": False},
+    {"code": ">>> y = square(2)\\n>>> print(y + 1)\\n5", "hidden": True},
+]}]}
+"""
+
+
+def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path) -> None:
+    for folder, name, text in (("tasks", "relu", RELU), ("homework/tests", "q1", OK)):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / f"{name}.py").write_text(text)
+    (tmp_path / "homework/solved.py").write_text("def square(x):\n    return x * x\n")
+    (tmp_path / "plain.py").write_text("def test_it():\n    assert True\n")
+    assert is_code_strings(tmp_path / "tasks/relu.py") and not is_code_strings(tmp_path / "plain.py")
+    for folder, exercise, points in (("tasks", "relu.relu", 1), ("homework/tests", "homework.square", 2)):
+        done = run_here("adopt", folder, "--to", f"{folder}-course", cwd=tmp_path)
+        assert done.returncode == 0 and "look at" not in done.stdout, done.stdout + done.stderr
+        stub = (tmp_path / f"{folder}-course/exercises" / f"{exercise.partition('.')[0]}.py").read_text()
+        assert "raise NotImplementedError" in stub and "x * " not in stub
+        done = run_here("verify", "--course", f"{folder}-course", cwd=tmp_path)
+        assert exercise in done.stdout and "the course is sound" in done.stdout, done.stdout + done.stderr
+        assert f"points = {points}\n" in (tmp_path / f"{folder}-course/course.toml").read_text()
