@@ -100,7 +100,11 @@ def _helpers(source: str, file: Path, regions: Sequence[Region]) -> set[ast.stmt
     own = {node: names_bound_by(node) for node in tree}
     with_part = {region.name.partition(".")[0] for region in regions}
     used = {one.id for one in in_parts}.union(*shown.values())
-    found = {one for one in tree if isinstance(one, Definition) and own[one] & used and not own[one] & with_part}
+    found = {
+        one
+        for one in tree
+        if isinstance(one, Definition) and one.lineno not in inside and own[one] & used and not own[one] & with_part
+    }
     while kept := {
         one for one in found if own[one] & {name for node in tree if node not in found for name in shown[node]}
     }:
