@@ -296,7 +296,7 @@ def any_program(seed: int, length: int = 8) -> str:
             ),
         )
         statements.append(f"{name} = {forms[kind]}")
-        unused -= set(re.findall(r"[abv]\d*", forms[kind]))
+        unused -= set(re.findall(r"\b[abv]\d*\b", forms[kind]))  # not the a of tanh
         unused.add(name)
         names.append(name)
     return "; ".join([*statements, "result = " + " + ".join(sorted(unused))])
