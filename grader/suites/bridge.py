@@ -492,6 +492,8 @@ def is_harmless(content: bytes) -> bool:
         content.decode("utf-8")
     except UnicodeDecodeError:
         return False
+    if content.startswith(b"PK") or b"\0" in content:
+        return False
     with contextlib.suppress(Exception):  # it is no pickle
         return not any(operation.name in _RUNS_CODE for operation, _, _ in pickletools.genops(content))
     return True
