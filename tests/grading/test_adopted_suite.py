@@ -17,6 +17,8 @@ from grader.intake.submission import Submission
 
 SECONDS = 1.5
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
@@ -24,19 +26,23 @@ def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     return adopt_suite(ADOPTED / "suite" / "tests", ["adapters", "training"], course)
 
 
-@pytest.fixture(scope="module")
-def answers(adopted: Adopted, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, set[str]]]:
-    """Each answer of the example in a folder, and the tests that it breaks."""
-    folder = tmp_path_factory.mktemp("answers")
-    right = shutil.copytree(adopted.course / "solutions", folder / "right")
+def submissions(right: Path, folder: Path, *, apart: bool) -> dict[str, tuple[Path, set[str]]]:
+    """The answers of the example, each with the test functions that it breaks.
+
+    Args:
+        apart: each wrong answer by itself; else all in two, because no two of them break the same test.
+    """
     found = {"right": (right, set[str]())}
-    for wrong in msgspec.toml.decode((ADOPTED / "wrong.toml").read_bytes())["wrong"]:
-        answer = shutil.copytree(right, folder / wrong["name"])
+    for number, wrong in enumerate(msgspec.toml.decode((ADOPTED / "wrong.toml").read_bytes())["wrong"]):
+        name = wrong["name"] if apart else f"wrong {number % 2}"
+        answer, breaks = found.setdefault(name, (folder / name, set()))
+        breaks |= set(wrong["breaks"])
+        if not answer.exists():
+            shutil.copytree(right, answer)
         file = answer / wrong["file"]
         text = file.read_text(encoding="utf-8")
         assert text.count(wrong["old"]) == 1, wrong["name"]
         file.write_text(text.replace(wrong["old"], wrong["new"]), encoding="utf-8")
-        found[wrong["name"]] = (answer, set(wrong["breaks"]))
     return found
 
 
@@ -44,9 +50,9 @@ def function(nodeid: str) -> str:
     return nodeid.partition("[")[0].rpartition("::")[2]
 
 
-def test_verdicts_are_those_of_plain_pytest(
-    adopted: Adopted, answers: dict[str, tuple[Path, set[str]]], warm: WarmUp
-) -> None:
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_verdicts_are_those_of_plain_pytest(adopted: Adopted, warm: WarmUp, tmp_path: Path, apart: bool) -> None:
+    answers = submissions(adopted.course / "solutions", tmp_path, apart=apart)
     folders = {name: folder for name, (folder, _) in answers.items()}
     plain = passed_by_plain_pytest(adopted.course / "tests", folders, SECONDS)
     names = {function(one).removeprefix("test_") + one[len(one.partition("[")[0]) :]: one for one in plain["right"]}
