@@ -49,6 +49,8 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:
     """The Python files of a course beside the stubs that a student gets for a topic: its checks, helpers, the kit."""
+    if course.suite is not None:
+        return sorted(course.checks_dir.rglob("*.py"))
     beside = [one for one in sorted(course.checks_dir.glob("*.py")) if not one.stem.startswith("test_")]
     return [course.check_file(topic), *beside, *(course.kit.files if course.kit else ())]
 

@@ -26,6 +26,7 @@ from grader.judge.listener import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
+from grader.suites.honesty import places_in
 
 _HASH_SEED: Final = 1
 """Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
@@ -91,6 +92,9 @@ def verify_course(
                     for defect in _defects(evidence, progress):
                         report(defect)
                     summaries += evidence.summaries()
+    if course.suite is not None:
+        for place in places_in(course.checks_dir, course.suite.names):
+            report(Defect(place.file, place.line, place.text, is_note=True))
     return summaries
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.abc
+import importlib.util
 import os
 import signal
 import sys
@@ -21,6 +23,7 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase
 
+from grader.border.channel import Channel
 from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
 from grader.border.proxies import SubmissionProxy
 from grader.course import Course
@@ -36,6 +39,11 @@ from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.modules import standing_in
 from grader.suites.proxies import make_handle
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _PROFILE: Final = "suite"
 _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
@@ -74,7 +82,9 @@ class SuiteCheck(Check):
     def _run(self, submission: SubmissionProxy) -> None:
         names = self.item.fixturenames
         reads = (not _READ_PRINTS.isdisjoint(names), "caplog" in names)
-        bridge = Bridge(submission._channel, self._root, make_handle, self._exceptions, *reads)
+        channel = submission._channel
+        assert isinstance(channel, Channel)
+        bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
         try:
             with bridge.active(), _place_kept(self._root):
                 _run_item(self.item)
@@ -114,7 +124,10 @@ def _place_kept(folder: Path) -> Iterator[None]:
     began, timer = time.monotonic(), signal.getitimer(signal.ITIMER_REAL) if has_alarm else (0.0, 0.0)
     os.chdir(folder)
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            if resource is not None:
+                patch.setattr(resource, "setrlimit", _refuse_limit)
+            yield
     finally:
         os.chdir(before)
         if has_alarm and signal.getsignal(signal.SIGALRM) is not handler:
@@ -122,6 +135,13 @@ def _place_kept(folder: Path) -> Iterator[None]:
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
             left = max(timer[0] - (time.monotonic() - began), 0.01)
             signal.setitimer(signal.ITIMER_REAL, left, timer[1])
+
+
+def _refuse_limit(*_: object) -> None:
+    """In the place of ``resource.setrlimit``, which would limit the judge."""
+    frame = sys._getframe(1)
+    place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    pytest.skip(f"it limits its own process ({place}), and the student's code is in another one")
 
 
 class _SuiteHooks(session._SessionHooks):
@@ -239,6 +259,29 @@ def _hypothesis_settings() -> Iterator[None]:
         yield
     finally:
         hypothesis.settings.load_profile(before)
+
+
+def find_submission(root: Path, folder: Path) -> None:
+    """Under plain pytest: the suite of a course imports the modules of this folder, in this process.
+
+    Raises:
+        CourseError: the course cannot be read.
+    """
+    suite = Course.load(root, complete=False).suite
+    sys.path.insert(0, str(folder))
+    for name in suite.modules if suite else ():
+        if "." in name:  # a file in the suite's folder for the suite, and none for students
+            sys.meta_path.insert(0, _Alias(name, folder / f"{name.rpartition('.')[2]}.py"))
+
+
+class _Alias(importlib.abc.MetaPathFinder):
+    """Finds a file under the name by which a suite imports it."""
+
+    def __init__(self, name: str, file: Path) -> None:
+        self._name, self._file = name, file
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        return importlib.util.spec_from_file_location(name, self._file) if name == self._name else None
 
 
 def _public_names(course: Course) -> dict[str, list[str]]:

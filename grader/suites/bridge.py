@@ -267,7 +267,7 @@ class Bridge:
                     self._handles[number] = self._make_handle(remote, [str(one) for one in classes])
                 return self._handles[number]
             case "named":
-                kind = collections.namedtuple("Result", [str(one) for one in rest[0]], rename=True)  # type: ignore[misc]
+                kind: Any = collections.namedtuple("Result", tuple(map(str, rest[0])), rename=True)  # type: ignore[misc]
                 return kind(*(self._value(one, passing) for one in rest[1]))
         raise ValueError("an unknown tag")
 
@@ -281,7 +281,7 @@ class _Graph(torch.autograd.Function):
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
         found = ctx.bridge.differentiate(ctx.key, grad)
         own = [found.pop(key, None) for key in ctx.keys]
         for key, one in found.items():  # of tensors that an earlier call was given

@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from grader.border.failures import BadReply
 from grader.border.proxies import Call, Remote
 from grader.suites.bridge import Crossing, Passing, running
+from grader.suites.honesty import note
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
@@ -62,6 +63,7 @@ class _Used(Crossing):
         self._run("delitem", key)
 
     def __contains__(self, value: object) -> bool:
+        note("their-equality", running[-1].root)
         return bool(self._value(bool, self._run("contains", value)))
 
     def __iter__(self) -> Iterator[Any]:
@@ -114,6 +116,7 @@ class _Used(Crossing):
         if not isinstance(value, _Used):
             return getattr(operator, operation)(value, other)
         if running and isinstance(other, _Used):
+            note("their-equality", running[-1].root)
             return value._run(operation, other)
         return True if is_same else NotImplemented
 
@@ -153,6 +156,7 @@ def _comparison(name: str) -> Callable[..., Any]:
             return getattr(operator, name)(value, other)
         if not isinstance(other, _Used):
             raise AssertionError(_NO_VALUE)
+        note("their-equality", running[-1].root)
         return value._run(name, other)
 
     return compare
@@ -171,12 +175,12 @@ for _name in ("neg", "pos", "invert", "abs", "round"):
     setattr(_Used, f"__{_name}__", _unary(_name))
 
 
-class Handle(_Used, Remote):
+class Handle(_Used, Remote):  # type: ignore[misc]
     """An object that stays in the student process; `isinstance` asks the names of its classes that came with it."""
 
     __slots__ = ("_classes",)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The first of its classes that is a library's, but no tensor: torch would read its memory as one."""
         for name in object.__getattribute__(self, "_classes"):
@@ -197,7 +201,7 @@ class Handle(_Used, Remote):
         made = self._made
         if made is not None and made.is_read:  # a method
             return Call(made.name, args, kwargs, made.owner)
-        return Call("", args, kwargs, self)  # type: ignore[arg-type]
+        return Call("", args, kwargs, self)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._run("setattr", name, value)
@@ -205,7 +209,7 @@ class Handle(_Used, Remote):
     def __delattr__(self, name: str) -> None:
         self._run("delattr", name)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # type: ignore[override]
         raise AssertionError(f"returned {with_article(self._kind)} object where a plain value was expected")
 
     def __repr__(self) -> str:
@@ -213,7 +217,7 @@ class Handle(_Used, Remote):
             return f"<{self._kind}>"
         return str(self._value(str, self._run("repr")))
 
-    __hash__ = _Used.__hash__
+    __hash__ = _Used.__hash__  # type: ignore[assignment]
 
 
 def make_handle(remote: Remote, classes: Sequence[str]) -> Handle:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import UserError
+from grader.suites import honesty
 
 
 def is_own(module: str, root: Path) -> bool:
@@ -30,9 +31,12 @@ def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:
     home = kind.__module__
     if not is_own(home, root):
         return home, kind.__qualname__, "", []
-    source = _source_in(home, kind.__qualname__)
-    if source is None:
+    found = _source_in(home, kind.__qualname__)
+    if found is None:
         raise UserError(f"the class `{kind.__qualname__}` of {home} has no source at the top of a file")
+    source, line = found
+    text = f"class `{kind.__name__}` {honesty.TEXTS['source-sent']}"
+    honesty.note("source-sent", root, Path(sys.modules[home].__file__ or home), line, text)
     return home, kind.__name__, source, header_of(home)
 
 
@@ -44,17 +48,17 @@ def _tree(home: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _source_in(home: str, name: str) -> str | None:
-    """A class, wherever it is in its file: one in a test's body is called ``test_x.<locals>.Name``."""
-    wanted = name.replace(".<locals>", "").split(".")
+@functools.lru_cache(maxsize=256)
+def _source_in(home: str, name: str) -> tuple[str, int] | None:
+    """A class and its line, wherever it is in its file: one in a test's body is called ``test_x.<locals>.Name``."""
     body: Any = _tree(home).body
     node: Any = None
-    for part in wanted:
+    for part in name.replace(".<locals>", "").split("."):
         node = next((one for one in body if getattr(one, "name", None) == part), None)
         if node is None:
             return None
         body = [one for one in ast.walk(node) if isinstance(one, ast.ClassDef | ast.FunctionDef) and one is not node]
-    return ast.unparse(node) if isinstance(node, ast.ClassDef) else None
+    return (ast.unparse(node), node.lineno) if isinstance(node, ast.ClassDef) else None
 
 
 @functools.lru_cache(maxsize=64)

@@ -293,10 +293,12 @@ class _Call:
             return self._describe_tensor(value, is_read)
         if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
             return "value", value
-        if kind is list or issubclass(kind, tuple):
+        if kind is list:
+            return "list", [self.describe(one, is_read=is_read) for one in value]
+        if issubclass(kind, tuple):
             items = [self.describe(one, is_read=is_read) for one in value]
             names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
-            return ("list", items) if kind is list else ("named", list(names), items) if names else ("tuple", items)
+            return ("named", list(names), items) if names else ("tuple", items)
         if kind in (set, frozenset):
             return "set", [self.describe(one) for one in value]
         if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
