@@ -83,6 +83,7 @@ class Bridge:
         self._keys: dict[int, int] = {}
         self._last: dict[int, tuple[Any, Any, bool]] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
+        self._has_functions = False
         self._handles: dict[int, Any] = {}
         self._kept: list[object] = []
         self._numbers = itertools.count(1)
@@ -109,10 +110,11 @@ class Bridge:
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
+        self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if shown is not None:
             self.channel.show(shown)
         try:
-            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), passing.has_functions)
+            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), self._has_functions)
             while reply[0] == "asks":
                 reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
         except SubmissionRaised as error:
@@ -489,6 +491,8 @@ def is_harmless(content: bytes) -> bool:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
+        return False
+    if content.startswith(b"PK") or b"\0" in content:
         return False
     with contextlib.suppress(Exception):  # it is no pickle
         return not any(operation.name in _RUNS_CODE for operation, _, _ in pickletools.genops(content))

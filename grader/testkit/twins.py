@@ -9,7 +9,7 @@ the test is called by a message of its own: the submission waits for the answer 
 import collections
 import contextlib
 import copy
-import importlib
+import importlib.util
 import io
 import itertools
 import logging
@@ -378,9 +378,10 @@ def named(module: str, names: Iterable[str]) -> Any:
         try:
             found = getattr(found, name)
         except AttributeError:
-            if not hasattr(found, "__path__"):
+            whole = f"{getattr(found, '__name__', '')}.{name}"
+            if not hasattr(found, "__path__") or importlib.util.find_spec(whole) is None:
                 raise
-            found = _import(f"{found.__name__}.{name}")
+            found = _import(whole)
     return found
 
 
