@@ -22,7 +22,7 @@ from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
 from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
 from grader.course.manifest import Exercise, Topic
-from grader.course.model import Course, data_files, lesson_files, stubs_beside
+from grader.course.model import Course, given_files, lesson_files
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 from grader.text import counted
@@ -105,12 +105,12 @@ def init(
         is_notebook = notebooks and not topic.is_package
         wanted[names_of[topic.name]] = notebook_of(course, topic, stub) if is_notebook else stub
     wanted |= work_templates(new)
-    wanted |= {name: (course.exercises_dir / name).read_bytes() for name in stubs_beside(course)}
-    wanted |= {name: file.read_bytes() for name, file in data_files(course)}
+    given = given_files(course)
+    wanted |= given
     there = {name: folder / name for name in wanted if (folder / name).exists()}
     changed = [name for name, file in there.items() if not file.is_file() or file.read_bytes() != wanted[name]]
     if not force:
-        kept = {*(names_of[name] for name in begun), *(work_templates(old) if old else ())}
+        kept = {*(names_of[name] for name in begun), *(work_templates(old) | given if old else ())}
         wanted = {name: data for name, data in wanted.items() if name not in changed or name not in kept}
         changed = [name for name in changed if name in wanted]
     if changed and not force:

@@ -26,6 +26,7 @@ from grader.course.source import CheckInfo, Misconception, checks_in, misconcept
 from grader.course.suite import Group, Suite
 from grader.course.suite_tests import suite_checks
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
+from grader.files import python_files
 from grader.kit import ANSWER_FOLDERS, Kit
 
 T = TypeVar("T")
@@ -385,12 +386,23 @@ def data_files(course: Course) -> Iterator[tuple[str, Path]]:
         yield from files_below(course.root / DATA, DATA)
 
 
+def given_files(course: Course) -> dict[str, bytes]:
+    """The files that students begin with beside those of their topics: data, and further modules of `exercises/`."""
+    modules = {name: (course.exercises_dir / name).read_bytes() for name in stubs_beside(course)}
+    return {name: file.read_bytes() for name, file in data_files(course)} | modules
+
+
 def stubs_beside(course: Course) -> list[str]:
-    """The files that students of a suite begin with beside the modules of topics, by their names in a submission."""
+    """The files that students begin with beside the modules of topics, by their names in a submission.
+
+    Those of a suite; else the modules and packages that topics import.
+    """
     suite = course.suite
-    if suite is None:
-        return []
     own = {topic.file for topic in course.modules}
+    if suite is None:
+        templates = {course.template_file(exercise) for exercise in course.manual}
+        inside = [] if course.is_shipped else sorted(python_files(course.exercises_dir))
+        return [name for name in inside if name not in own and course.exercises_dir / name not in templates]
     found = [f"{name}.py" for name in suite.names if not suite.is_package(name)]
     for name in filter(suite.is_package, suite.names):
         found += [path for path, _ in files_below(course.exercises_dir / name, name)]

@@ -13,7 +13,7 @@ import msgspec
 from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
 from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden, write_lessons, writing
 from grader.course.home import SHIPPED, Home, Origin
-from grader.course.model import Course, data_files, stubs_beside
+from grader.course.model import Course, given_files
 from grader.errors import UserError
 
 _IMPORT: Final = re.compile(r"(?:import|from)\s")
@@ -47,9 +47,7 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
         for topic in here.modules:
             stub = course.stub_file(topic.name).read_bytes()
             changes += _update_file(folder / topic.file, stub, home.base(topic.name))
-        given = {name: (course.exercises_dir / name).read_bytes() for name in stubs_beside(course)}
-        given |= {name: file.read_bytes() for name, file in data_files(course)}
-        for name, data in (work_templates(here) | given).items():
+        for name, data in (work_templates(here) | given_files(course)).items():
             if not (folder / name).exists():
                 write(folder / name, data)
                 changes.append(Change(f"{name}: new"))

@@ -241,6 +241,8 @@ class _Assembly:
         """
         target = f"{topic}.py"
         file = self.modules.get(target)
+        used = _imported_by(file.content) if file else set()
+        others = [module for module in others if module.path.partition("/")[0].removesuffix(".py") not in used]
         defines = {module.path: self.topics.defined(module.content).get(topic, []) for module in others}
         loose = [module for module in others if module.path in named]
         below = [module for module in others if module.path not in named]
@@ -481,8 +483,7 @@ class _UnreadTopics:
 
     def _imports_others(self, topic: str) -> bool:
         others = {path.partition("/")[0].removesuffix(".py") for path in self.files} - {topic}
-        lines = map(_IMPORTED.match, code_lines(self.files[f"{topic}.py"]))
-        return any(found is not None and found[1] in others for found in lines)
+        return not others.isdisjoint(_imported_by(self.files[f"{topic}.py"]))
 
     def _elsewhere(self, topic: str) -> str:
         """The first other file that may hold an answer to a topic; empty if there is none."""
@@ -509,6 +510,11 @@ class _UnreadTopics:
         if PurePosixPath(one.path).stem in self.topics.names or is_clutter(one.path):
             return self.topics.has_more_code(one.module)
         return bool(code_lines(one.module))
+
+
+def _imported_by(content: bytes) -> set[str]:
+    """The first names of the modules that a module imports."""
+    return {found[1] for found in map(_IMPORTED.match, code_lines(content)) if found is not None}
 
 
 def why_not_python(content: bytes) -> str:

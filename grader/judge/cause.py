@@ -27,6 +27,9 @@ _FOLDER: Final = re.compile(r"^[^\s:]{0,300}[/\\]([\w.-]{1,100}\.py:\d{1,7}: \w{
 _TRIGGERED: Final = re.compile(r"\s?\(Triggered internally at [^\s()]{1,300}\)")
 """Places in warnings: the folder of a file, and a line of C++. No student has a use for them."""
 
+_STUB: Final = re.compile(r"^write `(\w{1,100})[.`]")
+"""The words that a stub raises, with the name of its function or class."""
+
 
 def failed(check: Check, call: Call | None, failure: BaseException, prints: str, calls: Sequence[Call] = ()) -> Cause:
     """A wrong answer or an exception.
@@ -117,11 +120,15 @@ def unwritten(check: Check, failure: BaseException) -> Cause:
     if isinstance(failure, failures.MissingName):
         name, file = failure.message, failure.file or f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
-    return not_written(str(failure) if isinstance(failure, failures.UnwrittenValue) else exercise)
+    if isinstance(failure, failures.UnwrittenValue):
+        return not_written(str(failure))
+    # An exercise may span several functions: the stub's own words name the one that was called.
+    stub = _STUB.search(getattr(failure, "message", ""))
+    return not_written(stub[1] if stub else exercise)
 
 
 def not_written(exercise: str) -> Cause:
-    """The stub of an exercise, given by its name without the topic, as it was handed out."""
+    """The stub of an exercise, or of a function of it, as it was handed out, by its name without the topic."""
     return Cause(kind="unwritten", reason=f"`{exercise}` is not written yet")
 
 

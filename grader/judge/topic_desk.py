@@ -23,7 +23,7 @@ from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionT
 from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
-from grader.course.model import data_files
+from grader.course.model import DATA, given_files
 from grader.course.source import variables_in
 from grader.files import python_files
 from grader.intake.writable import MOST_BYTES, writable
@@ -142,8 +142,11 @@ class TopicDesk(Desk):
         self._source = files.get(file, b"")
         self._file = file.rpartition("/")[2]  # as lines of source are named
         exercises = [] if is_own else [one.name for one in course.topic(topic).exercises if not one.group]
-        data = {name: one.read_bytes() for name, one in data_files(course)}
-        self._leader = host.open_topic(topic, files | data, () if is_own else None)
+        given = given_files(course)
+        data = {name: content for name, content in given.items() if name.startswith(f"{DATA}/")}
+        if course.suite is not None:  # what its students leave out is missing
+            given = {}
+        self._leader = host.open_topic(topic, given | files | data, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
         self.time = TopicTime(deadline, host.limits, 0 if is_own else len(course.topic(topic).exercises))
         self._process: TopicProcess | None = None

@@ -11,6 +11,7 @@ import pytest
 from shared import WarmUp
 
 from grader.course import Course
+from grader.course.answers import handed_out
 from grader.course.handout import init
 from grader.course.update import update
 from grader.errors import CourseError
@@ -107,8 +108,8 @@ def course(tmp_path: Path) -> Path:
         "checks/test_words.py": CHECKS,
         "exercises/words.py": SOLUTION,
         "solutions/words.py": SOLUTION,
-        "solutions/helping/__init__.py": "",
-        "solutions/helping/tables.py": HELPING,
+        **{f"{folder}/helping/__init__.py": "" for folder in ("exercises", "solutions")},
+        **{f"{folder}/helping/tables.py": HELPING for folder in ("exercises", "solutions")},
         "data/text.txt": "to be or not to be",
     }
     for name, text in files.items():
@@ -121,14 +122,12 @@ def course(tmp_path: Path) -> Path:
 
 
 def test_checks_and_students_read_the_same_files_and_pass_any_data(course: Path, warm: WarmUp) -> None:
-    files = {"words.py": SOLUTION, "helping/__init__.py": "", "helping/tables.py": HELPING}
     worker = warm(course)
-    result = worker.of(Submission("right", {name: text.encode() for name, text in files.items()}))
+    result = worker.grade(words=SOLUTION)  # the package comes from the course
     assert [(one.score, [check.message for check in one.checks]) for one in result.exercises] == [(1, [""])] * 3
     spoilt = f'open("data/text.txt", "w").write("be")\n{SOLUTION}'.replace('print("Hello', 'while True: print("')
-    result = worker.of(
-        Submission("wrong", {name: text.encode() for name, text in (files | {"words.py": spoilt}).items()})
-    )
+    own = {"words.py": spoilt, "helping/tables.py": HELPING.replace("rows.mean", "1.0 * rows.mean")}
+    result = worker.of(Submission("wrong", {name: text.encode() for name, text in own.items()}))
     messages = [(one.score, *(check.message for check in one.checks)) for one in result.exercises]
     assert [score for score, _ in messages] == [0, 1, 0]
     assert "be" in messages[0][1] and "0.5 s" in messages[2][1], messages
@@ -137,7 +136,9 @@ def test_checks_and_students_read_the_same_files_and_pass_any_data(course: Path,
 def test_the_folder_is_handed_out_updated_and_packed(course: Path, tmp_path: Path) -> None:
     loaded = Course.load(course)
     folder = tmp_path / "work"
-    assert folder / "data" / "text.txt" in init(loaded, folder)
+    written = init(loaded, folder)
+    assert {folder / "data" / "text.txt", folder / "helping" / "tables.py"} <= {*written}
+    assert {"data/text.txt", "exercises/helping/__init__.py"} <= dict(handed_out(loaded)).keys()
     there = folder / "data" / "more" / "table.npy"
     assert there.read_bytes() == (course / "data" / "more" / "table.npy").read_bytes()
     (course / "data" / "new.txt").write_text("new")
