@@ -22,7 +22,7 @@ from typing import Final
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
 from grader.course.model import DATA
-from grader.course.source import Definition
+from grader.course.source import Definition, names_in
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
@@ -105,16 +105,11 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
             "no test can be a check: " + "; ".join(look[:3]),
             fix="adopt the notebook with solutions and tests, or write the checks yourself: docs/kit.md",
         )
-    for topic in topics:
-        topic.write()
-    course = _manifest(topics, to)
-    release(course)
-    for topic in topics:
-        topic.write_notebook(course)
-    _try(topics, Course.load(to))
-    for topic in topics:
-        topic.write_checks()
-    _manifest(topics, to)
+    try:
+        _write(topics, to)
+    except BaseException:
+        shutil.rmtree(to, ignore_errors=True)  # it was new
+        raise
     exercises = [one for topic in topics for one in topic.exercises]
     automatic = [one for one in exercises if one.checks]
     checks = counted(sum(len(one.checks) for one in automatic), "check")
@@ -125,6 +120,20 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     if by_hand := [one.name for one in exercises if not one.checks]:
         made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(by_hand)}")
     return Adopted(to, tuple(made), tuple(dict.fromkeys(line for master in masters for line in master.look)))
+
+
+def _write(topics: Sequence[_Topic], to: Path) -> None:
+    """Writes the course, and takes out the checks that its solution does not pass."""
+    for topic in topics:
+        topic.write()
+    course = _manifest(topics, to)
+    release(course)
+    for topic in topics:
+        topic.write_notebook(course)
+    _try(topics, Course.load(to))
+    for topic in topics:
+        topic.write_checks()
+    _manifest(topics, to)
 
 
 def _manifest(topics: Sequence[_Topic], to: Path) -> Course:
@@ -182,6 +191,11 @@ class _Topic:
                 self.master.pieces = [one._replace(text=_with_path(one.text, name)) for one in self.master.pieces]
                 self.master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
         taken = {name for names in self._written.values() for name in names}
+        for name in sorted(taken):
+            asking = [self.master.questions[at].name for at, own in self._written.items() if name in own and at >= 0]
+            if len(asking) > 1:
+                said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
+                self.master.look.append(f"`{name}` {said}")
         functions: set[str] = set()
         for number, question in enumerate(self.master.questions):
             own = self._written.get(number, [])
@@ -196,7 +210,8 @@ class _Topic:
             if not question.tests:
                 continue
             reads = [name for _, one, _ in made if one is not None for name in one.reads]
-            name = next((n for n in reads if n in own), next((n for n in reads if n in self._names.written), ""))
+            asked = [n for n in reads if n in own] or [n for n in reads if n in self._names.written]
+            name = next(iter(asked or (own if reads else ())), "")
             exercise = next((one for one in self.exercises if one.name == name and one.checks), None)
             if exercise is None:
                 exercise = _Exercise(name, question)
@@ -248,7 +263,9 @@ class _Topic:
         """The files that the notebook reads, with their paths beside it."""
         for name in self.master.files:
             source = (self._beside / name).resolve()
-            if source.is_relative_to(self._beside.resolve()) and source.is_file():
+            if source.suffix == ".py":
+                self.master.look.append(f"{name}: students hand in the notebook alone: put what it defines into a cell")
+            elif source.is_relative_to(self._beside.resolve()) and source.is_file():
                 yield name, source
             else:
                 self.master.look.append(f"{name}: this file of the notebook is not there: put it into {DATA}/")
@@ -306,6 +323,7 @@ def _names_of(pieces: Sequence[NotebookPiece]) -> tuple[NotebookNames, dict[int,
     """All names of a notebook, and those that students write for each question."""
     written: dict[int, dict[str, None]] = {}
     given: set[str] = set()
+    derived: set[str] = set()
     functions: set[str] = set()
     imports: dict[str, str] = {}
     for piece in pieces:
@@ -325,8 +343,13 @@ def _names_of(pieces: Sequence[NotebookPiece]) -> tuple[NotebookNames, dict[int,
                     written.setdefault(piece.question, {})[name] = None
                 else:
                     given.add(name)
+            theirs = derived.union(*written.values())
+            if not is_written and not isinstance(one, Definition) and names_in(one) & theirs:
+                derived |= set(written_in([one]))
     all_written = frozenset(name for names in written.values() for name in names)
-    names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(functions), imports)
+    names = NotebookNames(
+        all_written, frozenset(given) - all_written, frozenset(derived), frozenset(functions), imports
+    )
     return names, {number: list(found) for number, found in written.items()}
 
 

@@ -60,12 +60,14 @@ class NotebookNames(NamedTuple):
     Attributes:
         written: those that students give a meaning.
         given: those that cells give a meaning which are handed out.
+        derived: those of the given ones whose value depends on what students write, such as ``nine = square(3)``.
         functions: those of both that are functions or classes.
         imports: the statement that imports a name, by the name.
     """
 
     written: frozenset[str]
     given: frozenset[str]
+    derived: frozenset[str]
     functions: frozenset[str]
     imports: Mapping[str, str]
 
@@ -113,7 +115,7 @@ def translate(test: WrittenTest, names: NotebookNames, earlier: Mapping[str, ast
     made: list[Any] = [rewriter.visit(one) for one in lines]
     if rewriter.unknown:
         raise CannotTranslate(f"reads `{next(iter(rewriter.unknown))}`, which nothing before it defines")
-    if not names.written & rewriter.reads.keys():
+    if not (names.written | names.derived) & rewriter.reads.keys():
         raise CannotTranslate("asks for nothing that students write")
     check = ast.fix_missing_locations(ast.Module(made, []))
     imports = [*own, *(names.imports[one] for one in rewriter.imported)]
