@@ -28,7 +28,7 @@ import msgspec
 from grader.course import Course
 from grader.course.answers import handed_out
 from grader.course.home import GROUP
-from grader.course.model import checking_files, files_below, lesson_files
+from grader.course.model import checking_files, data_files, files_below, lesson_files
 from grader.errors import UserError
 from grader.files import write_named_file
 from grader.intake.kinds import ARCHIVES, CODE, UNSUPPORTED_ARCHIVES
@@ -151,6 +151,7 @@ def _course_files(course: Course) -> Iterator[tuple[str, Path]]:
     yield "course.toml", course.manifest
     yield from files_below(course.exercises_dir, "exercises")
     yield from files_below(course.solutions_dir, "solutions")
+    yield from data_files(course)
     yield from lesson_files(course)
     yield from checking_files(course)
 

@@ -7,6 +7,7 @@ exercise without any other is marked by a person, so that no points are lost in 
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import keyword
 import re
@@ -44,6 +45,9 @@ from grader.text import counted, printable
 
 _LOADED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
 """Modules that need no preload."""
+_MOST_FILES: Final = 2_000
+"""Files beside a notebook that are looked for in it."""
+_NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
 
 
 @dataclass
@@ -180,13 +184,15 @@ class _Topic:
         self.exercises: list[_Exercise] = []
         self._to = to
         self._beside = beside
+        self._data: list[tuple[str, Path]] = []
         self._names, self._written = _names_of(master.pieces)
 
     # ---------------------------------------------------------------- exercises
 
     def plan(self) -> None:
         """Translates the tests, and finds the exercise of each question."""
-        for name, _ in self._files():
+        self._data = list(self._files())
+        for name, _ in self._data:
             if not name.startswith(f"{DATA}/"):  # students find all such files in one folder
                 self.master.pieces = [one._replace(text=_with_path(one.text, name)) for one in self.master.pieces]
                 self.master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
@@ -254,14 +260,17 @@ class _Topic:
         code = [piece.text for piece in self.master.pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
         (self._to / "solutions" / f"{self.name}.py").write_text("\n\n\n".join(code).rstrip() + "\n", encoding="utf-8")
         self.write_checks()
-        for name, source in self._files():
+        for name, source in self._data:
             target = self._to / DATA / name.removeprefix(f"{DATA}/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
 
     def _files(self) -> Iterator[tuple[str, Path]]:
-        """The files that the notebook reads, with their paths beside it."""
-        for name in self.master.files:
+        """The files that the notebook reads or shows, with their paths beside it."""
+        everything = itertools.islice(self._beside.rglob("*"), _MOST_FILES)
+        beside = [one.relative_to(self._beside).as_posix() for one in everything if one.suffix not in _NO_DATA]
+        named = [name for name in beside if any(_path_of(name).search(one.text) for one in self.master.pieces)]
+        for name in dict.fromkeys([*self.master.files, *named]):
             source = (self._beside / name).resolve()
             if source.suffix == ".py":
                 self.master.look.append(f"{name}: students hand in the notebook alone: put what it defines into a cell")
@@ -366,7 +375,12 @@ def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _with_path(code: str, name: str) -> str:
     """The code, in which a text that is the path of a file says where that lies in a course."""
-    return re.sub(rf"""(["'])(?:\./)?{re.escape(name)}\1""", rf"\1{DATA}/{name}\1", code)
+    return _path_of(name).sub(rf"\1{DATA}/{name}\2", code)
+
+
+def _path_of(name: str) -> re.Pattern[str]:
+    """The path of a file in code or, after ``](``, in a text."""
+    return re.compile(rf"""(["']|\]\()(?:\./)?{re.escape(name)}(["')])""")
 
 
 def _is_shown_only(code: str) -> bool:
