@@ -23,22 +23,13 @@ from typing import Final
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
 from grader.course.model import DATA
-from grader.course.source import Definition, names_in
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
-from grader.grading.adopted_tests import (
-    CannotTranslate,
-    NotebookNames,
-    Translated,
-    WrittenTest,
-    bindings,
-    translate,
-    written_in,
-)
+from grader.grading.adopted_tests import CannotTranslate, Translated, WrittenTest, bindings, names_of, translate
 from grader.grading.code_strings import read_code_strings
 from grader.grading.local_workers import LocalWorkers, solution_of
-from grader.grading.master_notebooks import Master, NotebookPiece, NotebookQuestion, read_master
+from grader.grading.master_notebooks import Master, NotebookQuestion, read_master
 from grader.grading.settings import GradingSettings, worker_options
 from grader.results import SubmissionResult
 from grader.text import counted, printable
@@ -130,14 +121,12 @@ def _write(topics: Sequence[_Topic], to: Path) -> None:
     """Writes the course, and takes out the checks that its solution does not pass."""
     for topic in topics:
         topic.write()
-    course = _manifest(topics, to)
-    release(course)
-    for topic in topics:
-        topic.write_notebook(course)
+    release(_manifest(topics, to))
     _try(topics, Course.load(to))
+    course = _manifest(topics, to)
     for topic in topics:
         topic.write_checks()
-    _manifest(topics, to)
+        topic.write_notebook(course)
 
 
 def _manifest(topics: Sequence[_Topic], to: Path) -> Course:
@@ -185,7 +174,8 @@ class _Topic:
         self._to = to
         self._beside = beside
         self._data: list[tuple[str, Path]] = []
-        self._names, self._written = _names_of(master.pieces)
+        cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
+        self._names, self._written = names_of(cells)
 
     # ---------------------------------------------------------------- exercises
 
@@ -233,6 +223,17 @@ class _Topic:
                 functions.add(function)
                 exercise.checks.append(_Check(function, test, one, points))
                 self._look([test], *(f"the test {remark}" for remark in one.remarks))
+        for exercise in self.exercises:
+            counting = [one.test for one in exercise.checks if one.points]
+            if counting and all(test.is_hidden for test in counting):
+                if len(counting) > 1 and not exercise.question.all_or_nothing:
+                    self._look(
+                        counting[:1], "all tests that give points are hidden: here they give all of them, or none"
+                    )
+                if all(one.test.is_hidden for one in exercise.checks) and not _use_of_any(exercise):
+                    self._look(
+                        counting[:1], "students must see one check of each exercise: they get the text of this one"
+                    )
 
     def _translated(self, question: NotebookQuestion) -> Iterator[tuple[WrittenTest, Translated | None, float]]:
         earlier: dict[str, ast.stmt] = {}
@@ -245,7 +246,7 @@ class _Topic:
             earlier |= bindings(test)
 
     def lose(self, test: WrittenTest, why: str) -> None:
-        """NotebookNames a test that is no check; its points go to the question's other tests, or else to a person."""
+        """Names a test that is no check; its points go to the question's other tests, or else to a person."""
         self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
 
     def _look(self, tests: Iterable[WrittenTest], *sentences: str) -> None:
@@ -328,51 +329,6 @@ class _Topic:
                         yield "code", f'check("{self.name}.{one.name}")'
 
 
-def _names_of(pieces: Sequence[NotebookPiece]) -> tuple[NotebookNames, dict[int, list[str]]]:
-    """All names of a notebook, and those that students write for each question."""
-    written: dict[int, dict[str, None]] = {}
-    given: set[str] = set()
-    derived: set[str] = set()
-    functions: set[str] = set()
-    imports: dict[str, str] = {}
-    for piece in pieces:
-        if piece.kind != "code":
-            continue
-        spans = [(at, end) for at, end in _parts(piece.text.split("\n"))]
-        for one in ast.parse(piece.text).body:
-            if isinstance(one, Definition):
-                functions.add(one.name)
-            if isinstance(one, ast.Import | ast.ImportFrom):
-                for alias in one.names:
-                    imports[(alias.asname or alias.name).partition(".")[0]] = ast.unparse(one)
-                continue
-            is_written = any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans)
-            for name in written_in([one]):
-                if is_written:
-                    written.setdefault(piece.question, {})[name] = None
-                else:
-                    given.add(name)
-            theirs = derived.union(*written.values())
-            if not is_written and not isinstance(one, Definition) and names_in(one) & theirs:
-                derived |= set(written_in([one]))
-    all_written = frozenset(name for names in written.values() for name in names)
-    names = NotebookNames(
-        all_written, frozenset(given) - all_written, frozenset(derived), frozenset(functions), imports
-    )
-    return names, {number: list(found) for number, found in written.items()}
-
-
-def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines between our markers, from 1."""
-    start = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip() == "# solution:":
-            start = number
-        elif line.strip() == "# end" and start:
-            yield start, number
-            start = 0
-
-
 def _with_path(code: str, name: str) -> str:
     """The code, in which a text that is the path of a file says where that lies in a course."""
     return _path_of(name).sub(rf"\1{DATA}/{name}\2", code)
@@ -401,7 +357,7 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
     by_check = _by_check(exercise)
     shown = ""
     if exercise.checks and all(one.test.is_hidden for one in exercise.checks):
-        shown = next(filter(None, (_use_of(exercise.name, one.made.body) for one in exercise.checks)), "")
+        shown = _use_of_any(exercise)
         says = "It gives something. What it must give is checked when it is graded."
         if shown:
             yield _check(full_name, f"test_{exercise.name}_is_written", says, shown, "")
@@ -411,6 +367,10 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
         options += (", hidden=True" if is_alone else ', hidden="all"') if one.test.is_hidden else ""
         says = one.test.says or f"{exercise.question.name}: {one.test.place}."
         yield _check(full_name, one.function, says, one.made.body, options)
+
+
+def _use_of_any(exercise: _Exercise) -> str:
+    return next(filter(None, (_use_of(exercise.name, one.made.body) for one in exercise.checks)), "")
 
 
 def _use_of(name: str, body: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from grader.course.source import Definition, assigned_by, names_bound_by, names_in
@@ -316,3 +316,50 @@ def written_in(body: Iterable[ast.stmt]) -> Iterator[str]:
             yield one.name
         else:
             yield from assigned_by(one)
+
+
+def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int, list[str]]]:
+    """All names of a notebook, and those that students write for each question.
+
+    Args:
+        cells: number of the question and code of each cell, with our markers.
+    """
+    written: dict[int, dict[str, None]] = {}
+    given: set[str] = set()
+    derived: set[str] = set()
+    functions: set[str] = set()
+    imports: dict[str, str] = {}
+    for question, code in cells:
+        spans = list(_parts(code.split("\n")))
+        for one in ast.parse(code).body:
+            if isinstance(one, Definition):
+                functions.add(one.name)
+            if isinstance(one, ast.Import | ast.ImportFrom):
+                for alias in one.names:
+                    imports[(alias.asname or alias.name).partition(".")[0]] = ast.unparse(one)
+                continue
+            is_written = any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans)
+            for name in written_in([one]):
+                if is_written:
+                    written.setdefault(question, {})[name] = None
+                else:
+                    given.add(name)
+            theirs = derived.union(*written.values())
+            if not is_written and not isinstance(one, Definition) and names_in(one) & theirs:
+                derived |= set(written_in([one]))
+    all_written = frozenset(name for names in written.values() for name in names)
+    names = NotebookNames(
+        all_written, frozenset(given) - all_written, frozenset(derived), frozenset(functions), imports
+    )
+    return names, {number: list(found) for number, found in written.items()}
+
+
+def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines between our markers, from 1."""
+    start = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip() == "# solution:":
+            start = number
+        elif line.strip() == "# end" and start:
+            yield start, number
+            start = 0
