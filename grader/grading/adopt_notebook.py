@@ -94,8 +94,8 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     for topic in topics:
         topic.plan()
     topics = [topic for topic in topics if any(one.checks for one in topic.exercises)]
-    look = [line for master in masters for line in master.look]
     if not topics:
+        look = [line for master in masters for line in master.look]
         raise UserError(
             "no test can be a check: " + "; ".join(look[:3]),
             fix="adopt the notebook with solutions and tests, or write the checks yourself: docs/kit.md",
@@ -114,7 +114,14 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     ]
     if by_hand := [one.name for one in exercises if not one.checks]:
         made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(by_hand)}")
-    return Adopted(to, tuple(made), tuple(dict.fromkeys(line for master in masters for line in master.look)))
+    said = dict.fromkeys(line for master in masters for line in master.look)
+    return Adopted(to, tuple(made), tuple(sorted(said, key=_cell_of)))
+
+
+def _cell_of(line: str) -> int:
+    """The number of the cell that a line is about; 0 if it is about the whole."""
+    found = re.match(r"cell (\d+):", line)
+    return int(found[1]) if found else 0
 
 
 def _write(topics: Sequence[_Topic], to: Path) -> None:

@@ -109,7 +109,7 @@ def translate(test: WrittenTest, names: NotebookNames, earlier: Mapping[str, ast
     for tree, step in steps:
         lines += _with_output(tree, step, names, own)
     bound = {name for one in lines for name in _bound_by(one)}
-    if changed := sorted(bound & names.written):
+    if changed := sorted(name for name in bound & names.written if _is_read_first(name, lines)):
         raise CannotTranslate(f"gives `{changed[0]}` another meaning in the notebook")
     rewriter = _Rewriter(names, bound | {line.split()[-1] for line in own})
     made: list[Any] = [rewriter.visit(one) for one in lines]
@@ -136,6 +136,15 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
             yield (other or name).partition(".")[0]
     for child in ast.iter_child_nodes(node):
         yield from _bound_by(child)
+
+
+def _is_read_first(name: str, lines: Iterable[ast.stmt]) -> bool:
+    """Whether statements read or delete a name before they give it a value: then it is the notebook's."""
+    for one in lines:
+        found = [node.ctx for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name]
+        if found:
+            return not isinstance(one, ast.For | ast.With) and any(not isinstance(ctx, ast.Store) for ctx in found)
+    return False
 
 
 def bindings(test: WrittenTest) -> dict[str, ast.stmt]:

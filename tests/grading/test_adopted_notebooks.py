@@ -72,7 +72,7 @@ def test_what_a_person_must_look_at_is_listed_with_its_cell(made: tuple[str, Pat
     else:
         assert "4 exercises with 7 checks" in printed and "2 exercises for a person to mark" in printed
         assert "  squares.svg: it lies in data/ here, and the cells read it there" in printed
-        scheme, changes, compares = look
+        changes, compares, scheme = look
         assert scheme.startswith("cell 21: its mark scheme is not taken over, as students see rubrics")
         assert changes.startswith("cell 11: the test gives `squares` another meaning in the notebook: it is left out")
         assert compares.startswith("cell 15: the test compares two answers of the student with each other")

@@ -32,6 +32,7 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (one("square(3)", "9"), "assert submission.square(3) == 9"),
         (one("square(.5)", "0.25"), "assert submission.square(0.5) == pytest.approx(0.25)"),
         (one("nine", "9"), "assert submission.nine == 9"),
+        (one("x = 3\nassert square(x) == 9"), "x = 3\nassert submission.square(x) == 9"),
         (one("0 < x < 5", "True"), "assert (0 < submission.x < 5) == True"),
         (one("square(3)", "tensor(9)"), "assert repr(submission.square(3)) == 'tensor(9)'"),
         (one("print('nine:', square(3))", "", "nine: 9\n"), None),
