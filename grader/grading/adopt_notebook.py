@@ -7,6 +7,7 @@ exercise without any other is marked by a person, so that no points are lost in 
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import keyword
 import re
@@ -22,28 +23,22 @@ from typing import Final
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
 from grader.course.model import DATA
-from grader.course.source import Definition
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
-from grader.grading.adopted_tests import (
-    CannotTranslate,
-    NotebookNames,
-    Translated,
-    WrittenTest,
-    bindings,
-    translate,
-    written_in,
-)
+from grader.grading.adopted_tests import CannotTranslate, Translated, WrittenTest, bindings, names_of, translate
 from grader.grading.code_strings import read_code_strings
 from grader.grading.local_workers import LocalWorkers, solution_of
-from grader.grading.master_notebooks import Master, NotebookPiece, NotebookQuestion, read_master
+from grader.grading.master_notebooks import Master, NotebookQuestion, read_master
 from grader.grading.settings import GradingSettings, worker_options
 from grader.results import SubmissionResult
 from grader.text import counted, printable
 
 _LOADED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
 """Modules that need no preload."""
+_MOST_FILES: Final = 2_000
+"""Files beside a notebook that are looked for in it."""
+_NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
 
 
 @dataclass
@@ -99,22 +94,17 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     for topic in topics:
         topic.plan()
     topics = [topic for topic in topics if any(one.checks for one in topic.exercises)]
-    look = [line for master in masters for line in master.look]
     if not topics:
+        look = [line for master in masters for line in master.look]
         raise UserError(
             "no test can be a check: " + "; ".join(look[:3]),
             fix="adopt the notebook with solutions and tests, or write the checks yourself: docs/kit.md",
         )
-    for topic in topics:
-        topic.write()
-    course = _manifest(topics, to)
-    release(course)
-    for topic in topics:
-        topic.write_notebook(course)
-    _try(topics, Course.load(to))
-    for topic in topics:
-        topic.write_checks()
-    _manifest(topics, to)
+    try:
+        _write(topics, to)
+    except BaseException:
+        shutil.rmtree(to, ignore_errors=True)  # it was new
+        raise
     exercises = [one for topic in topics for one in topic.exercises]
     automatic = [one for one in exercises if one.checks]
     checks = counted(sum(len(one.checks) for one in automatic), "check")
@@ -124,7 +114,26 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     ]
     if by_hand := [one.name for one in exercises if not one.checks]:
         made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(by_hand)}")
-    return Adopted(to, tuple(made), tuple(dict.fromkeys(line for master in masters for line in master.look)))
+    said = dict.fromkeys(line for master in masters for line in master.look)
+    return Adopted(to, tuple(made), tuple(sorted(said, key=_cell_of)))
+
+
+def _cell_of(line: str) -> int:
+    """The number of the cell that a line is about; 0 if it is about the whole."""
+    found = re.match(r"cell (\d+):", line)
+    return int(found[1]) if found else 0
+
+
+def _write(topics: Sequence[_Topic], to: Path) -> None:
+    """Writes the course, and takes out the checks that its solution does not pass."""
+    for topic in topics:
+        topic.write()
+    release(_manifest(topics, to))
+    _try(topics, Course.load(to))
+    course = _manifest(topics, to)
+    for topic in topics:
+        topic.write_checks()
+        topic.write_notebook(course)
 
 
 def _manifest(topics: Sequence[_Topic], to: Path) -> Course:
@@ -171,17 +180,25 @@ class _Topic:
         self.exercises: list[_Exercise] = []
         self._to = to
         self._beside = beside
-        self._names, self._written = _names_of(master.pieces)
+        self._data: list[tuple[str, Path]] = []
+        cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
+        self._names, self._written = names_of(cells)
 
     # ---------------------------------------------------------------- exercises
 
     def plan(self) -> None:
         """Translates the tests, and finds the exercise of each question."""
-        for name, _ in self._files():
+        self._data = list(self._files())
+        for name, _ in self._data:
             if not name.startswith(f"{DATA}/"):  # students find all such files in one folder
                 self.master.pieces = [one._replace(text=_with_path(one.text, name)) for one in self.master.pieces]
                 self.master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
         taken = {name for names in self._written.values() for name in names}
+        for name in sorted(taken):
+            asking = [self.master.questions[at].name for at, own in self._written.items() if name in own and at >= 0]
+            if len(asking) > 1:
+                said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
+                self.master.look.append(f"`{name}` {said}")
         functions: set[str] = set()
         for number, question in enumerate(self.master.questions):
             own = self._written.get(number, [])
@@ -196,7 +213,8 @@ class _Topic:
             if not question.tests:
                 continue
             reads = [name for _, one, _ in made if one is not None for name in one.reads]
-            name = next((n for n in reads if n in own), next((n for n in reads if n in self._names.written), ""))
+            asked = [n for n in reads if n in own] or [n for n in reads if n in self._names.written]
+            name = next(iter(asked or (own if reads else ())), "")
             exercise = next((one for one in self.exercises if one.name == name and one.checks), None)
             if exercise is None:
                 exercise = _Exercise(name, question)
@@ -212,6 +230,17 @@ class _Topic:
                 functions.add(function)
                 exercise.checks.append(_Check(function, test, one, points))
                 self._look([test], *(f"the test {remark}" for remark in one.remarks))
+        for exercise in self.exercises:
+            counting = [one.test for one in exercise.checks if one.points]
+            if counting and all(test.is_hidden for test in counting):
+                if len(counting) > 1 and not exercise.question.all_or_nothing:
+                    self._look(
+                        counting[:1], "all tests that give points are hidden: here they give all of them, or none"
+                    )
+                if all(one.test.is_hidden for one in exercise.checks) and not _use_of_any(exercise):
+                    self._look(
+                        counting[:1], "students must see one check of each exercise: they get the text of this one"
+                    )
 
     def _translated(self, question: NotebookQuestion) -> Iterator[tuple[WrittenTest, Translated | None, float]]:
         earlier: dict[str, ast.stmt] = {}
@@ -224,7 +253,7 @@ class _Topic:
             earlier |= bindings(test)
 
     def lose(self, test: WrittenTest, why: str) -> None:
-        """NotebookNames a test that is no check; its points go to the question's other tests, or else to a person."""
+        """Names a test that is no check; its points go to the question's other tests, or else to a person."""
         self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
 
     def _look(self, tests: Iterable[WrittenTest], *sentences: str) -> None:
@@ -239,16 +268,21 @@ class _Topic:
         code = [piece.text for piece in self.master.pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
         (self._to / "solutions" / f"{self.name}.py").write_text("\n\n\n".join(code).rstrip() + "\n", encoding="utf-8")
         self.write_checks()
-        for name, source in self._files():
+        for name, source in self._data:
             target = self._to / DATA / name.removeprefix(f"{DATA}/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
 
     def _files(self) -> Iterator[tuple[str, Path]]:
-        """The files that the notebook reads, with their paths beside it."""
-        for name in self.master.files:
+        """The files that the notebook reads or shows, with their paths beside it."""
+        everything = itertools.islice(self._beside.rglob("*"), _MOST_FILES)
+        beside = [one.relative_to(self._beside).as_posix() for one in everything if one.suffix not in _NO_DATA]
+        named = [name for name in beside if any(_path_of(name).search(one.text) for one in self.master.pieces)]
+        for name in dict.fromkeys([*self.master.files, *named]):
             source = (self._beside / name).resolve()
-            if source.is_relative_to(self._beside.resolve()) and source.is_file():
+            if source.suffix == ".py":
+                self.master.look.append(f"{name}: students hand in the notebook alone: put what it defines into a cell")
+            elif source.is_relative_to(self._beside.resolve()) and source.is_file():
                 yield name, source
             else:
                 self.master.look.append(f"{name}: this file of the notebook is not there: put it into {DATA}/")
@@ -302,48 +336,14 @@ class _Topic:
                         yield "code", f'check("{self.name}.{one.name}")'
 
 
-def _names_of(pieces: Sequence[NotebookPiece]) -> tuple[NotebookNames, dict[int, list[str]]]:
-    """All names of a notebook, and those that students write for each question."""
-    written: dict[int, dict[str, None]] = {}
-    given: set[str] = set()
-    functions: set[str] = set()
-    imports: dict[str, str] = {}
-    for piece in pieces:
-        if piece.kind != "code":
-            continue
-        spans = [(at, end) for at, end in _parts(piece.text.split("\n"))]
-        for one in ast.parse(piece.text).body:
-            if isinstance(one, Definition):
-                functions.add(one.name)
-            if isinstance(one, ast.Import | ast.ImportFrom):
-                for alias in one.names:
-                    imports[(alias.asname or alias.name).partition(".")[0]] = ast.unparse(one)
-                continue
-            is_written = any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans)
-            for name in written_in([one]):
-                if is_written:
-                    written.setdefault(piece.question, {})[name] = None
-                else:
-                    given.add(name)
-    all_written = frozenset(name for names in written.values() for name in names)
-    names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(functions), imports)
-    return names, {number: list(found) for number, found in written.items()}
-
-
-def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines between our markers, from 1."""
-    start = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip() == "# solution:":
-            start = number
-        elif line.strip() == "# end" and start:
-            yield start, number
-            start = 0
-
-
 def _with_path(code: str, name: str) -> str:
     """The code, in which a text that is the path of a file says where that lies in a course."""
-    return re.sub(rf"""(["'])(?:\./)?{re.escape(name)}\1""", rf"\1{DATA}/{name}\1", code)
+    return _path_of(name).sub(rf"\1{DATA}/{name}\2", code)
+
+
+def _path_of(name: str) -> re.Pattern[str]:
+    """The path of a file in code or, after ``](``, in a text."""
+    return re.compile(rf"""(["']|\]\()(?:\./)?{re.escape(name)}(["')])""")
 
 
 def _is_shown_only(code: str) -> bool:
@@ -364,7 +364,7 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
     by_check = _by_check(exercise)
     shown = ""
     if exercise.checks and all(one.test.is_hidden for one in exercise.checks):
-        shown = next(filter(None, (_use_of(exercise.name, one.made.body) for one in exercise.checks)), "")
+        shown = _use_of_any(exercise)
         says = "It gives something. What it must give is checked when it is graded."
         if shown:
             yield _check(full_name, f"test_{exercise.name}_is_written", says, shown, "")
@@ -374,6 +374,10 @@ def _checks_of(full_name: str, exercise: _Exercise) -> Iterator[str]:
         options += (", hidden=True" if is_alone else ', hidden="all"') if one.test.is_hidden else ""
         says = one.test.says or f"{exercise.question.name}: {one.test.place}."
         yield _check(full_name, one.function, says, one.made.body, options)
+
+
+def _use_of_any(exercise: _Exercise) -> str:
+    return next(filter(None, (_use_of(exercise.name, one.made.body) for one in exercise.checks)), "")
 
 
 def _use_of(name: str, body: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from grader.course.source import Definition, assigned_by, names_bound_by, names_in
@@ -60,12 +60,14 @@ class NotebookNames(NamedTuple):
     Attributes:
         written: those that students give a meaning.
         given: those that cells give a meaning which are handed out.
+        derived: those of the given ones whose value depends on what students write, such as ``nine = square(3)``.
         functions: those of both that are functions or classes.
         imports: the statement that imports a name, by the name.
     """
 
     written: frozenset[str]
     given: frozenset[str]
+    derived: frozenset[str]
     functions: frozenset[str]
     imports: Mapping[str, str]
 
@@ -107,13 +109,13 @@ def translate(test: WrittenTest, names: NotebookNames, earlier: Mapping[str, ast
     for tree, step in steps:
         lines += _with_output(tree, step, names, own)
     bound = {name for one in lines for name in _bound_by(one)}
-    if changed := sorted(bound & names.written):
+    if changed := sorted(name for name in bound & names.written if _is_read_first(name, lines)):
         raise CannotTranslate(f"gives `{changed[0]}` another meaning in the notebook")
     rewriter = _Rewriter(names, bound | {line.split()[-1] for line in own})
     made: list[Any] = [rewriter.visit(one) for one in lines]
     if rewriter.unknown:
         raise CannotTranslate(f"reads `{next(iter(rewriter.unknown))}`, which nothing before it defines")
-    if not names.written & rewriter.reads.keys():
+    if not (names.written | names.derived) & rewriter.reads.keys():
         raise CannotTranslate("asks for nothing that students write")
     check = ast.fix_missing_locations(ast.Module(made, []))
     imports = [*own, *(names.imports[one] for one in rewriter.imported)]
@@ -134,6 +136,15 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
             yield (other or name).partition(".")[0]
     for child in ast.iter_child_nodes(node):
         yield from _bound_by(child)
+
+
+def _is_read_first(name: str, lines: Iterable[ast.stmt]) -> bool:
+    """Whether statements read or delete a name before they give it a value: then it is the notebook's."""
+    for one in lines:
+        found = [node.ctx for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name]
+        if found:
+            return not isinstance(one, ast.For | ast.With) and any(not isinstance(ctx, ast.Store) for ctx in found)
+    return False
 
 
 def bindings(test: WrittenTest) -> dict[str, ast.stmt]:
@@ -314,3 +325,50 @@ def written_in(body: Iterable[ast.stmt]) -> Iterator[str]:
             yield one.name
         else:
             yield from assigned_by(one)
+
+
+def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int, list[str]]]:
+    """All names of a notebook, and those that students write for each question.
+
+    Args:
+        cells: number of the question and code of each cell, with our markers.
+    """
+    written: dict[int, dict[str, None]] = {}
+    given: set[str] = set()
+    derived: set[str] = set()
+    functions: set[str] = set()
+    imports: dict[str, str] = {}
+    for question, code in cells:
+        spans = list(_parts(code.split("\n")))
+        for one in ast.parse(code).body:
+            if isinstance(one, Definition):
+                functions.add(one.name)
+            if isinstance(one, ast.Import | ast.ImportFrom):
+                for alias in one.names:
+                    imports[(alias.asname or alias.name).partition(".")[0]] = ast.unparse(one)
+                continue
+            is_written = any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans)
+            for name in written_in([one]):
+                if is_written:
+                    written.setdefault(question, {})[name] = None
+                else:
+                    given.add(name)
+            theirs = derived.union(*written.values())
+            if not is_written and not isinstance(one, Definition) and names_in(one) & theirs:
+                derived |= set(written_in([one]))
+    all_written = frozenset(name for names in written.values() for name in names)
+    names = NotebookNames(
+        all_written, frozenset(given) - all_written, frozenset(derived), frozenset(functions), imports
+    )
+    return names, {number: list(found) for number, found in written.items()}
+
+
+def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines between our markers, from 1."""
+    start = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip() == "# solution:":
+            start = number
+        elif line.strip() == "# end" and start:
+            yield start, number
+            start = 0

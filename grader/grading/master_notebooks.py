@@ -166,7 +166,11 @@ class _Reader:
         lines = without_marks(code.source)
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
-        text = marked(lines)
+        try:
+            text = marked(lines)
+        except SyntaxError as error:
+            self.master.look.append(f"cell {cell.number}: without its marks it is not Python ({error.msg}): left out")
+            return
         if whole and _UNWRITTEN.search(cell.text) and "# YOUR CODE HERE" in cell.text:
             self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
         self.master.pieces.append(NotebookPiece(cell.number, "code", text, question, "# solution:" in text))

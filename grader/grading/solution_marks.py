@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from grader.course.source import Definition, Function, first_line
 
+_ONE_LINE = re.compile(r"([ \t]*)((?:async )?def .*\)(?: *->.*)?:)[ \t]+([^#\s].*)$")
 _REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)(?:\s+NO PROMPT)?\s*$", re.I)
 _PROMPT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
 _END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
@@ -47,6 +48,7 @@ def without_marks(code: str) -> list[MarkedLine]:
 
 def marked(lines: Sequence[MarkedLine]) -> str:
     """The code with our markers round the statements that students write. Of functions the head and docstring stay."""
+    lines = [part for line in lines for part in _on_two_lines(line)]
     flagged = {number for number, line in enumerate(lines, start=1) if line.is_solution and line.text.strip()}
     text = [line.text for line in lines]
     if not flagged:
@@ -66,6 +68,14 @@ def marked(lines: Sequence[MarkedLine]) -> str:
     return "\n".join(made)
 
 
+def _on_two_lines(line: MarkedLine) -> list[MarkedLine]:
+    """A function on one line with its body on the next one."""
+    found = _ONE_LINE.match(line.text) if line.is_solution else None
+    if found is None:
+        return [line]
+    return [line._replace(text=found[2]), line._replace(text=f"{found[1]}    {found[3]}")]
+
+
 def _spans(body: Sequence[ast.stmt], flagged: set[int], text: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     """First line, last line and column of each part that goes between markers: whole statements of one body."""
     found: list[tuple[int, int, int, int]] = []
@@ -75,13 +85,12 @@ def _spans(body: Sequence[ast.stmt], flagged: set[int], text: Sequence[str]) -> 
             continue
         if isinstance(one, Definition):
             inner = one.body[1:] if ast.get_docstring(one) is not None else one.body
-            whole = one.lineno in flagged and bool(inner)
-            is_class = isinstance(one, ast.ClassDef) and not any(isinstance(part, Function) for part in inner)
-            if whole and not is_class:
-                yield _wide(first_line(inner[0]), inner[-1].end_lineno or 0, inner[0].col_offset, flagged, text)
-            elif not whole:
+            if one.lineno not in flagged:
                 yield from _spans(inner, flagged, text)
-            continue
+                continue
+            if isinstance(one, Function) or any(isinstance(part, Function) for part in inner):
+                yield _wide(first_line(inner[0]), inner[-1].end_lineno or 0, inner[0].col_offset, flagged, text)
+                continue
         if found and found[-1][3] == at - 1:
             found[-1] = (found[-1][0], one.end_lineno or 0, one.col_offset, at)
         else:

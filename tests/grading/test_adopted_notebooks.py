@@ -71,7 +71,8 @@ def test_what_a_person_must_look_at_is_listed_with_its_cell(made: tuple[str, Pat
         assert only.startswith("cell 53: the test looks at the code of an answer, by `callable`")
     else:
         assert "4 exercises with 7 checks" in printed and "2 exercises for a person to mark" in printed
-        scheme, changes, compares = look
+        assert "  squares.svg: it lies in data/ here, and the cells read it there" in printed
+        changes, compares, scheme = look
         assert scheme.startswith("cell 21: its mark scheme is not taken over, as students see rubrics")
         assert changes.startswith("cell 11: the test gives `squares` another meaning in the notebook: it is left out")
         assert compares.startswith("cell 15: the test compares two answers of the student with each other")
@@ -93,14 +94,15 @@ def test_students_get_the_notebook_without_answers_tests_and_marks(made: tuple[s
     notebook = work[tmp_path / "work" / f"{topic}.ipynb"]
     texts = ["".join(cell["source"]) for cell in json.loads(notebook)["cells"]]
     prose = ["".join(cell["source"]) for cell in source["cells"] if cell["cell_type"] == "markdown"]
-    assert set(prose[:3]) <= set(texts)
+    assert {text.replace("(squares", "(data/squares") for text in prose[:3]} <= set(texts)
     secret = ("days.max()", "factor", "x[:-2]", "have only one neighbour", "24.3", "[-10.0", "21.77")
     secret += ("k**2", "x.mean()\n", "k=1", "says what the result", "== 100")
     for file, text in work.items():
         shown = [one for one in secret if one in text and file.suffix != ".csv"]
         assert not shown, f"{file}: {shown}"
     assert not any(word in notebook for word in ("BEGIN", "SOLUTION", "HIDDEN", "grader.check"))
-    assert (tmp_path / "work/data/temperatures.csv").is_file() == (topic == "temperatures")
+    (data,) = (tmp_path / "work/data").iterdir()
+    assert data.name == ("temperatures.csv" if topic == "temperatures" else "squares.svg")
 
 
 @pytest.fixture(scope="module")

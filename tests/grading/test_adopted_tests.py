@@ -9,7 +9,8 @@ from grader.grading.solution_marks import marked, without_marks
 
 NAMES = NotebookNames(
     written=frozenset({"x", "square", "Net"}),
-    given=frozenset({"data", "helper"}),
+    given=frozenset({"data", "helper", "nine"}),
+    derived=frozenset({"nine"}),
     functions=frozenset({"square", "Net", "helper"}),
     imports={"np": "import numpy as np", "plt": "import matplotlib.pyplot as plt", "nn": "from torch import nn"},
 )
@@ -30,6 +31,8 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (one("try:\n    square('a')\nexcept TypeError:\n    pass\nelse:\n    raise AssertionError"), None),
         (one("square(3)", "9"), "assert submission.square(3) == 9"),
         (one("square(.5)", "0.25"), "assert submission.square(0.5) == pytest.approx(0.25)"),
+        (one("nine", "9"), "assert submission.nine == 9"),
+        (one("x = 3\nassert square(x) == 9"), "x = 3\nassert submission.square(x) == 9"),
         (one("0 < x < 5", "True"), "assert (0 < submission.x < 5) == True"),
         (one("square(3)", "tensor(9)"), "assert repr(submission.square(3)) == 'tensor(9)'"),
         (one("print('nine:', square(3))", "", "nine: 9\n"), None),
@@ -163,3 +166,25 @@ def test_what_students_do_not_get_is_between_our_markers() -> None:
         *("        # solution:", "        # twice", "        if x:", "            x = x + x", "        return x"),
         "        # end",
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "made"),
+    [
+        ("def f(x): return x + 1  # SOLUTION", "def f(x):\n    # solution:\n    return x + 1\n    # end"),
+        (
+            "### BEGIN SOLUTION\nclass Point:\n    x = 1\n### END SOLUTION",
+            "# solution:\nclass Point:\n    x = 1\n# end",
+        ),
+        (
+            '### BEGIN SOLUTION\ndef f(x):\n    """Adds."""\n    # one\n    return x + 1\n### END SOLUTION',
+            'def f(x):\n    """Adds."""\n    # solution:\n    # one\n    return x + 1\n    # end',
+        ),
+        (
+            "if a:\n    b = 1  # SOLUTION\nelse:\n    b = 2\nc = 3",
+            "# solution:\nif a:\n    b = 1\nelse:\n    b = 2\n# end\nc = 3",
+        ),
+    ],
+)
+def test_whole_statements_are_marked(code: str, made: str) -> None:
+    assert marked(without_marks(code)) == made

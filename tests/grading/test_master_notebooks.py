@@ -10,6 +10,7 @@ import pytest
 from command_here import run_here
 
 from grader.errors import UserError
+from grader.grading.adopt_notebook import adopt_notebook
 from grader.grading.adopted_tests import Step, WrittenTest
 from grader.grading.code_strings import is_code_strings
 from grader.grading.master_notebooks import NotebookQuestion, read_master
@@ -137,3 +138,33 @@ def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path
         done = run_here("verify", "--course", f"{folder}-course", cwd=tmp_path)
         assert exercise in done.stdout and "the course is sound" in done.stdout, done.stdout + done.stderr
         assert f"points = {points}\n" in (tmp_path / f"{folder}-course/course.toml").read_text()
+
+
+def question(name: str, more: str, solution: str, *tests: tuple[str, str]) -> list[tuple[str, ...]]:
+    """The cells of one question of otter's."""
+    shown = [("code", *test) for test in tests]
+    head = [("raw", f"# BEGIN QUESTION\nname: {name}\n{more}"), ("raw", "# BEGIN SOLUTION"), ("code", solution)]
+    ends = [("raw", "# END TESTS"), ("raw", "# END QUESTION")]
+    return [*head, ("raw", "# END SOLUTION"), ("raw", "# BEGIN TESTS"), *shown, *ends]
+
+
+def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> None:
+    square = "def square(x):\n    return x * x  # SOLUTION"
+    cells = [
+        *question("q1", "points: 2", square, ("# HIDDEN\nsquare(2)", "4"), ("# HIDDEN\nsquare(3)", "9")),
+        *question("q2", "", square.replace("square", "cube"), ("# HIDDEN\nx = 2\ncube(x)", "4")),
+        *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\nhasattr(x, 'real')", "True"), ("x + 1", "2")),
+        *question("q4", "", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y", "3")),
+    ]
+    adopted = adopt_notebook(saved(tmp_path, cells), tmp_path / "course")  # type: ignore[arg-type]
+    assert adopted.made[-1] == "1 exercise for a person to mark: x"
+    assert [line.partition(" (")[0] for line in adopted.look] == [
+        "`x` is an answer to q3 and q4: tests see the last value that it gets",
+        "cell 6: all tests that give points are hidden: here they give all of them, or none",
+        "cell 15: students must see one check of each exercise: they get the text of this one",
+        "cell 23: the test looks at the code of an answer, by `hasattr`, not at what it does: it is left out; "
+        "write it anew, or mark it by hand",
+        "cell 24: the solution does not pass it here",
+    ]
+    manifest = (tmp_path / "course/course.toml").read_text()
+    assert 'name = "x"\nkind = "manual"' in manifest and 'name = "y"\npoints = 1' in manifest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from grader.course import Course, CourseError
 from grader.course.handout import init
 from grader.course.home import Origin
 from grader.course.stubs import release
+from grader.exports.package import wheel
 from grader.notebook.cells import submission_of
 
 MANIFEST = """\
@@ -127,9 +129,12 @@ def test_a_running_notebook_keeps_the_cells_that_give_them_a_value(course: Path)
     ]
 
 
-def test_the_data_of_a_course_are_in_every_folder(course: Path, tmp_path: Path) -> None:
+def test_the_data_of_a_course_are_in_every_folder_and_package(course: Path, tmp_path: Path) -> None:
     (course / "data/more").mkdir(parents=True)
     (course / "data/more/primes.txt").write_text("2 3 5")
     init(Course.load(course), tmp_path / "work", Origin(has_course=True))
     for place in ("data", ".torchkata/course/data"):
         assert (tmp_path / "work" / place / "more/primes.txt").read_text() == "2 3 5"
+    for kind in (True, False):
+        with zipfile.ZipFile(wheel(Course.load(course), tmp_path, "1.0", for_students=kind)) as packed:
+            assert any(name.endswith("/data/more/primes.txt") for name in packed.namelist())
