@@ -189,6 +189,8 @@ def collected_checks(
 @contextlib.contextmanager
 def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks") -> Iterator[None]:
     """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook."""
+    # A course has no ini file in which it could register its marks.
+    warnings.filterwarnings("ignore", category=pytest.PytestUnknownMarkWarning)
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
     for name in _NOT_USED.split():
         arguments += ["-p", f"no:{name}"]
