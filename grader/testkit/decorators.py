@@ -39,7 +39,8 @@ def exercise(
     Args:
         name: ``"topic.exercise"``, as in course.toml.
         hidden: whether a failure shows the call and what came back, and nothing else; ``"all"``: students do not see
-            its name, the call and the message either, until the course's ``hidden_until``, and do not get the check with the course.
+            its name, the call and the message either, until the course's ``hidden_until``, and do not get the check
+            with the course.
         may_change: whether it is the exercise's job to change the tensors that it is given. Else the check fails when
             a tensor that it passed to the submission is changed in place.
         points: its weight among the checks of its exercise, 1 when left out: if the exercise has the credit
