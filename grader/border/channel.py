@@ -16,7 +16,7 @@ import torch
 from grader.border import wire
 from grader.border.arena import ALIGNMENT, ARENA_BYTES, WORDS, Arena, Sent, Slots, tensors_of
 from grader.border.bounds import Budget, WireError
-from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, one_line
+from grader.border.failures import ArgumentChanged, BadReply, MissingName, TooMuchTogether, exception_of, one_line
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
 from grader.border.proxies import Call, Drawn, Remote, RemoteFunction, drawn, is_iterator
@@ -194,7 +194,8 @@ class Channel:
         """
         self._received += size
         if self._received > MAX_RECEIVED_BYTES:
-            raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
+            kind = BadReply if 2 * size > MAX_RECEIVED_BYTES else TooMuchTogether
+            raise kind(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
 
     def decode(self, tree: Tree, other: wire.Other) -> Any:
         """The value of a tree, as a part of all that one check may receive; see `wire.decode`."""

@@ -123,6 +123,10 @@ class BadReply(SubmissionCrashed):
     """The student process sent something that is not an answer: not data, or too much of it."""
 
 
+class TooMuchTogether(BadReply):
+    """All replies to one check are too much together, and no single one is: perhaps the check asks for too much."""
+
+
 def out_of_memory(raised: Raised) -> OutOfMemory | None:
     """The crash if an exception says that Python or torch got no more memory; None for another exception."""
     if raised.kind != "MemoryError" and "can't allocate memory" not in raised.message:

@@ -176,6 +176,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(topic for topic in self.topics if topic.exercises)
 
     @property
+    def own_modules(self) -> set[str]:
+        """The modules and packages that lie beside the topics in stubs or solutions."""
+        places = [one for folder in (self.exercises_dir, self.solutions_dir) for one in folder.glob("*")]
+        return {one.stem for one in places if one.suffix == ".py" or any(one.glob("*.py"))}
+
+    @property
     def plan(self) -> Plan:
         """How it is handed in: its assignments, or all of it at once."""
         every = tuple(exercise.full_name for exercise in self.all_exercises)

@@ -14,7 +14,7 @@ from grader.course import Exercise, checks_of, misconceptions_of
 from grader.course.answer_code import AnswerCode
 from grader.course.answers import files_that_students_read, given_away
 from grader.course.slips import line_in, matchers_of
-from grader.course.source import parse, swapped_comparisons, variables_in
+from grader.course.source import names_bound_by, parse, swapped_comparisons, variables_in
 from grader.course.stubs import stub_of
 from grader.errors import did_you_mean
 from grader.grading.changed_replies import CHANGES
@@ -27,21 +27,26 @@ from grader.reports.drawing import problem_of
 from grader.results import NOT_ASSESSED, CheckResult
 from grader.text import counted
 
+_NOTICE: Final = "assert_equal and assert_close also look at type, dtype and shape, as `==` does not"
 _PASSED: Final = ("passed", *NOT_ASSESSED)
 
 
 class Defect(msgspec.Struct, frozen=True):
-    """One fault of a course; ``line`` is None if the whole file is meant."""
+    """One fault of a course; ``line`` is None if the whole file is meant.
+
+    Attributes:
+        is_note: whether it is no fault, but something that the author may want to know.
+    """
 
     file: Path
     line: int | None
     message: str
     is_note: bool = False
-    """Whether it is no fault: of a suite, which is as somebody else has written it."""
+    """Whether it is no fault: a course may be as it is, and its author may want to know."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else str(self.file)
-        return f"{place}: {self.message}"
+        return f"{'note: ' if self.is_note else ''}{place}: {self.message}"
 
 
 def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -59,16 +64,16 @@ def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
 def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every exercise has hints; it is in the stub, and has a docstring there, unless it is a variable.
 
-    Not of a course that was made of other tests, which have no such things.
+    A course of one's own may do without hints and docstrings, as one that is made of other people's tests does.
     """
+    may_lack = not evidence.course.is_shipped
     try:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
         tree = None  # then it does not equal the released one either
-    for exercise in evidence.topic.exercises if not evidence.course.adopted else ():
+    for exercise in evidence.topic.exercises:
         if not exercise.hints:
-            message, is_note = f"`{exercise.full_name}` has no hints", exercise.group is not None
-            yield Defect(evidence.course.manifest, None, message, is_note)
+            yield Defect(evidence.course.manifest, None, f"`{exercise.full_name}` has no hints", may_lack)
         if tree is not None and not exercise.group:
             nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
             found = [node for node in nodes if node.name == exercise.name]
@@ -77,7 +82,7 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             if not found:
                 yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
             elif not ast.get_docstring(found[-1]):
-                yield Defect(evidence.stub, found[-1].lineno, f"`{exercise.name}` has no docstring")
+                yield Defect(evidence.stub, found[-1].lineno, f"`{exercise.name}` has no docstring", may_lack)
 
 
 def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -90,7 +95,8 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
         return
     for check in checks:
         if not check.docstring:
-            yield Defect(evidence.check_file, check.line, f"`{check.function}` has no docstring: students read it")
+            text = f"`{check.function}` has no docstring: students read it"
+            yield Defect(evidence.check_file, check.line, text, is_note=not evidence.course.is_shipped)
     for function, line in swapped_comparisons(evidence.check_file):
         message = "has the expected value first; the returned one comes first: assert_close(submission.f(x), expected)"
         yield Defect(evidence.check_file, line, f"`{function}` {message}")
@@ -223,7 +229,7 @@ def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
         for change in CHANGES:
             passes = [one[change] for one in known if change in one]
             if passes and all(passes) and (exercise.full_name, change) not in accepted:
-                message = f"no check notices when all values that come back are changed: {change}"
+                message = f"no check notices when all values that come back are changed: {change}; {_NOTICE}"
                 yield Defect(evidence.check_file, None, f"`{exercise.full_name}`: {message}")
 
 
@@ -245,7 +251,8 @@ def stub_fails(evidence: TopicEvidence) -> Iterator[Defect]:
     of_stub = evidence.graded_stub.results
     for exercise, result in of_stub:
         if exercise.name not in evidence.programs and result.verdict not in ("failed", *NOT_ASSESSED):
-            text = f"{_about(exercise, result)}: the stub gets {result.verdict}, but must fail"
+            why = f": {_one_line(result.message)}" if result.message else ""
+            text = f"{_about(exercise, result)}: the stub gets {result.verdict}, but must fail{why}"
             # Of a suite, one test may be about code that is given, but not all of an exercise.
             is_note = bool(exercise.group) and any(one.verdict == "failed" for of, one in of_stub if of is exercise)
             yield Defect(evidence.stub, None, text, is_note)
@@ -373,10 +380,17 @@ def _about(exercise: Exercise, result: CheckResult) -> str:
 
 
 def _why(evidence: TopicEvidence, check: str) -> str:
-    """How to see why a hidden check does not pass, which says nothing of its own; empty for another one."""
+    """What helps the author of a check that the solution does not pass; empty if nothing is known."""
     function = f"test_{check.partition('[')[0]}"
     is_hidden = any(one.hidden and one.function == function for one in checks_of(evidence.course, evidence.topic.name))
-    return "; take `hidden` off the check to see why" if is_hidden else ""
+    nodes = (
+        node for one in parse(evidence.check_file).body if names_bound_by(one) == {function} for node in ast.walk(one)
+    )
+    reads = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    words = "; take `hidden` off the check to see why" if is_hidden else ""
+    if reads & {"grad", "backward"}:
+        words += "; a gradient does not come back from the other process: value_and_grad(submission.f, x) gives it"
+    return words
 
 
 def _one_line(message: str) -> str:

@@ -56,7 +56,7 @@ class Check:
         exercise: full name of its exercise.
         topic: the name of its topic.
         sentence: its docstring's first paragraph on one line.
-        hidden: whether a failure must not show the expected value.
+        hidden: whether a failure must show nothing but the call and what came back.
         is_secret: whether students see neither its name nor its sentence.
         weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
         bonus: points on top of those of the exercise.

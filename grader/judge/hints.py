@@ -44,6 +44,7 @@ _SPECIAL: Final = {"__init__": "init int innit inti", "__len__": "len length", "
 _STARTS: Final = ("mp.spawn", "multiprocessing.spawn", "start_processes", "multiprocessing.Process", "mp.Process")
 """Functions by which a program starts its ranks itself."""
 _INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_NO_MODULE: Final = re.compile(r"No module named '(\w+)")
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
 _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
 """Arguments that no answer can do without."""
@@ -63,7 +64,7 @@ class Hints:
         source: the file as it was handed in.
         place: names a line of it: ``line 12``, or ``In [4], line 2`` in a notebook.
         exercises: names of the topic's exercises: no other exercise is offered for one that is missing.
-        modules: the course's modules, of which one is offered for a module that does not exist.
+        modules: the course's modules, of which one is offered for a module that does not exist, or named as missing.
         left_out: the statements of the file that were left out, if any.
         misconceptions: those of the topic, some of which are seen in code.
         matchers: the course's own.
@@ -117,7 +118,7 @@ class Hints:
         """The same cause of a failing import, which names the text that is no Python, if it is of a known kind."""
         found = ""
         if cause.exception_type == "ModuleNotFoundError":
-            found = next(self._unused_import(cause), "")
+            found = next(self._unused_import(cause), "") or self._own_module(cause.exception_message)
         elif cause.exception_type in ("SyntaxError", "IndentationError"):
             found = next(self._no_python(cause), "")
         if cause.exception_type in ("IndentationError", "TabError") and cause.frames:
@@ -150,6 +151,13 @@ class Hints:
                     module = _module_in(cause).partition(".")[0]
                     yield f"`{module}` is not installed here, and is never used: delete {self.place(node.lineno)}"
 
+    def _own_module(self, message: str) -> str:
+        """Says that a module which an exception misses is one of the course; empty if it is another one."""
+        missing = _NO_MODULE.search(message)
+        if missing is None or missing[1] not in self.modules:
+            return ""
+        return f"`{missing[1]}` is a module of the course, and not in your submission: hand it in with your other files"
+
     @functools.cached_property
     def _top(self) -> list[ast.stmt]:
         """The statements of the file; none if it is too long or is no Python."""
@@ -165,12 +173,14 @@ class Hints:
         if cause.kind not in ("missing", "exception"):
             return ""
         if self.left_out and (lost := self.left_out.why_lost(name)):
-            return lost
+            return "; ".join(filter(None, [lost, self._own_module(lost)]))
         if cause.kind == "missing":
             wrote = " and ".join(f"`{one}`" for one in close_names(name, set(self._defined) - set(self.exercises)))
             return f"`{name}` is not defined in {cause.file}: you wrote {wrote}" if wrote else ""
         if unknown:
             return unknown_name(name, self._names)
+        if own := self._own_module(cause.exception_message):
+            return own
         near = close_names(_module_in(cause), self.modules) if cause.exception_type == "ModuleNotFoundError" else []
         return f"there is no module `{_module_in(cause)}`{did_you_mean(near)}" if near else ""
 

@@ -290,7 +290,7 @@ class _Grading:
         with judge.desk(topic.name, self.modules) as desk:
             left_out = desk.left_out
             names = [one.name for one in judge.course.topic(topic.name).exercises]
-            modules = [one.name for one in judge.course.modules]
+            modules = [*(one.name for one in judge.course.modules), *judge.course.own_modules]
             known = misconceptions_of(judge.course, topic.name) if judge.names_misconceptions else ()
             own = matchers_of(judge.course) if known else {}
             hints = Hints(source, self._cells.line_in(file), names, modules, left_out, known, own)

@@ -23,13 +23,14 @@ import pytest
 from hypothesis.errors import UnsatisfiedAssumption
 from msgspec.structs import replace
 
-from grader.border.channel import Channel
+from grader.border.channel import MAX_RECEIVED_BYTES, Channel
 from grader.border.failures import (
     MissingName,
     NotSimulatedHere,
     SubmissionCrashed,
     SubmissionRaised,
     SubmissionTimeout,
+    TooMuchTogether,
     UnwrittenValue,
 )
 from grader.border.messages import Exchange
@@ -83,10 +84,23 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         outcome = outcome_of(check, causes.timeout(check, desk, error), error.examples)
     except SubmissionCrashed as error:
         outcome = outcome_of(check, causes.crashed(check, desk, error), error.examples, str(error))
+        if reason := _own_fault(check, desk, error, fixtures):
+            outcome = outcome_of(check, causes.fault(check, reason))
     except CheckFault as error:
         outcome = outcome_of(check, causes.fault(check, error.__cause__ or error))
     desk.end_process()
     return outcome
+
+
+def _own_fault(check: Check, desk: Desk, error: SubmissionCrashed, fixtures: dict[str, Any]) -> str:
+    """The fault of a check that a crash shows, in words; empty if it is the submission's."""
+    if isinstance(error, _NobodyThere):
+        return "it keeps `submission`, or something of it, from an earlier run: ask `submission` for it in each run"
+    is_large = isinstance(error, TooMuchTogether) and desk.is_final
+    if is_large and desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
+        most = MAX_RECEIVED_BYTES >> 20
+        return f"the answers to its calls are more than {most} MiB together: ask for less, or make several checks of it"
+    return ""
 
 
 def outcome_of(
@@ -489,6 +503,10 @@ class Assessment:
         return ""
 
 
+class _NobodyThere(SubmissionCrashed):
+    """A check asks where no submission is, to see whether it skips itself, or keeps what it got there."""
+
+
 class _Nobody:
     """A `Transport` whose process has ended."""
 
@@ -496,7 +514,7 @@ class _Nobody:
         self.kept: dict[str, object] = {}
 
     def call(self, request: bytes) -> bytes:
-        raise SubmissionCrashed("is not there")
+        raise _NobodyThere
 
     call_outside = call
 

@@ -208,6 +208,8 @@ def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite
     Args:
         suite: whether they were written for pytest alone: then they find the modules beside them.
     """
+    # A course has no ini file in which it could register its marks.
+    warnings.filterwarnings("ignore", category=pytest.PytestUnknownMarkWarning)
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)]
     arguments += (
         ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]

@@ -39,8 +39,9 @@ def exercise(
 
     Args:
         name: ``"topic.exercise"``, as in course.toml.
-        hidden: whether a failure keeps back the expected value; ``"all"``: students do not see its name, the call and
-            the message either, until the course's ``hidden_until``, and do not get the check with the course.
+        hidden: whether a failure shows the call and what came back, and nothing else; ``"all"``: students do not see
+            its name, the call and the message either, until the course's ``hidden_until``, and do not get the check
+            with the course.
         may_change: whether it is the exercise's job to change the tensors that it is given. Else the check fails when
             a tensor that it passed to the submission is changed in place.
         points: its weight among the checks of its exercise, 1 when left out: if the exercise has the credit
@@ -116,8 +117,8 @@ def misconception(
         of: the exercise that it answers wrongly.
         tell: the message to a student with this answer.
         name: the misconception's name; the function's own when left out.
-        part: the function that it takes the place of, if the exercise has several; the one that the exercise is
-            named for when left out.
+        part: the function that it takes the place of, also where others of the solution call it; the one that the
+            exercise is named for when left out.
         seen: how the mistake is seen in the text of an answer: the name of a matcher, or a call of one with literals,
             such as ``"calls('forward')"``.
     """

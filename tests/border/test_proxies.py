@@ -331,8 +331,7 @@ def test_a_check_that_changes_a_copy_and_forgets_it_is_told_what_writes_weights(
     layer.weight.data.normal_()
     with pytest.raises(TypeError, match=r"`weight` is a copy .* load_weights\(submission, module, \{name: numbers\}\)"):
         layer(torch.ones(1, 2))
-    for parameter in layer.parameters():
-        parameter.data.fill_(3.0)
-        del parameter
     with pytest.raises(TypeError, match="a tensor of it is a copy"):
-        channel.check_arguments()
+        for parameter in layer.parameters():
+            parameter.data.fill_(3.0)
+            del parameter

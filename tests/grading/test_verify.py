@@ -11,13 +11,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from command_here import run_here
+from msgspec.structs import replace
 from shared import DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE, OWN_COURSE, REPO, without_examples
 
 from grader.course import Course
 from grader.grading import promises
+from grader.grading.evidence import TopicEvidence
 from grader.grading.verify import verify_course
 
 pytestmark = pytest.mark.slow
@@ -125,6 +128,14 @@ def test_endless_in_c(submission: Submission) -> None:
 '''
 
 
+WANTS_A_GRADIENT = '''
+@exercise("vectors.cosine")
+def test_a_gradient(submission: Submission) -> None:
+    """Looks for a gradient at the argument."""
+    x = torch.ones(1, 2, requires_grad=True)
+    submission.cosine(x, torch.ones(1, 2))
+    assert x.grad is not None
+'''
 PICTURE_OF_NOTHING = """
 @picture("vectors.cosine", title="Nothing")
 def nothing(submission: Submission) -> Points:
@@ -248,6 +259,11 @@ CHECKS_AND_FILES: dict[str, Defect] = {
         SOLUTION,
         "; read a plain value of the object in the check, such as `value.data`",
     ),
+    "a check that looks for a gradient where none comes": (
+        [append(CHECKS, WANTS_A_GRADIENT)],
+        SOLUTION,
+        "; a gradient does not come back from the other process: value_and_grad(submission.f, x) gives it",
+    ),
     "a check that the stub passes": (
         [append(CHECKS, ALWAYS_PASSES)],
         STUB,
@@ -343,13 +359,26 @@ def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     *lines, last, suggestion = done.stdout.splitlines()
     printed = lines[: next(number for number, line in enumerate(lines) if line.startswith("exercise "))]
-    assert last == f"{len(TEXTS_AND_ANSWERS)} defects" and len(printed) == len(TEXTS_AND_ANSWERS), printed
+    notes = [line for line in printed if line.startswith("note: ")]
+    assert len(notes) == 3 and all("has no hints" in one or "has no docstring" in one for one in notes), notes
+    assert last == f"{len(TEXTS_AND_ANSWERS) - len(notes)} defects" and len(printed) == len(TEXTS_AND_ANSWERS), printed
     assert suggestion == NOT_RUN
     for name, (_, file, words) in TEXTS_AND_ANSWERS.items():
         (line,) = (line for line in printed if words in line)
-        assert line.startswith(f"{course / file}:"), name
+        assert line.removeprefix("note: ").startswith(f"{course / file}:"), name
     line = (course / WRONG).read_text().splitlines().index("def right_after_all(a: Tensor, b: Tensor) -> Tensor:") + 1
     assert f"{course / WRONG}:{line}: {TEXTS_AND_ANSWERS['a wrong answer that no check catches'][2]}" in printed
+
+
+def test_hints_and_docstrings_are_a_must_in_the_course_that_comes_with_the_grader() -> None:
+    """In others, such as one made of somebody's tests, their lack is a note."""
+    for root, is_note in ((None, False), (OWN_COURSE, True)):
+        course = Course.load(root)
+        topic = course.modules[0]
+        bare = replace(topic, exercises=(replace(topic.exercises[0], hints=()),))
+        evidence = TopicEvidence(course, bare, cast(Any, None), None)
+        (found,) = promises.exercises_are_described(evidence)
+        assert found.message.endswith("has no hints") and found.is_note is is_note
 
 
 @pytest.mark.parametrize("course", [DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE], ids=lambda course: course.name)
