@@ -101,7 +101,7 @@ def test_only_reads(submission: Submission, seed: int) -> None:
 def test_backend_for(submission: Submission, device: str, system: str) -> None:
     """NCCL for CUDA, except on Windows; gloo for everything else."""
     expected = "nccl" if device == "cuda" and system != "Windows" else "gloo"
-    assert_equal(submission.choose_backend(device, system), expected)
+    assert_equal(submission.choose_backend(device, system), expected, what=f"choose_backend({device!r}, {system!r})")
 
 
 # ---------------------------------------------------------------- ddp_setup

@@ -37,6 +37,19 @@ SENTENCES = [
     ("training.evaluate/evaluate_mean_of_batch_means", "with a last batch that is shorter: "),
     ("training.warmup_cosine/rises_again", "wrong for step 8: "),
     ("training.warmup_cosine/first_step_is_lost", "wrong"),
+    ("ddp.read_env/world_of_none", "wrong only without torchrun's variables: right for the rank and the local rank"),
+    ("ddp.read_env/rank_as_local_rank", "with RANK=0, LOCAL_RANK=1 and WORLD_SIZE=1 the result: right for the rank"),
+    ("ddp.choose_backend/nccl_on_windows", "choose_backend('cuda', 'Windows'): 'nccl' where 'gloo' was expected"),
+    ("ddp.sharded_loader/one_generator_for_all_epochs", "wrong only from the second epoch on: "),
+    ("ddp.average_gradients/zeros_for_none", "wrong only for a parameter without a gradient: "),
+    ("ddp.global_accuracy/averages_the_ranks", "wrong only on ranks with unequal loaders: "),
+    ("spirals.make_spirals/radius_below_one", "the radius of each point, 2 of each class: 3 of 6 values differ"),
+    ("spirals.make_spirals/labels_take_turns", "make_spirals: right for features, wrong for labels: "),
+    ("spirals.SpiralNet/AnotherSeed", "wrong only in the first weights: "),
+    ("spirals.SpiralNet/WeightsOfTorch", "two new nets have different weights: init_weights needs a generator"),
+    ("spirals.decision_grid/upside_down", "wrong in which row is at the top: "),
+    ("spirals.decision_grid/row_by_row", "wrong only in how often the model is called: calls of the model for 2 x 2"),
+    ("spirals.decision_grid/result_on_the_cpu", "wrong only for a model on a GPU: "),
 ]
 """Full name of the exercise and name of a misconception, and a part of the first sentence without its name."""
 TOPICS = sorted({name.partition(".")[0] for name, _ in SENTENCES})
@@ -49,6 +62,8 @@ def test_the_situation_that_breaks_comes_first(topic: str) -> None:
     wanted = {name: part for name, part in SENTENCES if name.startswith(f"{topic}.")}
     known = {f"{one.exercise}/{one.name}": one for one in misconceptions_of(course, topic)}
     solution = course.solution_file(topic).read_text(encoding="utf-8")
+    needed = {need.partition(".")[0] for one in course.topic(topic).exercises for need in one.needs} - {topic}
+    others = {f"{name}.py": course.solution_file(name).read_bytes() for name in needed}
     wrong = (
         course.misconceptions_file(topic)
         .read_text(encoding="utf-8")
@@ -60,7 +75,7 @@ def test_the_situation_that_breaks_comes_first(topic: str) -> None:
         for name in wanted:
             mistake = known[name]
             text = f"{solution}\n\n{wrong}\n\n{mistake.part} = {mistake.function}\n"
-            result = judge.grade(Submission(name, {f"{topic}.py": text.encode()}), [mistake.exercise])
+            result = judge.grade(Submission(name, others | {f"{topic}.py": text.encode()}), [mistake.exercise])
             (exercise,) = [one for one in result.exercises if one.name == mistake.exercise]
             found[name] = next(one.message.splitlines()[0] for one in exercise.checks if one.message)
     assert not {name: text for name, text in found.items() if wanted[name] not in text}

@@ -150,6 +150,36 @@ def test_what_is_set_and_divided(matcher: str, body: str, is_wrong: bool) -> Non
     assert bool(seen(matcher, f"def fit(o, x, n):\n    {body}\n")) is is_wrong
 
 
+@pytest.mark.parametrize(
+    ("matcher", "body", "is_wrong"),
+    [
+        ("fills_where('mask')", "return x.masked_fill(mask, -1e9)", True),
+        ("fills_where('mask')", "return torch.where(mask[:, None], float('-inf'), x)", True),
+        ("fills_where('mask')", "return x.masked_fill(~mask, -1e9)", False),
+        ("fills_where('mask')", "mask = ~mask\n    return x.masked_fill(mask, -1e9)", False),
+        ("fills_where('mask')", "return x.masked_fill(mask, 0)", False),
+        ("fills_where('mask', 0)", "return x.masked_fill(mask.unsqueeze(-1), 0.0)", True),
+        ("under_a_root('eps')", "v = x + eps\n    return torch.sqrt(v)", True),
+        ("under_a_root('eps')", "return (x + self.eps) ** 0.5", True),
+        ("under_a_root('eps')", "return x.sqrt() + eps", False),
+        ("added_to_a_root('eps')", "s = x.std(-1)\n    return s + eps", True),
+        ("added_to_a_root('eps')", "return torch.sqrt(x + eps)", False),
+        ("logs_a_sum", "return (x + 1e-8).log()", True),
+        ("logs_a_sum", "return x.log() + 1", False),
+        ("never_loads('o')", "m.load_state_dict(s)", True),
+        ("never_loads('o')", "m.load_state_dict(s)\n    o.load_state_dict(s)", False),
+        ("never_loads('o')", "for part in (m, o):\n        part.load_state_dict(s)", False),
+        ("never_loads('o')", "m.load_state_dict(s)\n    o.param_groups[0]['lr'] = s", False),
+        ("keeps_live('weights')", "return {'weights': m.state_dict()}", True),
+        ("keeps_live('weights')", "m.load_state_dict(best)\n    r['weights'] = m.state_dict()", False),
+        ("dim('argmax', None)", "return x.argmax()", True),
+        ("dim('argmax', None)", "return [row.argmax() for row in x]", False),
+    ],
+)
+def test_what_the_matchers_of_the_course_see(matcher: str, body: str, is_wrong: bool) -> None:
+    assert bool(seen(matcher, f"def fit(self, m, o, x, mask, eps):\n    {body}\n")) is is_wrong
+
+
 def test_code_that_is_very_long_is_not_looked_at() -> None:
     assert seen("no_eval", "def fit(model):\n" + "    model(0)\n" * 1_000) == 0
     assert seen("no_eval", "def fit(model):\n    model(0)\n") == 2

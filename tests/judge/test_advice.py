@@ -14,6 +14,7 @@ import re
 import string
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -39,6 +40,7 @@ from grader.results import Cause, ExerciseResult, Frame
 from grader.testkit.compare import Mismatch, assert_close
 
 ONES = torch.ones(2, 3)
+BATCH = torch.ones(2, 3, 4)
 NOTHING: Any = None
 NAME: Any = "a"
 NUMBER: Any = 3
@@ -51,6 +53,12 @@ def wrapped_on_the_cpu() -> None:
         nn.parallel.DistributedDataParallel(nn.Linear(1, 1), device_ids=[torch.device("cpu")])
     finally:
         dist.destroy_process_group()
+
+
+def batch_turned_round() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that it will be an error some day
+        _ = BATCH @ BATCH.T
 
 
 def windows() -> None:
@@ -387,6 +395,10 @@ def backward_of_backward() -> None:
         (lambda: torch.device("gpu"), "`gpu` is no kind of device: torch says `cpu` and `cuda`"),
         (lambda: list(NUMBER), "take apart: `range(...)` counts up to it"),
         (lambda: torch.autocast(), "`autocast` is called without 'device_type', which it needs"),
+        (batch_turned_round, "`.mT`, or `.transpose(-2, -1)`, exchanges the last two alone"),
+        (lambda: BATCH @ BATCH.transpose(0, 1), "count from the end, as in `.transpose(-2, -1)`"),
+        (lambda: BATCH.t(), "`.t()` is for matrices: `.mT`, or `.transpose(-2, -1)`"),
+        (lambda: range(ONES.sum().shape[0]), "`.numel()` counts the elements of a tensor of any shape"),
         (lambda: ONES * ONES.T, "`*` multiplies entry by entry, and sizes 3 and 2 do not fit"),
         (lambda: [n for n, t in nn.Linear(2, 3).state_dict()], "`.items()` gives keys and values"),
         (backward_of_backward, "`backward` returns None, and here its result is used"),

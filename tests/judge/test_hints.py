@@ -62,6 +62,11 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
             WRONG,
             "always true: write `dist.is_initialized()`",
         ),
+        (
+            "    x = torch.tensor(1)\n    x.float()\n    return x",
+            WRONG,
+            "`x` stays as it was. Write `x = x.float(...)`",
+        ),
         ("    labels.div(2)\n    return labels", WRONG, "`labels` stays as it was. Write `labels = labels.div(...)`"),
         ("    torch.clamp(x, 0)\n    return x", WRONG, "`x` stays as it was. Write `x = torch.clamp(...)`"),
         ("    for x, y in labels:\n        x.to(0), y.to(0)", WRONG, "Write `x = x.to(...)`"),
@@ -105,6 +110,23 @@ def test_a_slip_is_named_with_its_line(body: str, cause: Cause, said: str) -> No
 )
 def test_a_slip_in_a_class_is_named(body: str, cause: Cause, said: str) -> None:
     assert said in first_sentence(f"class fit:\n{body}\n", cause)
+
+
+def test_an_object_of_plain_python_is_not_told_to_change_in_place() -> None:
+    body = "def fit(model):\n    for p in model:\n        p = p - p.grad\n"
+    assert "Change what it holds, as in `p.data = ...`" in first_sentence(body, WRONG)
+    assert "Change it in place, as in `p -= ...`" in first_sentence(f"import torch\n{body}", WRONG)
+
+
+def test_an_argument_that_may_be_left_out_is_called_that() -> None:
+    source = "def fit(x, bias=None, mask=None):\n    return x + bias.view(1)\n"
+    cause = replace(ATTRIBUTE, exception_message="'NoneType' object has no attribute 'view'")
+    at = replace(cause, frames=(Frame("training.py", 2, "fit", "return x + bias.view(1)"),))
+    said = "`bias` may be left out, and is None then: line 2 needs it, so ask `bias is None` first"
+    assert first_sentence(source, at) == said
+    for text in ("return x + mask[bias]", "return helper(bias=x)", "return x.bias.view(1)"):
+        frame = Frame("training.py", 2, "fit", text)
+        assert "may be left out" not in first_sentence(source, replace(cause, frames=(frame,)))
 
 
 def test_a_tuple_of_one_value_is_no_slip_where_it_is_right() -> None:
