@@ -111,7 +111,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         transcript: how `verify` runs the commands after ``$`` in its docstring; None: it does not.
         minutes: how long it takes about; None: not said.
         level: how hard it is.
-        why: in one line, what it is good for.
+        why: its purpose, in one line.
         after: the exercise (full name) after which it is proposed; empty: in its own topic.
     """
 
@@ -275,7 +275,7 @@ class Manifest:
         late: when work is due, and the cost of late work.
         marks: how points make a mark.
         assignments: with the exercises' full names, in course order; none if it declares none.
-        term: what makes one mark of them.
+        term: the rule that makes one mark of them.
     """
 
     def __init__(self, file: Path) -> None:

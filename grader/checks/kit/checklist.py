@@ -59,7 +59,7 @@ class _Logits(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What `func` gives."""
+        """The result of `func`."""
         given = args[0] if args else None
         with torch._C.DisableTorchFunctionSubclass():
             is_loss = isinstance(given, cls) and getattr(func, "__name__", "") in _LOSSES
@@ -105,7 +105,7 @@ def problems_seen(model: nn.Module) -> list[str]:
 
 
 class SeesDtype(nn.Module):
-    """The identity, which keeps the dtype of what it got last."""
+    """The identity, which keeps the dtype of its last input."""
 
     dtype = ""
 
