@@ -104,7 +104,7 @@ class Diagram(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """A drawing of characters, such as the graph of a formula or a bar for each layer.
 
     Attributes:
-        lines: its lines, at most 24 of 76 characters; what is longer is cut.
+        lines: its lines, at most 24 of 76 characters; longer ones are cut.
     """
 
     lines: Sequence[str]

@@ -88,7 +88,7 @@ def _true(words: Words) -> tuple[str, ...]:
 
 
 def in_words(words: Callable[..., Words]) -> Callable[[F], F]:
-    """Lets a recipe say its situation, for checks that hand over what it makes.
+    """Lets a recipe say its situation, for checks that hand over its result.
 
     Args:
         words: gets the recipe's own arguments; objects of the submission are handles there.
@@ -102,6 +102,6 @@ def in_words(words: Callable[..., Words]) -> Callable[[F], F]:
 
 
 def words_of(recipe: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]) -> Words | None:
-    """The situation of what a recipe makes; None if it has no words for it."""
+    """The situation of a recipe's result; None if it has no words for it."""
     words: Callable[..., Words] | None = getattr(recipe, "__dict__", {}).get(IN_WORDS)
     return None if words is None else words(*args, **kwargs)

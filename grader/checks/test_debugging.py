@@ -170,7 +170,7 @@ def test_kinds_of_models_with_adam(submission: Submission, kind: str, seed: int)
 def test_a_model_in_eval_mode(submission: Submission, seed: int) -> None:
     """A model that comes in eval mode is trained in training mode."""
     flags = dict.fromkeys(("", "first", "inner", "last"), False)
-    recipe = (training.telling, seed, flags)
+    recipe = (training.mode_dependent_model, seed, flags)
     check_training(submission, "probabilities_learn", recipe, {"count": 8, "batch_size": 4}, 2, 0.02, seed)
 
 
@@ -256,16 +256,16 @@ def test_twice_the_same(submission: Submission, kind: str) -> None:
 
 
 @functools.cache
-def telling_data(seed: int) -> tuple[int, float]:
-    """The first seed from this one on with which a `training.telling` model has another accuracy in every mode but the
-    right one, and that accuracy."""
+def mode_dependent_data(seed: int) -> tuple[int, float]:
+    """The first seed from this one on with which a `training.mode_dependent_model` has another accuracy in every mode
+    but the right one, and that accuracy."""
     for candidate in range(seed, seed + 1000):
         batches = recipes.batches([7, 5], seed=candidate)
         x, y = (torch.cat(parts) for parts in zip(*batches, strict=True))
         found = []
         for mode in (True, False):
             for recording in (True, False):
-                model = training.telling(candidate).train(mode)
+                model = training.mode_dependent_model(candidate).train(mode)
                 with torch.set_grad_enabled(recording):
                     found.append(int((model(x).argmax(1) == y).sum()) / len(y))
         if found[3] not in found[:3] and 0 < found[3] < 1:
@@ -279,9 +279,9 @@ def telling_data(seed: int) -> tuple[int, float]:
 def test_runs_as_after_training(submission: Submission, seed: int) -> None:
     """The accuracy is that of the model as it is after training: in eval mode, and without recording a graph (a model
     whose output shows how it runs). Hooks run."""
-    seed, expected = telling_data(seed)
+    seed, expected = mode_dependent_data(seed)
     flags = {"": True, "first": True, "inner": bool(seed % 2), "last": False}
-    model = submission.there(training.telling, seed, flags)
+    model = submission.there(training.mode_dependent_model, seed, flags)
     found = submission.evaluation_repeats(model, recipes.batches([7, 5], seed=seed))
     assert_close(found, expected, what="the accuracy")
 

@@ -72,8 +72,8 @@ def amp(submission: Submission, seed: int, steps: int, *, stale: bool = True, ba
         scaler_here.update()
         expected.append(loss.item())
     weights = submission.there(probes.weights, model)
-    told = submission.there(checklist.told, model)
-    assert_that(not told, "; ".join(told))
+    problems = submission.there(checklist.problems_seen, model)
+    assert_that(not problems, "; ".join(problems))
     # The cross-entropy may be written by functions that run in 16 bits under autocast, such as log_softmax on the CPU.
     rough = BITS_16 if steps == 1 else 4 * BITS_16
     assert_close(found, expected, rtol=rough, atol=rough, what="the loss of each step")
@@ -410,7 +410,10 @@ def test_forward_in_inference_mode(submission: Submission, n: int, seed: int, fl
     """The forward runs in inference mode, with every submodule in eval mode; here the modules show it in their
     outputs, and afterwards they give the same outputs as before."""
     x = recipes.normal((n, recipes.FEATURES), seed)
-    model, here = submission.there(checklist.telling_model, seed, flags), checklist.telling_model(seed, flags)
+    model, here = (
+        submission.there(checklist.mode_dependent_model, seed, flags),
+        checklist.mode_dependent_model(seed, flags),
+    )
     found = submission.inference(model, x)
     before = here(x).detach()
     with torch.inference_mode():

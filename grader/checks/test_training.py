@@ -442,7 +442,7 @@ def test_model_is_as_before(submission: Submission, flags: str, seed: int) -> No
 
 
 PARTS = [{}, {"": False}, {"inner": False}, {"": False, "first": False, "inner": False, "last": False}]
-"""Training flags of a model that shows how it ran (`training.telling`)."""
+"""Training flags of a model that shows how it ran (`training.mode_dependent_model`)."""
 
 
 @exercise("training.evaluate", when="in whether gradients are recorded, or the mode of the model")
@@ -451,8 +451,8 @@ PARTS = [{}, {"": False}, {"inner": False}, {"": False, "first": False, "inner":
 def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dict[str, bool], batch_size: int) -> None:
     """The model runs in eval mode, with its hooks, and records no gradients: here its logits show that. Afterwards it
     runs as before."""
-    model, loader = (training.telling, seed, flags), (recipes.loader, 6, batch_size, seed)
-    there, here = submission.there(*model), training.telling(seed, flags)
+    model, loader = (training.mode_dependent_model, seed, flags), (recipes.loader, 6, batch_size, seed)
+    there, here = submission.there(*model), training.mode_dependent_model(seed, flags)
     found = submission.evaluate(there, submission.there(*loader))
     assert_close(
         found,
@@ -465,9 +465,9 @@ def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dic
 
 
 def check_runs_as_before(model: Remote, seed: int, flags: dict[str, bool]) -> None:
-    """A `training.telling` model gives the same output as at first."""
+    """A `training.mode_dependent_model` gives the same output as at first."""
     x = recipes.normal((2, recipes.FEATURES), seed)
-    expected = training.telling(seed, flags)(x).detach()
+    expected = training.mode_dependent_model(seed, flags)(x).detach()
     assert_close(model(x).detach(), expected, what="what model(x) gives afterwards, in the mode that it was in")
 
 
@@ -618,10 +618,10 @@ def test_labels_of_other_weights(submission: Submission) -> None:
     assert_equal(found, expected, what="labels", each=TWO_CALLS)
 
 
-def telling_logits(seed: int, x: Tensor) -> Tensor:
-    """The logits of a `training.telling` model in eval mode, without gradients."""
+def mode_dependent_logits(seed: int, x: Tensor) -> Tensor:
+    """The logits of a `training.mode_dependent_model` in eval mode, without gradients."""
     with torch.no_grad():
-        return training.telling(seed).eval()(x)  # type: ignore[no-any-return]
+        return training.mode_dependent_model(seed).eval()(x)  # type: ignore[no-any-return]
 
 
 @exercise("training.predict_proba", when="in whether gradients are recorded, or the mode of the model")
@@ -631,9 +631,9 @@ def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags
     """The model runs in eval mode, with its hooks, and records no gradients: here its logits show that. Afterwards it
     runs as before."""
     x = recipes.normal((3, recipes.FEATURES), seed + 2)
-    model = submission.there(training.telling, seed, flags)
+    model = submission.there(training.mode_dependent_model, seed, flags)
     found = submission.predict_proba(model, x)
-    assert_close(found, telling_logits(seed, x).softmax(dim=1))
+    assert_close(found, mode_dependent_logits(seed, x).softmax(dim=1))
     assert_that(not found.requires_grad, "the result requires grad")
     check_runs_as_before(model, seed, flags)
 
@@ -645,8 +645,8 @@ def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[
     """The model runs in eval mode, with its hooks, and records no gradients: here its logits show that. Afterwards it
     runs as before."""
     x = recipes.normal((12, recipes.FEATURES), seed + 2)
-    model = submission.there(training.telling, seed, flags)
-    assert_equal(submission.predict_labels(model, x), telling_logits(seed, x).argmax(dim=1))
+    model = submission.there(training.mode_dependent_model, seed, flags)
+    assert_equal(submission.predict_labels(model, x), mode_dependent_logits(seed, x).argmax(dim=1))
     check_runs_as_before(model, seed, flags)
 
 

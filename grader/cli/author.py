@@ -175,7 +175,7 @@ def _verify_quickly(path: Path | None, devices: Devices, seed: int, names: Seque
 
 
 def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, is_quick: bool = False) -> int:
-    """Prints the defects of a course, and what was looked at; the exit code.
+    """Prints the defects of a course, and how much was looked at; the exit code.
 
     Args:
         is_quick: as `verify_course`; progress and the table are left out, too.

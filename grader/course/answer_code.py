@@ -144,7 +144,7 @@ class AnswerCode:
 
 
 def _parts(node: ast.AST) -> Iterable[ast.AST]:
-    """What runs of a node: no annotations, and not the decorator by which a course names the answer."""
+    """The part of a node that runs: no annotations, and not the decorator by which a course names the answer."""
     if isinstance(node, _FUNCTIONS):
         decorators = [one for one in node.decorator_list if not is_named(getattr(one, "func", one), ["misconception"])]
         return [*decorators, *node.args.defaults, *node.body]

@@ -240,7 +240,7 @@ def _functions(source: bytes) -> Iterator[Function]:
 
 
 def _shape(function: Function) -> str:
-    """What a function does, whatever its names are; empty for one that is too short to tell."""
+    """The code of a function without its names; empty for one that is too short to tell."""
     body = ast.Module(function.body[1:] if ast.get_docstring(function) is not None else function.body, [])
     nodes = list(ast.walk(body))
     if len(nodes) < _FEWEST_NODES:

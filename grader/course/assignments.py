@@ -35,7 +35,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes one mark of all assignments.
+    """The rule that makes one mark of all assignments.
 
     Attributes:
         drop_lowest: how many of a student's assignments do not count: those with the smallest share of their points.

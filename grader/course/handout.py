@@ -327,7 +327,7 @@ def _ideas_up_to(lesson: Lesson, exercise: str, shown: int) -> Sequence[Idea]:
 
 
 def _about(exercise: Exercise) -> str:
-    """What the course says of an exercise: how hard it is, how long it takes, what it is good for."""
+    """The course's words about an exercise: how hard it is, how long it takes, its purpose."""
     said = ": ".join(filter(None, [exercise.effort, exercise.why]))
     return f"**{exercise.name}**, {said}" if said else ""
 

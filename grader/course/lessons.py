@@ -47,7 +47,7 @@ class LessonPart(msgspec.Struct, frozen=True):
 
 
 class Idea(msgspec.Struct, frozen=True):
-    """What stands under one ``## heading``.
+    """The part under one ``## heading``.
 
     Attributes:
         line: of the heading, from 1.

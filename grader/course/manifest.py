@@ -112,7 +112,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         transcript: how `verify` runs the commands after ``$`` in its docstring; None: it does not.
         minutes: how long it takes about; None: not said.
         level: how hard it is.
-        why: in one line, what it is good for.
+        why: its purpose, in one line.
         after: the exercise (full name) after which it is proposed; empty: in its own topic.
         tests: the tests of the suite that it consists of, by node ids; then no function of its name is needed.
         hidden_tests: those of them that students do not see.
@@ -299,7 +299,7 @@ class Manifest:
         late: when work is due, and the cost of late work.
         marks: how points make a mark.
         assignments: with the exercises' full names, in course order; none if it declares none.
-        term: what makes one mark of them.
+        term: the rule that makes one mark of them.
         suite: somebody else's tests in the place of checks; None if there are none.
     """
 

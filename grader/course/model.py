@@ -493,7 +493,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
 
 
 def _named(name: str, kind: str, known: Mapping[str, T]) -> T:
-    """What has this name.
+    """The entry of this name.
 
     Raises:
         UnknownName: there is nothing; it says what is nearest.

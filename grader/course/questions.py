@@ -61,5 +61,5 @@ def _number(text: str) -> float | None:
 
 
 def _text(text: str) -> str:
-    """Without what may be left out when one types: quotes, brackets and spaces."""
+    """Without quotes, brackets and spaces, which may be left out when one types."""
     return re.sub(r"[\s'\"()\[\]]", "", text).lower()

@@ -164,7 +164,7 @@ def comes_before(answer: AnswerCode, first: str, second: str) -> int:
 
 
 def softmax_before_loss(answer: AnswerCode) -> int:
-    """What the cross-entropy gets went through softmax, sigmoid or exp, and not through a logarithm."""
+    """The input of the cross-entropy went through softmax, sigmoid or exp, and not through a logarithm."""
     made = [one for one in ("criterion", "loss_fn", "loss_function", "ce") if answer.mentions("CrossEntropyLoss")]
     for index, one in enumerate(answer.places):
         if isinstance(one.node, ast.Call) and one.node.args:
@@ -314,7 +314,7 @@ def outermost_flag_only(answer: AnswerCode) -> int:
 
 
 def cuts_the_graph(answer: AnswerCode) -> int:
-    """What is returned went through item, detach, data, tolist, numpy or torch.tensor."""
+    """The returned value went through item, detach, data, tolist, numpy or torch.tensor."""
     for one in answer.places:
         for node in answer.origin(one.node.value) if isinstance(one.node, ast.Return) and one.node.value else ():
             match node:

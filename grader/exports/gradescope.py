@@ -130,7 +130,7 @@ class _Assignment(msgspec.Struct):
 
 
 class _Metadata(msgspec.Struct):
-    """What is used of Gradescope's file about a submission."""
+    """The used part of Gradescope's file about a submission."""
 
     created_at: str = ""
     assignment: _Assignment = msgspec.field(default_factory=_Assignment)
@@ -167,7 +167,7 @@ def times(file: Path, folder: Path, course: Path | None, only: Sequence[str] = (
     Args:
         file: Gradescope's facts about the submission; without them nothing is late.
         folder: where a roster of this one submission is written.
-        only: what is graded.
+        only: the topics, exercises or assignment that are graded.
     """
     try:
         metadata = msgspec.json.decode(file.read_bytes(), type=_Metadata)

@@ -1,4 +1,4 @@
-"""The marks of a term as a table: a row per student, what each assignment gave, and the mark of all of them."""
+"""The marks of a term as a table: a row per student, the result of each assignment, and the mark of all of them."""
 
 from __future__ import annotations
 

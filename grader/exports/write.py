@@ -61,7 +61,7 @@ _MOST_TEXT: Final = 500
 
 
 class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is exported, and where to.
+    """The format of an export, and its file.
 
     Attributes:
         grades: the folder of the gradebook.

@@ -46,7 +46,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether it only takes back what was given before it."""
+        """Whether it only takes back an earlier entry."""
         return False
 
 
@@ -74,7 +74,7 @@ class Override(Given, frozen=True, kw_only=True):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether it only takes back what was given before it."""
+        """Whether it only takes back an earlier entry."""
         return self.points is None
 
 
@@ -111,7 +111,7 @@ class Mark(Given, frozen=True, kw_only=True):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether it only takes back what was given before it."""
+        """Whether it only takes back an earlier entry."""
         return self.points is None
 
 
@@ -140,7 +140,7 @@ class Comment(Given, frozen=True, kw_only=True):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether it only takes back what was given before it."""
+        """Whether it only takes back an earlier entry."""
         return not self.text
 
     @property
@@ -188,7 +188,7 @@ class Extension(Given, frozen=True, kw_only=True):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether it only takes back what was given before it."""
+        """Whether it only takes back an earlier entry."""
         return not self.due
 
 
@@ -242,7 +242,7 @@ class Excuse(Given, frozen=True, kw_only=True):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether it only takes back what was given before it."""
+        """Whether it only takes back an earlier entry."""
         return not self.excused
 
 

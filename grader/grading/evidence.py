@@ -31,7 +31,7 @@ class GradedFile(msgspec.Struct, frozen=True):
         results: each exercise with the result of each of its checks, in order.
         seconds: that the checks of each exercise took, by its full name.
         pictures: of each exercise (full name) that has some, whether it has passed or not.
-        untrue: the examples in its docstrings that are not what comes; only of the solution.
+        untrue: the examples in its docstrings that are not true; only of the solution.
         untrue_in_lesson: the same of the topic's lesson.
         changed_runs: the runs of each check that passed on changed replies, by exercise and check; None: there can be
             none. Only of the solution.
@@ -61,7 +61,7 @@ class GradedMisconception(msgspec.Struct, frozen=True):
 
 
 class ExerciseSummary(msgspec.Struct, frozen=True):
-    """What was looked at for one exercise.
+    """The evidence about one exercise.
 
     Attributes:
         exercise: its full name.
@@ -136,7 +136,7 @@ class TopicEvidence:
         return tuple(graded for exercise in self.topic.exercises for graded in self._grade_misconceptions(exercise))
 
     def summaries(self) -> list[ExerciseSummary]:
-        """What was looked at, for each exercise of the topic."""
+        """The evidence about each exercise of the topic."""
         try:
             wrong = [one.misconception.exercise for one in self.graded_misconceptions]
         except CourseError:  # a defect that was reported

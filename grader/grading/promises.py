@@ -180,7 +180,7 @@ def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def examples_are_true(evidence: TopicEvidence) -> Iterator[Defect]:
-    """Every example in a docstring of the solution is what comes."""
+    """Every example in a docstring of the solution is true."""
     for untrue in evidence.graded_solution.untrue:
         yield Defect(evidence.solution, untrue.line, untrue.message)
 

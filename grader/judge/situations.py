@@ -61,7 +61,7 @@ def _with_situation(result: CheckResult, traces: Mapping[str, Trace]) -> CheckRe
 
 
 def _exact(failed: Sequence[Case], passed: Sequence[Case]) -> tuple[str, ...]:
-    """What is true of all failed cases and of no passed one; empty if nothing is.
+    """The words that are true of all failed cases and of no passed one; empty if none are.
 
     A phrase that a person has written comes before a fact of a tensor, and one phrase before two.
     """
@@ -92,7 +92,7 @@ def _is_true(phrases: Sequence[str], case: Case) -> bool:
 
 
 def facts_of(example: Mapping[str, Any]) -> Iterator[str]:
-    """What is true of the tensors among the arguments of a check, in words."""
+    """The facts about the tensors among the arguments of a check, in words."""
     for name, value in example.items():
         if isinstance(value, torch.dtype) and value is not torch.float32:
             yield f"for {str(value).removeprefix('torch.')}"

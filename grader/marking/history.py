@@ -124,7 +124,7 @@ def _moved(before: HistoryEvent | None, event: HistoryEvent, exercise: str | Non
 
 
 def _given(given: Given) -> str:
-    """What a person gave: kind, exercise, what, who and why."""
+    """One entry of a person: kind, exercise, content, who and why."""
     by = f"by {given.who}"
     match given:
         case Override():

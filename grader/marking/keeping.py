@@ -17,7 +17,7 @@ Agreed = Callable[[], bool]
 
 
 def nobody_agrees() -> bool:
-    """What another person gave stays."""
+    """The other person's entry stays."""
     return False
 
 

@@ -78,7 +78,7 @@ def import_points(
 
 
 class _Changes:
-    """What the lines of a file change, in their order.
+    """The changes that the lines of a file make, in their order.
 
     Attributes:
         lines: before and after, for whoever decides.
@@ -97,7 +97,7 @@ class _Changes:
         self._seen: dict[tuple[str, str, str], tuple[int, str]] = {}
 
     def add(self, line: _Line) -> None:
-        """Adds what a line changes.
+        """Adds the changes of a line.
 
         Raises:
             UserError: it names no student or exercise, or cannot be kept.

@@ -100,7 +100,7 @@ class Share(NamedTuple):
 class Marking:
     """The marks of a class, in an open gradebook.
 
-    What another person gave, or somebody else in the meantime, is replaced only by who agrees to it.
+    An entry of another person, also one made in the meantime, is replaced only by who agrees to it.
 
     Args:
         who: who marks; None means the user of this machine.

@@ -51,7 +51,7 @@ Edit = Callable[[str], str | None]
 
 
 class _Refused(NamedTuple):
-    """Something that was not done, because it would replace what somebody else gave.
+    """Something that was not done, because it would replace somebody else's entry.
 
     Attributes:
         given: by somebody else.
@@ -123,7 +123,7 @@ class MarkingScreen:
             self._try(lambda: self._act(key, folder))
 
     def _try(self, act: Callable[[], None]) -> None:
-        """Does it, unless it would replace what somebody else gave: then a key decides."""
+        """Does it, unless it would replace somebody else's entry: then a key decides."""
         try:
             act()
         except GivenMeanwhile as meanwhile:

@@ -12,7 +12,7 @@ from grader.intake.roster import Student
 
 
 class Students:
-    """The students of a class, found by what they are called.
+    """The students of a class, found by their names.
 
     Args:
         rows: of those whose work is graded.

@@ -1,1 +1,1 @@
-"""`check`, `hint` and `show` in a notebook: what its cells define, graded on the same isolated engine."""
+"""`check`, `hint` and `show` in a notebook: its cells, graded on the same isolated engine."""

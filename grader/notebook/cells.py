@@ -1,4 +1,4 @@
-"""The cells of a running notebook as a submission: what was run, in the order in which it was run.
+"""The cells of a running notebook as a submission, in the order in which they were run.
 
 Takes cells as intake takes those of a notebook that was handed in, but of the statements only definitions and those
 that give a value to a name that these use: other code has run in the notebook, and may take long. Runs nothing.
@@ -25,7 +25,7 @@ _ROOM: Final = FILE_BYTES - 64 * 1024
 
 
 def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], others: Submission | None) -> Submission:
-    """A submission with what cells define; of two definitions of one name the last counts.
+    """A submission with the definitions of cells; of two definitions of one name the last counts.
 
     Args:
         cells: the source of each cell that was run, as it was typed, in order.
@@ -59,7 +59,7 @@ def _module(cells: Sequence[str]) -> bytes:
 
 
 def _script(course: Course, topic: str) -> bytes:
-    """What the stub does when it runs as a script, such as a call of its `main`; empty if it does nothing.
+    """The statements that the stub runs as a script, such as a call of its `main`; empty if there are none.
 
     Not what the cells do under ``if __name__ == "__main__":``, which in a notebook is always true.
     """

@@ -1,4 +1,4 @@
-"""`check`, `hint`, `show` and `ask` of a notebook, and what its kernel keeps: a warm worker, cards, hint levels.
+"""`check`, `hint`, `show` and `ask` of a notebook, and the state of its kernel: a warm worker, cards, hint levels.
 
 Everything is graded in another process, in the sandbox; that one imports torch, this one never does. Ends the worker
 with the state. Runs no cell, and never takes a value out of the kernel: only the text of cells. A card says what the
@@ -64,7 +64,7 @@ class CheckInterrupted(KeyboardInterrupt):
 
 
 def check(*names: Named) -> SubmissionResult:
-    """Grades what the cells of this notebook define, and shows the result below the cell.
+    """Grades the definitions in the cells of this notebook, and shows the result below the cell.
 
     Definitions and imports of all cells that were run are taken; of two definitions of one name the last counts, and
     a cell that failed does no harm.
@@ -194,7 +194,7 @@ def _state() -> KernelState:
 
 
 class KernelState:
-    """What the kernel keeps.
+    """The state of the kernel.
 
     Attributes:
         home: the folder that the notebook is in, if `grader init` made it.
@@ -262,7 +262,7 @@ class KernelState:
         return next((level for level in order if level not in shown), order[-1])
 
     def result_of(self, exercises: list[str]) -> Graded:
-        """Grades what the cells define, and shows meanwhile how far it is.
+        """Grades the definitions in the cells, and shows meanwhile how far it is.
 
         Raises:
             CheckInterrupted: the kernel was interrupted.
@@ -317,7 +317,7 @@ class KernelState:
 
 
 class Card(NamedTuple):
-    """What is shown of a result, in the two forms that notebooks choose from.
+    """A result as it is shown, in the two forms that notebooks choose from.
 
     Attributes:
         wanted: the exercise that was asked for; empty if several were.
@@ -381,7 +381,7 @@ def _environment() -> jinja2.Environment:
 
 
 class _Output:
-    """One output below a cell, which is replaced by what is shown later."""
+    """One output below a cell, which a later one replaces."""
 
     def __init__(self) -> None:
         self._display: Any = None

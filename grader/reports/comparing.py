@@ -1,7 +1,7 @@
-"""Draws what came back and what is right beside each other, as grids in the terminal and as tables of a page.
+"""Draws the found and the right matrix beside each other, as grids in the terminal and as tables of a page.
 
-What differs has a `!` everywhere, so that nobody needs to see the colours. Decides nothing, and is given texts of
-numbers that the judge wrote.
+A number that differs has a `!` everywhere, so that nobody needs to see the colours. Decides nothing, and is given
+texts of numbers that the judge wrote.
 """
 
 import math

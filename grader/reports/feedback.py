@@ -119,7 +119,7 @@ def to_look_at(row: Row) -> list[str]:
 
 
 def notable(row: Row) -> list[str]:
-    """What an instructor should know of a submission besides its points, a few words each."""
+    """Notable facts about a submission besides its points, for an instructor, a few words each."""
     result, late = row.result, row.late
     kinds = Counter(worst(exercise) for exercise in result.checked)
     found = ["GRADER FAULT"] if kinds["error"] else []
@@ -412,6 +412,6 @@ def headline(check: CheckResult) -> str:
 
 
 def steps_of(course: Course, exercise: str) -> str:
-    """How hard an exercise (full name) is, how long it takes and what it is good for, if the course says so."""
+    """How hard an exercise (full name) is, how long it takes and its purpose, if the course says so."""
     found = next((one for one in course.all_exercises if one.full_name == exercise), None)
     return ": ".join(filter(None, [found.effort, found.why])) if found else ""

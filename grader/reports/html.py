@@ -274,7 +274,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ClassPage:
-    """What the page shows besides the lines about its runs, and those without a mark.
+    """The data of the page besides the lines about its runs, and those without a mark.
 
     Attributes:
         bars: the number of submissions in each tenth of the points.

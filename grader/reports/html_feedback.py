@@ -93,7 +93,7 @@ class ExercisePart:
         hint_command: the command that prints the next hint.
         code_left_out: the page would become too large with the code.
         pictures: of what passed, as far as there is room.
-        steps: of what did not, how hard it is and what it is for; empty if there is no room.
+        steps: of what did not, how hard it is and its purpose; empty if there is no room.
     """
 
     name: str
@@ -119,8 +119,8 @@ class TopicPart:
     """One topic on the page; ``cause`` is set if one cause stopped all of its exercises. It is empty without a mark.
 
     Attributes:
-        manual: the exercises that a person marks, and what was said about each.
-        comments: what was said about exercises with checks.
+        manual: the exercises that a person marks, and the comments on each.
+        comments: those on exercises with checks.
     """
 
     name: str
@@ -296,7 +296,7 @@ class _Maker:
 
 
 def _drawing(check: CheckResult) -> Markup | None:
-    """What the cause of a check has to draw; None if there is nothing."""
+    """The drawing of a check's cause; None if there is none."""
     if check.cause is None:
         return None
     if check.cause.compared is not None:

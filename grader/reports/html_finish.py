@@ -1,4 +1,4 @@
-"""The page of `grader finish`: what a student has built, to keep and to share.
+"""The page of `grader finish`: a student's finished work, to keep and to share.
 
 It has the pictures that the course names, of the student's own code, how far they are, what was hardest, and where to
 go on. It names no person and no path, links to nothing, and nothing of it leaves the machine. Decides nothing.

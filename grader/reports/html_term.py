@@ -70,12 +70,12 @@ class Column:
 
 @dataclass(frozen=True)
 class TermCell:
-    """What the table shows of one student in one assignment.
+    """The cell of one student in one assignment.
 
     Attributes:
         text: the points that count, else the state.
         value: by which the table is sorted.
-        notes: what else to know, in few words.
+        notes: further facts, in few words.
         why: all of it, in words.
     """
 
@@ -87,7 +87,7 @@ class TermCell:
 
 @dataclass(frozen=True)
 class StudentLine:
-    """What a student's page shows of one assignment.
+    """The part of a student's page about one assignment.
 
     Attributes:
         at: where its feedback is on the page; empty if there is none.
@@ -115,7 +115,7 @@ class TermRow:
         share: what was earned of what has a mark, in percent with two decimals; empty if nothing has one.
         letter: empty while the student has no mark of the term.
         late_days: how many were taken.
-        notable: what else to know.
+        notable: further facts.
         is_open: whether the total may still change: something has no mark, or no run yet.
         aside: what the total leaves out, in words for the student.
         lines: of the student's page, in the order of due dates.
@@ -329,7 +329,7 @@ def _line(standing: Standing, column: Column, key: str, left: int) -> StudentLin
 
 
 def _late_words(row: Row) -> str:
-    """How late it came, and what that cost; empty if it came in time."""
+    """How late it came, and the cost of that; empty if it came in time."""
     late = row.late
     if late is None:
         return ""
@@ -358,7 +358,7 @@ def _class_page(book: Gradebook, course: Course, column: Column, rows: Sequence[
 
 
 def _notes(book: Gradebook, columns: Sequence[Column]) -> Iterator[str]:
-    """What the page leaves out."""
+    """The part that the page leaves out."""
     known = {one.assignment.name for one in columns}
     for name in book.assignments():
         if name not in known:

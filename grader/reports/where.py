@@ -106,7 +106,7 @@ def where_lines(
 
 
 def steps_lines(exercise: Exercise) -> list[str]:
-    """How hard an exercise is, and what it is good for, as lines below its name; none if its course says nothing."""
+    """How hard an exercise is, and its purpose, as lines below its name; none if its course says nothing."""
     return [f"  {text}" for text in (exercise.effort, exercise.why) if text]
 
 

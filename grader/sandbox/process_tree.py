@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Look(NamedTuple):
-    """What some processes have done up to now.
+    """The work of some processes up to now.
 
     Attributes:
         worked: their processor time, with that of their children that have ended (s).

@@ -56,7 +56,7 @@ class Side(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two codes and what is alike in one topic; `size` is in characters, names counted as one each.
+    """Two codes and their common parts in one topic; `size` is in characters, names counted as one each.
 
     The first is of the class; the second one may be of others.
     """

@@ -1,4 +1,4 @@
-"""What the processes of a topic hold together, and whose fault it is when they end because memory is short.
+"""The memory that the processes of a topic hold together, and whose fault it is when they end because memory is short.
 
 A submission that goes over its limit has failed. If the machine's memory is short, the submission is at fault only if
 its own processes took most of what was left when they began; else nobody loses points.
@@ -22,7 +22,7 @@ class MemoryUse:
     """The memory of the processes of one topic, from the start of its main process on.
 
     Args:
-        limit: what they may hold together (bytes).
+        limit: the memory that they may hold together (bytes).
 
     Attributes:
         matters_from: they may hold this much whatever else the machine does (bytes).

@@ -280,7 +280,7 @@ class _Loading:
             self._run(one, (file, number), namespace, str(path))
 
     def imported(self, file: str) -> Imported:
-        """What was left out, and what need not be run again; the exercises are in this file."""
+        """The statements that were left out, and those that need not be run again; the exercises are in this file."""
         skipped = [*self.overran]
         if self.long and self.order.exercises:  # else all that it defines may be asked for
             skipped += needs.not_needed(self.files, self.long, {file: {*self.order.exercises}})

@@ -24,7 +24,7 @@ _MOST_LINES: Final = 24
 def graph_lines(loss_of: Callable[..., Tensor], *numbers: float) -> list[str]:
     """The graph of ``loss_of(x, y, w, b)`` as lines of text: each step below those that it was computed for.
 
-    What is reached on several ways is drawn once.
+    A node that is reached on several ways is drawn once.
     """
     x, y, w, b = (torch.tensor([number]) for number in numbers)
     w.requires_grad_()

@@ -59,35 +59,35 @@ class _Logits(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What `func` gives."""
+        """The result of `func`."""
         given = args[0] if args else None
         with torch._C.DisableTorchFunctionSubclass():
             is_loss = isinstance(given, cls) and getattr(func, "__name__", "") in _LOSSES
             if is_loss and not _is_autocast("cpu") and given.dtype is not torch.float32:
-                given.watched.say("the loss runs outside of autocast, on logits of 16 bits")
+                given.watched.note("the loss runs outside of autocast, on logits of 16 bits")
             return func(*args, **(kwargs or {}))
 
 
 class Watched(nn.Module):
-    """The identity, as the last layer: sees what runs under autocast on the CPU, and what does not.
+    """The identity, as the last layer: notes what runs outside of autocast on the CPU, or under it, and should not.
 
     Attributes:
-        told: what is not as it should be, each once.
+        problems: in words, each once.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.problems: list[str] = []
 
-    def say(self, text: str) -> None:
-        """Keeps a text, once."""
-        if text not in self.told:
-            self.told.append(text)
+    def note(self, text: str) -> None:
+        """Keeps a problem, once."""
+        if text not in self.problems:
+            self.problems.append(text)
 
     def forward(self, x: Tensor) -> Tensor:
         """``x``."""
         if not _is_autocast("cpu"):
-            self.say("the forward runs outside of autocast, in 32 bits")
+            self.note("the forward runs outside of autocast, in 32 bits")
         if x.requires_grad:
             x.register_hook(self._in_backward)
         logits = x.as_subclass(_Logits)
@@ -96,16 +96,16 @@ class Watched(nn.Module):
 
     def _in_backward(self, grad: Tensor) -> None:
         if _is_autocast("cpu"):
-            self.say("backward runs under autocast")
+            self.note("backward runs under autocast")
 
 
-def told(model: nn.Module) -> list[str]:
-    """What the `Watched` layer of a model has seen."""
-    return [text for one in model.modules() if isinstance(one, Watched) for text in one.told]
+def problems_seen(model: nn.Module) -> list[str]:
+    """The problems that the `Watched` layer of a model has seen."""
+    return [text for one in model.modules() if isinstance(one, Watched) for text in one.problems]
 
 
 class SeesDtype(nn.Module):
-    """The identity, which keeps the dtype of what it got last."""
+    """The identity, which keeps the dtype of its last input."""
 
     dtype = ""
 
@@ -116,7 +116,7 @@ class SeesDtype(nn.Module):
 
 
 def amp_model_on_cuda(seed: int) -> nn.Module:
-    """An `amp_model` on a GPU, of which `dtype_of_logits` tells."""
+    """An `amp_model` on a GPU whose logits have a dtype that `dtype_of_logits` reads."""
     made = amp_model(seed, "cuda:0")
     assert isinstance(made, nn.Sequential)
     return made.append(SeesDtype())
@@ -284,7 +284,7 @@ def frozen(model: nn.Module) -> nn.Module:
 # ---------------------------------------------------------------- inference
 
 
-class Telling(nn.Module):
+class ModeDependent(nn.Module):
     """Adds one amount in training mode, and another one outside of inference mode: its output says how it ran."""
 
     def __init__(self, in_training: float, outside: float) -> None:
@@ -299,7 +299,7 @@ class Telling(nn.Module):
         return x if _is_in_inference() else x + self.outside
 
 
-def telling_model(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
+def mode_dependent_model(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
     """A model of ``(n, FEATURES)`` whose layers say how they run, by amounts that follow from the seed.
 
     Args:
@@ -309,9 +309,9 @@ def telling_model(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Modu
     with recipes.seeded(seed):
         made = nn.Sequential(
             nn.Linear(recipes.FEATURES, 5),
-            Telling(*amounts[:2]),
-            nn.Sequential(Telling(*amounts[2:4]), nn.Linear(5, recipes.CLASSES)),
-            Telling(*amounts[4:]),
+            ModeDependent(*amounts[:2]),
+            nn.Sequential(ModeDependent(*amounts[2:4]), nn.Linear(5, recipes.CLASSES)),
+            ModeDependent(*amounts[4:]),
         )
     for name, module in made.named_modules():
         module.training = (flags or {}).get(name, True)

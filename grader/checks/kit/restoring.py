@@ -59,7 +59,7 @@ def untouched(recording: bool) -> dict[str, Any]:
 
 
 def block(manager: Callable[..., Any], recording: bool, raises: bool, x: Tensor) -> dict[str, Any]:
-    """What is seen inside of ``with manager(model):`` and after it.
+    """The state inside of ``with manager(model):`` and after it.
 
     Args:
         recording: whether gradients are recorded where the block is.

@@ -77,7 +77,7 @@ def shuffled(
     return DataLoader(rows, batch_size, sampler=order, drop_last=drop_last, generator=torch.Generator())
 
 
-class _Telling(nn.Module):
+class _ModeDependent(nn.Module):
     """Adds one vector in training mode, and another one while gradients are recorded: its output says how it ran."""
 
     def __init__(self, width: int, seed: int) -> None:
@@ -91,13 +91,13 @@ class _Telling(nn.Module):
         return x + self.recording if x.requires_grad else x
 
 
-class _TellingNet(_Telling):
+class _ModeDependentNet(_ModeDependent):
     """A net that shows how it ran, with a submodule that does as well."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(recipes.CLASSES, seed)
         self.first = nn.Linear(recipes.FEATURES, 5)
-        self.inner = _Telling(5, seed + 1)
+        self.inner = _ModeDependent(5, seed + 1)
         self.last = nn.Linear(5, recipes.CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ def _reverse(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
 
 
 @recipes.in_words(lambda seed, flags=None: {"with a part of the model in eval mode": flags})
-def telling(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
+def mode_dependent_model(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
     """A model of ``(n, FEATURES)`` whose logits say in which mode it ran, whether gradients were recorded, and whether
     its hook ran.
 
@@ -118,7 +118,7 @@ def telling(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
         flags: training flags by module name (``""``, ``first``, ``inner``, ``last``), True for all others.
     """
     with recipes.seeded(seed):
-        made = _TellingNet(seed)
+        made = _ModeDependentNet(seed)
     made.register_forward_hook(_reverse)
     for name, module in made.named_modules():
         module.training = (flags or {}).get(name, True)

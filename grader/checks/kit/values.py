@@ -15,7 +15,7 @@ _set_profile: Final = sys.setprofile
 
 
 def run(make: Callable[[float], Any], program: str, numbers: Mapping[str, float]) -> dict[str, Any]:
-    """What each name of a program means afterwards, in the order of the program; first the given numbers.
+    """The value of each name of a program afterwards, in the order of the program; first the given numbers.
 
     Args:
         make: makes a value of a number, such as `Value`.
@@ -31,7 +31,7 @@ def computed(make: Callable[[float], Any], program: str, numbers: Mapping[str, f
 
 
 def kinds_of(make: type, program: str, numbers: Mapping[str, float]) -> dict[str, Any]:
-    """What is true of the values of a program: their data and gradients, and whether each is of that class."""
+    """The facts about the values of a program: their data and gradients, and whether each is of that class."""
     names = run(make, program, numbers)
     return {
         "data": {name: one.data for name, one in names.items()},
