@@ -9,8 +9,10 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from grader.course.definitions import definition
 from grader.course.markers import with_markers
@@ -23,7 +25,26 @@ from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_im
 from grader.text import counted, listed
 
 
-def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | None = None) -> Adopted:
+class ExerciseNotes(NamedTuple):
+    """What is known of an exercise beside its tests.
+
+    Attributes:
+        points: None means a point for each test.
+        hidden: the tests that students do not see, as functions of a file: ``test_relu.py::test_values``.
+    """
+
+    points: float | None = None
+    hints: tuple[str, ...] = ()
+    hidden: frozenset[str] = frozenset()
+
+
+def adopt_suite(
+    tests: Path,
+    names: Sequence[str],
+    to: Path,
+    solution: Path | None = None,
+    notes: Mapping[str, ExerciseNotes] = MappingProxyType({}),
+) -> Adopted:
     """Makes a course of a folder of tests.
 
     Args:
@@ -31,6 +52,7 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
         names: the modules and packages that students write, as the tests import them.
         to: a new folder for the course.
         solution: the folder with these modules; None: the one that the tests are in.
+        notes: by the name of the function or class that tests are about.
 
     Raises:
         UserError: there are no tests or modules, or no test that passes calls one of the modules.
@@ -46,7 +68,7 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
     modules = modules_named(names, roots)
     with tempfile.TemporaryDirectory() as folder:
         ran = SuiteRun(Path(folder), tests, modules, roots)
-        course = _AdoptedSuite(tests, modules, ran)
+        course = _AdoptedSuite(tests, modules, ran, notes)
         made = Path(folder) / "made"
         course.write(made, *names_for(to))
         if to.is_dir():
@@ -59,7 +81,10 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
 class _AdoptedSuite:
     """The tests in groups, and the files of the course that they become."""
 
-    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun) -> None:
+    def __init__(
+        self, tests: Path, modules: Sequence[Module], ran: SuiteRun, notes: Mapping[str, ExerciseNotes]
+    ) -> None:
+        self._notes = notes
         self._tests = tests
         self._modules = modules
         self._ran = ran
@@ -154,9 +179,14 @@ class _AdoptedSuite:
             if groups:
                 lines += ["", "[[topics]]", f"name = {_quoted(module.name)}", f"title = {_quoted(module.name)}"]
             for key, own in groups:
-                tests = self._groups[key]
-                lines += ["", "[[topics.exercises]]", f"name = {_quoted(own)}", f"points = {len(tests)}"]
-                lines += ["tests = [", *(f"    {_quoted(entry)}," for entry in self._entries(tests)), "]"]
+                tests, notes = self._groups[key], self._notes.get(key[1], ExerciseNotes())
+                points = len(tests) if notes.points is None else notes.points
+                lines += ["", "[[topics.exercises]]", f"name = {_quoted(own)}", f"points = {points}"]
+                lines += [f"hints = {_quoted(notes.hints)}"] if notes.hints else []
+                hidden = [one for one in tests if one.name in notes.hidden]
+                for kind, some in (("tests", [one for one in tests if one not in hidden]), ("hidden_tests", hidden)):
+                    if some:
+                        lines += [f"{kind} = [", *(f"    {_quoted(entry)}," for entry in self._entries(some)), "]"]
         return "\n".join([*lines, ""])
 
     def _entries(self, tests: Sequence[Test]) -> list[str]:

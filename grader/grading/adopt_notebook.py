@@ -13,6 +13,7 @@ import keyword
 import re
 import shutil
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +26,10 @@ from grader.course.handout import OURS, install_cell, notebook_with
 from grader.course.model import DATA
 from grader.course.stubs import release, stub_of
 from grader.errors import UserError
+from grader.grading.adopt import adopt_suite
 from grader.grading.adopted import Adopted, require_free
 from grader.grading.adopted_tests import CannotTranslate, Translated, WrittenTest, bindings, names_of, translate
-from grader.grading.code_strings import read_code_strings
+from grader.grading.code_strings import are_doctests, read_code_strings, tasks_of, write_suite
 from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.master_notebooks import Master, NotebookQuestion, read_master
 from grader.grading.settings import GradingSettings, worker_options
@@ -81,7 +83,14 @@ def adopt_code_strings(path: Path, to: Path, solution: Path | None = None) -> Ad
         UserError: there is no solution, or `to` holds something.
     """
     require_free(to)
-    return _adopt(read_code_strings(path, solution), to, path.parent)
+    tasks = tasks_of(path)
+    if are_doctests(tasks):
+        return _adopt(read_code_strings(path, solution), to, path.parent)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        notes = write_suite(tasks, folder, path, solution)
+        modules = [one.stem for one in sorted(folder.glob("*.py"))]
+        return adopt_suite(folder / "tests", modules, to, folder, notes)
 
 
 def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:

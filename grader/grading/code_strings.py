@@ -7,21 +7,108 @@ import contextlib
 import doctest
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from grader.course.source import first_line
+from grader.course.source import first_line, names_bound_by
 from grader.errors import UserError
+from grader.grading.adopt import ExerciseNotes
 from grader.grading.adopted_tests import Step, WrittenTest, written_in
 from grader.grading.master_notebooks import Master, NotebookPiece, NotebookQuestion, code_pieces, sentence
 from grader.grading.solution_marks import MarkedLine, marked
+
+
+class Task(NamedTuple):
+    """A list of tests.
+
+    Attributes:
+        file: the module that it is in.
+        name: of the function or class that the tests are about.
+        about: all that the module says of it.
+    """
+
+    file: Path
+    name: str
+    about: Mapping[str, Any]
+
+    @property
+    def points(self) -> float | None:
+        return self.about.get("points")
+
+    @property
+    def hint(self) -> str:
+        return " ".join(str(self.about.get("hint") or "").split())
+
+    def tests(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        """Code, sentence, and all that is said of each test."""
+        for test in self.about["tests"]:
+            one = test if isinstance(test, dict) else {"code": test}
+            code = textwrap.dedent(str(one.get("code", ""))).replace("{fn}", self.name).strip()
+            yield code, sentence(str(one.get("failure_message") or one.get("name") or "")), one
 
 
 def is_code_strings(path: Path) -> bool:
     """Whether a module, or every module of a folder, is a list of tests that are texts with code."""
     files = _modules(path)
     return bool(files) and all(_tasks_in(file) for file in files)
+
+
+def tasks_of(path: Path) -> list[Task]:
+    """The lists of tests in a module, or in all modules of a folder."""
+    return [
+        Task(file, str(about.get("function_name") or about.get("name") or file.stem), about)
+        for file in _modules(path)
+        for about in _tasks_in(file)
+    ]
+
+
+def are_doctests(tasks: Sequence[Task]) -> bool:
+    """Whether some of the tests are lines with a prompt, whose output is what is expected."""
+    return any(code.startswith(">>>") for task in tasks for code, _, _ in task.tests())
+
+
+def write_suite(tasks: Sequence[Task], folder: Path, path: Path, solution: Path | None) -> dict[str, ExerciseNotes]:
+    """Writes tests of assertions as a suite for plain pytest, ``tests/``, and beside it the modules that they test.
+
+    Args:
+        folder: a new one.
+        path: of the tasks.
+        solution: as for `read_code_strings`.
+
+    Returns:
+        What the tasks say of each function or class.
+
+    Raises:
+        UserError: there is no solution.
+    """
+    (folder / "tests").mkdir()
+    shared = _plain_name(path)
+    notes: dict[str, ExerciseNotes] = {}
+    for task in tasks:
+        own = task.about.get("solution")
+        module, source = (task.file.stem, str(own)) if own else (shared, "")
+        if not own:
+            source = "\n\n\n".join(piece.text.strip("\n") for piece in _solved(path, solution) if piece.kind == "code")
+        source = textwrap.dedent(source).strip("\n") + "\n"
+        (folder / f"{module}.py").write_text(source, encoding="utf-8")
+        written = [one for one in ast.parse(source).body if not isinstance(one, ast.Import | ast.ImportFrom)]
+        defined = {name for node in written for name in names_bound_by(node)}
+        functions: list[str] = []
+        hidden: set[str] = set()
+        for number, (code, says, about) in enumerate(task.tests(), start=1):
+            function = f"test_{re.sub(r'[^a-z0-9]+', '_', says.lower()).strip('_') or number}"
+            function += f"_{number}" if f"def {function}(" in "".join(functions) else ""
+            words = (says or f"{task.name}, test {number}").replace("\\", "/").replace('"', "'")
+            functions.append(f'def {function}():\n    """{words}"""\n{textwrap.indent(code, "    ")}\n')
+            if about.get("hidden"):
+                hidden.add(f"test_{task.file.stem}.py::{function}")
+        used = sorted(defined & set(re.findall(r"[^\W\d]\w*", "\n".join(functions))))
+        head = f"from {module} import {', '.join(used)}" if used else f"import {module}"
+        text = "\n\n".join([f'"""Tests of {task.name}."""', f"{head}\n", *functions])
+        (folder / "tests" / f"test_{task.file.stem}.py").write_text(text, encoding="utf-8")
+        notes[task.name] = ExerciseNotes(task.points, tuple(filter(None, [task.hint])), frozenset(hidden))
+    return notes
 
 
 def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
@@ -35,15 +122,14 @@ def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
     """
     found: list[Master] = []
     shared = Master(_plain_name(path))
-    for file in _modules(path):
-        for task in _tasks_in(file):
-            master = Master(file.stem) if "solution" in task else shared
-            master.title = str(task.get("title") or master.name)
-            if "solution" in task:
-                master.pieces.append(NotebookPiece(1, "code", str(task["solution"])))
-            master.questions.append(_question_of(task, file))
-            if master not in found:
-                found.append(master)
+    for task in tasks_of(path):
+        master = Master(task.file.stem) if "solution" in task.about else shared
+        master.title = str(task.about.get("title") or master.name)
+        if "solution" in task.about:
+            master.pieces.append(NotebookPiece(1, "code", str(task.about["solution"])))
+        master.questions.append(_question_of(task))
+        if master not in found:
+            found.append(master)
     if shared.questions:
         shared.pieces = list(_solved(path, solution))
         shared.title = shared.name
@@ -90,17 +176,13 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
             yield {"tests": value}
 
 
-def _question_of(task: Mapping[str, Any], file: Path) -> NotebookQuestion:
-    name = str(task.get("function_name") or task.get("name") or file.stem)
-    question = NotebookQuestion(name, 0, sentence(str(task.get("title") or "")), task.get("points"))
-    question.hint = " ".join(str(task.get("hint") or "").split())
-    for number, test in enumerate(task["tests"], start=1):
-        one = test if isinstance(test, dict) else {"code": test}
-        code = textwrap.dedent(str(one.get("code", ""))).replace("{fn}", name).strip()
+def _question_of(task: Task) -> NotebookQuestion:
+    question = NotebookQuestion(task.name, 0, sentence(str(task.about.get("title") or "")), task.points)
+    question.hint = task.hint
+    for number, (code, says, one) in enumerate(task.tests(), start=1):
         steps = tuple(_steps(code)) if code.startswith(">>>") else (Step(code, None),)
-        says = str(one.get("failure_message") or one.get("name") or "")
-        points = one.get("points")
-        question.tests.append(WrittenTest(f"{file.name}, test {number}", steps, says, points, bool(one.get("hidden"))))
+        place = f"{task.file.name}, test {number}"
+        question.tests.append(WrittenTest(place, steps, says, one.get("points"), bool(one.get("hidden"))))
     return question
 
 
