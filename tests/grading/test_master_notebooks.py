@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from command_here import run_here
 
+from grader.course import Course
 from grader.errors import UserError
 from grader.grading.adopt_notebook import adopt_notebook
 from grader.grading.adopted_tests import Step, WrittenTest
@@ -111,6 +112,12 @@ import torch
 out = {fn}(torch.tensor([-2., 2.]))
 assert torch.equal(out, torch.tensor([0., 2.])), f"got {out}"
 """},
+        {"name": "Gradient flow", "hidden": True, "code": """
+import torch
+x = torch.tensor([-1., 0.5], requires_grad=True)
+{fn}(x).sum().backward()
+assert torch.equal(x.grad, torch.tensor([0., 1.]))
+"""},
     ],
     "solution": "import torch\\n\\n\\ndef relu(x):\\n    return x * (x > 0)\\n",
 }
@@ -130,7 +137,7 @@ def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path
     (tmp_path / "homework/solved.py").write_text("def square(x):\n    return x * x\n")
     (tmp_path / "plain.py").write_text("def test_it():\n    assert True\n")
     assert is_code_strings(tmp_path / "tasks/relu.py") and not is_code_strings(tmp_path / "plain.py")
-    for folder, exercise, points in (("tasks", "relu.relu", 1), ("homework/tests", "homework.square", 2)):
+    for folder, exercise, points in (("tasks", "relu.relu", 2), ("homework/tests", "homework.square", 2)):
         done = run_here("adopt", folder, "--to", f"{folder}-course", cwd=tmp_path)
         assert done.returncode == 0 and "look at" not in done.stdout, done.stdout + done.stderr
         stub = (tmp_path / f"{folder}-course/exercises" / f"{exercise.partition('.')[0]}.py").read_text()
@@ -138,6 +145,12 @@ def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path
         done = run_here("verify", "--course", f"{folder}-course", cwd=tmp_path)
         assert exercise in done.stdout and "the course is sound" in done.stdout, done.stdout + done.stderr
         assert f"points = {points}\n" in (tmp_path / f"{folder}-course/course.toml").read_text()
+    made = Course.load(tmp_path / "tasks-course").exercise("relu.relu")
+    assert (made.tests, made.hidden_tests) == (
+        ("test_relu.py::test_basic_values",),
+        ("test_relu.py::test_gradient_flow",),
+    )
+    assert made.hints == ("x * (x > 0)",)
 
 
 def question(name: str, more: str, solution: str, *tests: tuple[str, str]) -> list[tuple[str, ...]]:
