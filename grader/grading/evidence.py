@@ -97,7 +97,7 @@ class TopicEvidence:
         self.topic = topic
         self.stub = course.stub_file(topic.name)
         self.solution = course.solution_file(topic.name)
-        self.check_file = course.check_file(topic.name)
+        self.check_file = course.checks_dir if course.suite else course.check_file(topic.name)
         self.judge = judge
         self.second_results = second_results
 

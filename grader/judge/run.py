@@ -62,6 +62,10 @@ _MOST_ALIKE: Final = 3
 Failure: TypeAlias = AssertionError | SubmissionRaised
 
 
+class CannotBeAssessed(pytest.skip.Exception):
+    """Raised for a test that needs what no judge can give: unlike with other skips, no submission has a part in it."""
+
+
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
     """The verdict of one check, its cause, and its trace (empty when passed).
 
@@ -250,7 +254,7 @@ class _CheckRun:
             channel.cases.forget()
             return None
         except (Exception, pytest.skip.Exception) as error:
-            if isinstance(error, pytest.skip.Exception) and not channel.record:
+            if isinstance(error, CannotBeAssessed) or (isinstance(error, pytest.skip.Exception) and not channel.record):
                 raise
             # A skip after that could be the wish of the submission.
             # Either the answer is of a kind that the check does not expect, or the check itself is wrong.

@@ -34,7 +34,7 @@ from grader.files import python_files
 from grader.judge import session
 from grader.judge.check import Check
 from grader.judge.listener import Listener, NoListener
-from grader.judge.run import CollectedChecks
+from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.modules import standing_in
@@ -141,7 +141,7 @@ def _refuse_limit(*_: object) -> None:
     """In the place of ``resource.setrlimit``, which would limit the judge."""
     frame = sys._getframe(1)
     place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-    pytest.skip(f"it limits its own process ({place}), and the student's code is in another one")
+    raise CannotBeAssessed(f"it limits its own process ({place}), and the student's code is in another one")
 
 
 class _SuiteHooks(session._SessionHooks):
