@@ -8,12 +8,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named, names_of
+from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named
 from grader.course.source import names_in
+
+_SHAPES = frozenset(("unsqueeze", "view", "reshape", "expand", "expand_as", "bool", "float", "double", "to", "type_as"))
+"""Methods that give a tensor another shape or dtype."""
 
 
 def fills_where(answer: AnswerCode, mask: str, number: int = -1) -> int:
-    """Numbers are replaced where an argument is True: by 0, or by a very low number; it was not turned round before."""
+    """Numbers are replaced where an argument is True: by a very low number, or by 0, as a product does with what the
+    argument says turned round. It was not turned round before."""
     if any(answer.values(mask)) or mask not in answer.arguments:
         return 0
     for one in answer.places:
@@ -22,17 +26,35 @@ def fills_where(answer: AnswerCode, mask: str, number: int = -1) -> int:
                 ast.Attribute(attr="where"), [where, value, _]
             ) if _is_shaped(where, mask) and (_is_low(value) if number else _is_zero(value)):
                 return one.line
+            case ast.BinOp(left, ast.Mult(), right) if not number:
+                if any(_is_turned(answer, side, mask) for side in (left, right)):
+                    return one.line
     return 0
 
 
 def _is_shaped(node: ast.AST, name: str) -> bool:
-    """Whether it is this variable, at most in another shape."""
-    match node:
-        case ast.Call(ast.Attribute(of, "unsqueeze" | "view" | "reshape" | "expand" | "expand_as" | "bool")):
-            return _is_shaped(of, name)
-        case ast.Subscript(of):
-            return _is_shaped(of, name)
-    return is_named(node, [name])
+    """Whether it is this variable, at most in another shape or dtype."""
+    return is_named(_bare(node), [name])
+
+
+def _is_turned(answer: AnswerCode, node: ast.AST, mask: str) -> bool:
+    """Whether it is the mask turned round, by a name of its own or not."""
+    bare = _bare(node)
+    found = [bare, *(map(_bare, answer.values(bare.id)) if isinstance(bare, ast.Name) else ())]
+    turned = [one.operand for one in found if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Invert)]
+    return any(_is_shaped(one, mask) for one in turned)
+
+
+def _bare(node: ast.AST) -> ast.AST:
+    """An expression without what only gives it another shape or dtype."""
+    while True:
+        match node:
+            case ast.Call(ast.Attribute(of, name)) if name in _SHAPES:
+                node = of
+            case ast.Subscript(of):
+                node = of
+            case _:
+                return node
 
 
 def _is_zero(node: ast.AST) -> bool:
@@ -40,9 +62,15 @@ def _is_zero(node: ast.AST) -> bool:
 
 
 def _is_low(node: ast.AST) -> bool:
-    """Whether it is a negative number, or one of minus infinity or the least of a dtype."""
-    names = {name.strip("-") for part in ast.walk(node) for name in names_of(part)}
-    return bool(names & {"inf", "min"}) or any(isinstance(part, ast.USub) for part in ast.walk(node))
+    """Whether it is a negative number, minus infinity, or the least number of a dtype."""
+    match node:
+        case ast.UnaryOp(ast.USub()) | ast.Attribute(ast.Call(ast.Attribute(attr="finfo")), "min"):
+            return True
+        case ast.Call(ast.Name("float"), [ast.Constant(str(text))]):
+            return text.strip().startswith("-inf")
+        case ast.Call(ast.Attribute(attr="tensor" | "full_like"), [*_, value]):
+            return _is_low(value)
+    return False
 
 
 def under_a_root(answer: AnswerCode, name: str) -> int:

@@ -26,6 +26,7 @@ from grader.testkit import misconception
     tell="The program still does what it did when it was handed out. Train on one batch with lr=0, so that the "
     "weights stay as they are, and print the gradient of one weight in each step: it should be the same "
     "number every time.",
+    seen="no_zero_grad",
 )
 def gradients_pile_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
     model.train()
@@ -105,28 +106,6 @@ def clips_what_piles_up(model: nn.Module, loader: Any, lr: float, epochs: int) -
             loss = F.cross_entropy(model(features), labels)
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            total += loss.item() * len(labels)
-            count += len(labels)
-        losses.append(total / count)
-    return losses
-
-
-@misconception(
-    "loss_goes_down",
-    tell="A new optimizer begins with the gradients that are there: they are kept in the parameters, not in it, and "
-    "still add up. Print the gradient of one weight just before backward(): it should be nothing yet.",
-    seen="call_in_loop('SGD')",
-)
-def a_new_optimizer_for_each_batch(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
-    model.train()
-    losses = []
-    for _ in range(epochs):
-        total, count = 0.0, 0
-        for features, labels in loader:
-            optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-            loss = F.cross_entropy(model(features), labels)
-            loss.backward()
             optimizer.step()
             total += loss.item() * len(labels)
             count += len(labels)

@@ -205,7 +205,9 @@ def copies_if_nothing_is_dropped(x: Tensor, p: float, training: bool, generator:
 
 
 @misconception(
-    "dropout", tell="You draw from torch's global random numbers. Pass generator=generator to the function that draws."
+    "dropout",
+    tell="You draw from torch's global random numbers. Pass generator=generator to the function that draws.",
+    seen="lacks('generator', 'bernoulli_')",
 )
 def draws_from_the_global_stream(x: Tensor, p: float, training: bool, generator: torch.Generator) -> Tensor:
     _require(p)

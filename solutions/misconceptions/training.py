@@ -1430,8 +1430,8 @@ def clips_values(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm:
 
 @misconception(
     "clip_and_step",
-    tell="clip_grad_value_ returns None, and clips each number separately, which changes the direction of the step. "
-    "clip_grad_norm_ clips the norm of all gradients together, and returns it.",
+    tell="You return None. The norm before clipping is what clip_grad_norm_ gives: return it as a number. "
+    "(clip_grad_value_ gives None, and clips each number separately, which changes the direction of the step.)",
 )
 def clips_values_and_returns_none(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> None:
     loss.backward()
@@ -1716,6 +1716,16 @@ def shared_ones_twice(model: nn.Module, weight_decay: float) -> list[dict[str, A
 def the_wrong_way_round(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     parameters = [p for p in model.parameters() if p.requires_grad]
     return _two_groups([p for p in parameters if p.dim() < 2], [p for p in parameters if p.dim() >= 2], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="The weights of your linear layers are in the group that does not decay: they have 2 dimensions, and 2 are "
+    "enough. Ask for >= 2, not for > 2.",
+)
+def more_than_two_dims(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    return _two_groups([p for p in parameters if p.dim() > 2], [p for p in parameters if p.dim() <= 2], weight_decay)
 
 
 @misconception(

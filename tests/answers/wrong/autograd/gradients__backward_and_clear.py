@@ -1,5 +1,5 @@
 # verdict: failed
-# message: your call leaves a tensor in the `.grad` of a leaf, where None was before
+# message: your call leaves a tensor in the `.grad` of a leaf that is not among `params`, where None was before
 # message: a `.grad` from before your call is gone: it is None afterwards
 import torch
 
