@@ -139,7 +139,7 @@ class Check:
         """
         parameters = {name: value for name, value in fixtures.items() if name in self._parameters}
         shared = {name: value for name, value in (parameters | example).items() if not generated.draws_more(value)}
-        if any(isinstance(value, GeneratorType) for value in shared.values()):
+        if any(isinstance(value, GeneratorType) for value in parameters.values()):
             raise TypeError("a generator gives its items once, to the first submission: make it in the check's body")
         return fixtures | example | (own_copies(shared) or {})
 
