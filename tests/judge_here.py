@@ -9,11 +9,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 from grader.border.service import Service
-from grader.course import Course, pictured
+from grader.course import Course, Topic, pictured
 from grader.intake.submission import Submission
 from grader.judge.in_process import LocalHost, LocalTopic
 from grader.judge.judge import open_judge
@@ -96,6 +94,8 @@ class ServiceHere:
 
 def desk_here(folder: Path, topic: str) -> LocalDesk:
     """A desk for a topic of a folder that is no course's; its failures are explained."""
-    desk = LocalDesk(folder, topic, cast("Course", SimpleNamespace(kit=None)))
+    places = {name: folder for name in ("root", "manifest", "exercises_dir", "solutions_dir", "checks_dir")}
+    course = Course(name="here", title="Here", topics=(Topic(name=topic, title=topic),), **places)
+    desk = LocalDesk(folder, topic, course)
     desk.explains_failures = True
     return desk

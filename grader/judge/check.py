@@ -6,6 +6,7 @@ import contextlib
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Collection
+from types import GeneratorType
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -141,6 +142,8 @@ class Check:
         """
         parameters = {name: value for name, value in fixtures.items() if name in self._parameters}
         shared = {name: value for name, value in (parameters | example).items() if not generated.draws_more(value)}
+        if any(isinstance(value, GeneratorType) for value in parameters.values()):
+            raise TypeError("a generator gives its items once, to the first submission: make it in the check's body")
         return fixtures | example | (own_copies(shared) or {})
 
     def with_first_example(self) -> Check:
