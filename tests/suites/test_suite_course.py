@@ -17,6 +17,7 @@ from grader.grading.settings import topics_of
 from grader.grading.verify import verify_course
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
+from grader.notebook.cells import defined_topics, submission_of
 from grader.suites.bridge import is_harmless
 from grader.suites.honesty import places_in
 
@@ -74,6 +75,14 @@ def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -
     shutil.copytree(COURSE / "solutions" / "pkg", tmp_path / "in" / "pkg")
     read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
     assert read.files.keys() == {"pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/ops.py"}
+
+
+def test_notebooks_cells_are_the_module_of_a_topic() -> None:
+    course = Course.load(COURSE)
+    cells = [(COURSE / "solutions" / "adapters.py").read_text()]
+    assert defined_topics(cells, course) == ["adapters"] and defined_topics(["x = 1"], course) == []
+    (result,) = grade_here(COURSE, submission_of(cells, course, ["adapters"], None), only=["adapters.files"])
+    assert {one.verdict for one in result.exercises[0].checks} == {"passed"}
 
 
 def test_places_where_the_student_has_a_say_are_listed_with_their_lines() -> None:
