@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+
+from typing import Final, NamedTuple
 
 from grader.course.definitions import definition
 from grader.course.markers import with_markers
@@ -22,7 +23,11 @@ from grader.course.stubs import stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted
 from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_imported, modules_named, roots_of
+from grader.suites.honesty import places_in
 from grader.text import counted, listed
+
+_SHORTEST_NAME: Final = 3
+"""Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
 
 class ExerciseNotes(NamedTuple):
@@ -96,8 +101,8 @@ class _AdoptedSuite:
         self._groups: dict[tuple[Path, str], list[Test]] = {}
         for one in passed:
             if calls[one.name]:
-                rarest = min(reversed(calls[one.name]), key=times.__getitem__)
-                self._groups.setdefault(rarest, []).append(one)
+                own = min(reversed(calls[one.name]), key=lambda key: (-_length_in(key[1], one.name), times[key]))
+                self._groups.setdefault(own, []).append(one)
         self._without = [one for one in passed if not calls[one.name]]
         if not self._groups:
             failed = [reason for _, reason in ran.errors]
@@ -177,7 +182,12 @@ class _AdoptedSuite:
         for module in self._modules:
             groups = [(key, own) for key, own in self._names.items() if key[0] in module.written]
             if groups:
-                lines += ["", "[[topics]]", f"name = {_quoted(module.name)}", f"title = {_quoted(module.name)}"]
+                lines += [
+                    "",
+                    "[[topics]]",
+                    f"name = {_quoted(module.name)}",
+                    f"title = {_quoted(names_for(Path(module.name))[1])}",
+                ]
             for key, own in groups:
                 tests, notes = self._groups[key], self._notes.get(key[1], ExerciseNotes())
                 points = len(tests) if notes.points is None else notes.points
@@ -231,8 +241,17 @@ class _AdoptedSuite:
         for module in self._ran.further:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.path.name}: {why}"
+        names = [one.name for one in (*self._modules, *self._ran.further)]
+        yield from map(str, places_in(suite, names))
         if (self._tests.parent / "conftest.py").is_file():
             yield f"{self._tests.parent / 'conftest.py'}: is not in the folder of the tests, so it is not taken along"
+
+
+def _length_in(name: str, test: str) -> int:
+    """How long the part of a test's name is that says the name of a function; 0 if it does not."""
+    words = test.partition("::")[2].replace("_", "").lower()
+    plain = name.replace("_", "").lower()
+    return len(plain) if len(plain) >= _SHORTEST_NAME and plain in words else 0
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -241,4 +241,4 @@ def test_a_folder_of_tests_becomes_a_graded_class(tmp_path: Path) -> None:
 
     assert "the course is sound" in scenario.printed("grader verify")
     results = [json.loads(line) for line in (tmp_path / "week1" / "results.jsonl").read_text().splitlines()]
-    assert [(one["submission"], one["score"]) for one in results] == [("ada", 22), ("bruno", 4)]
+    assert [(one["submission"], one["score"]) for one in results] == [("ada", 22), ("bruno", 17)]

@@ -60,10 +60,12 @@ def test_area(a):
     assert shapes.area(a, 3) == 3 * a
 def test_area_by_a_helper():
     assert is_four(4)
-def test_side_of_an_area():
+def test_there_and_back():
     assert shapes.side(shapes.area(2, 3), 3) == 2
-def test_area_of_a_side():
+def test_back_and_there():
     assert shapes.area(shapes.side(6, 3), 3) == 6
+def test_area_and_more():
+    assert shapes.area(*map(shapes.cube, (1, 2))) == 8
 def test_point():
     assert shapes.Point(2).x == 2
 def test_cube():
@@ -115,12 +117,15 @@ def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     return found
 
 
-def test_a_test_belongs_to_the_rarest_name_that_it_calls(adopted: Adopted) -> None:
+def test_a_test_belongs_to_the_name_that_it_says_or_to_the_rarest_that_it_calls(adopted: Adopted) -> None:
     groups = {one.exercise: one.tests for one in Course.load(adopted.course).groups}
     assert groups == {
-        "shapes.area": ("test_shapes.py::test_area", "test_shapes.py::test_area_by_a_helper"),
-        # Both call `area`, which more tests call.
-        "shapes.side": ("test_shapes.py::test_side_of_an_area", "test_shapes.py::test_area_of_a_side"),
+        "shapes.area": (
+            "test_shapes.py::test_area",
+            "test_shapes.py::test_area_by_a_helper",
+            "test_shapes.py::test_area_and_more",
+        ),
+        "shapes.side": ("test_shapes.py::test_there_and_back", "test_shapes.py::test_back_and_there"),
         "shapes.Point": ("test_shapes.py::test_point",),
         "shapes.cube": ("test_shapes.py::test_cube",),
         "tools.size": ("inner/test_tools.py::TestSize",),
@@ -133,10 +138,10 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
     found = "\n".join(adopted.look).replace(f"{adopted.course}/", "").replace(f"{adopted.course.parent.parent}/", "")
     for line in (
         "tests/test_elsewhere.py: cannot be read, so its tests are left out: ModuleNotFoundError: No module named",
-        "tests/test_shapes.py:18: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
-        "tests/test_shapes.py:20: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
-        "tests/test_shapes.py:22: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
-        "tests/test_shapes.py:25: `test_known_fault` is expected to fail, so it is left out",
+        "tests/test_shapes.py:20: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
+        "tests/test_shapes.py:22: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
+        "tests/test_shapes.py:24: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
+        "tests/test_shapes.py:27: `test_known_fault` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
         "conftest.py: is not in the folder of the tests, so it is not taken along",
