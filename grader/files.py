@@ -1,8 +1,9 @@
 """Writing a file completely or not at all. Never leaves half a file behind, and never changes any other file."""
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from grader.errors import UserError
@@ -58,3 +59,23 @@ def _permissions(path: Path) -> int:
         mask = os.umask(0)
         os.umask(mask)
         return 0o666 & ~mask
+
+
+def python_files(folder: Path) -> dict[str, bytes]:
+    """The Python files at the top of a folder, and those of the packages in it, by their path in it."""
+    packages = [one.parent for one in folder.glob("*/__init__.py")]
+    files = [*folder.glob("*.py"), *(file for package in packages for file in package.rglob("*.py"))]
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(files)}
+
+
+@contextlib.contextmanager
+def in_folder(folder: Path | None) -> Iterator[None]:
+    """This folder is the current one meanwhile; None changes nothing."""
+    before = os.getcwd() if folder is not None else ""
+    if folder is not None:
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        if folder is not None:
+            os.chdir(before)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.border import wire
+from grader.border import arrays, wire
 from grader.border.bounds import WireError
 
 DTYPES = tuple(wire.DTYPES.values())
@@ -40,6 +42,8 @@ def same(one: Any, other: Any) -> bool:
         facts = [(t.dtype, t.shape, t.requires_grad, t.is_leaf) for t in (one, other)]
         layout = one.is_contiguous() or one.stride() == other.stride()
         return facts[0] == facts[1] and layout and one.detach().equal(other.detach())
+    if isinstance(one, np.ndarray | np.generic):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):
@@ -69,6 +73,21 @@ def tensors(draw: st.DrawFn) -> Tensor:
     return plain
 
 
+@st.composite
+def ndarrays(draw: st.DrawFn) -> Any:
+    """Any dtype, shape and layout, and scalars."""
+    shape, dtype = draw(SIZES), arrays.DTYPES[draw(st.sampled_from(list(arrays.DTYPES)))]
+    made = (np.arange(math.prod(shape)) % draw(st.integers(1, 5))).astype(dtype).reshape(shape)
+    return {
+        "plain": made,
+        "transposed": made.T,
+        "reversed": made[::-1] if made.ndim else made,
+        "sliced": np.stack([made, made], axis=-1)[..., 0],
+        "expanded": np.broadcast_to(made, (3, *shape)),
+        "scalar": dtype.type(1.5),
+    }[draw(st.sampled_from(["plain", "transposed", "reversed", "sliced", "expanded", "scalar"]))]
+
+
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
@@ -77,11 +96,12 @@ SCALARS = st.one_of(
     st.complex_numbers(allow_nan=False),
     st.text(),
     st.binary(max_size=20),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9).map(Path),
     st.sampled_from(DTYPES),
     st.sampled_from([torch.device("cpu"), torch.device("cuda:1"), torch.device("meta")]),
 )
 VALUES = st.recursive(
-    st.one_of(SCALARS, tensors()),
+    st.one_of(SCALARS, tensors(), ndarrays()),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.lists(inner, max_size=4).map(tuple),

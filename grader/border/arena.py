@@ -38,6 +38,7 @@ _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
 _PASSING: Final = (
     ("grader.testkit.watching", "watch"),
     ("grader.testkit.watching", "backpropagate"),
+    ("grader.testkit.watching", "record_prints"),
     ("grader.testkit.probes", "forward_modes"),
 )
 """Functions of the test kit that pass their arguments on to the submission."""
@@ -184,15 +185,15 @@ def _arguments(call: Request) -> Iterator[tuple[str, Any]]:
 
 
 def _inside(place: str, tree: Any) -> Iterator[tuple[str, list[Any]]]:
-    """The tensors of a tree, each with its place in it."""
+    """The tensors and arrays of a tree, each with its place in it."""
     match tree:
-        case ["T", *_]:
+        case ["T" | "n", *_]:
             yield place, tree
         case ["d", *parts]:
             for key, item in zip(parts[::2], parts[1::2], strict=True):
                 yield from _inside(place, key)
                 yield from _inside(f"{place}[{key!r}]", item)
-        case ["l" | "t", *items]:
+        case ["l" | "t" | "g", *items]:
             for number, item in enumerate(items):
                 yield from _inside(f"{place}[{number}]", item)
 

@@ -12,16 +12,16 @@ from typing import Final
 
 from grader.border.frames import MAX_PAYLOAD
 
-MAX_ITEMS: Final = 200_000
+MAX_ITEMS: Final = 600_000
 MAX_ELEMENTS: Final = 4 << 20
 """Numbers in all tensors of one message, each counted as often as it is seen: an expanded tensor has few in memory."""
 MAX_DEPTH: Final = 32
 MAX_INTEGER_BITS: Final = 4096
-MAX_KEYS: Final = 4096
+MAX_KEYS: Final = 100_000
 """Entries of one dict."""
 MAX_LISTED: Final = 1_000
 """Items of each list that is a field of a message; much more than any process of the grader's sends."""
-MAX_NODES: Final = 500_000
+MAX_NODES: Final = 800_000
 """MessagePack objects in one message: an empty list is one byte in the message and 64 in memory."""
 
 

@@ -18,7 +18,7 @@ from grader.border.bounds import Budget, WireError
 from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, one_line
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
-from grader.border.proxies import Call, Remote, RemoteFunction
+from grader.border.proxies import Call, Drawn, Remote, RemoteFunction, drawn, is_iterator
 from grader.border.situations import Cases
 from grader.border.transport import Transport
 from grader.border.wire import Tree
@@ -199,6 +199,10 @@ class Channel:
             return ["h", value._number]
         if isinstance(value, RemoteFunction):
             return ["f", value._name]
+        if isinstance(value, Drawn) or is_iterator(value):
+            items = drawn(value)
+            assert isinstance(items, Drawn)
+            return ["g", *wire.encode(items.items, self._reference)[1:]]
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if not callable(value) or not isinstance(module, str) or not self._runs_there(module):
             kind = with_article(type(value).__name__)
@@ -326,7 +330,7 @@ def _change(sent: Sent, arena: Arena) -> str:
         return f"{said}: {WORDS[code] if code < len(WORDS) else 'more than its values'}"
     if now.startswith(data):
         return ""
-    head = sent.tree[:4]
+    head = ["T", *sent.tree[1:4]]
     try:
         before, after = (wire.decode([*head, part, False, 0, None], _no_other) for part in (data, now[:-1]))
     except WireError:  # a bool that is neither 0 nor 1

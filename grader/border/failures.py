@@ -46,13 +46,18 @@ class SubmissionRaised(Exception):
 
 
 class MissingName(SubmissionRaised):
-    """The submission does not define the name."""
+    """The submission does not define the name.
+
+    Attributes:
+        file: the one that lacks it, if it is not the topic's own.
+    """
 
     kind = "missing"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, file: str = "") -> None:
         super().__init__(name)
         self.message = name
+        self.file = file
 
 
 class UnwrittenValue(SubmissionRaised):
@@ -143,7 +148,7 @@ def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> 
     """The exception of submitted code itself, whatever it is; of the class that fits it unless one is given."""
     message = raised.message[:MAX_MESSAGE]
     if kind is None and raised.is_built_in and raised.kind in BUILT_IN_EXCEPTIONS:
-        kind = _kind_of(raised.kind)
+        kind = kind_of(raised.kind)
     error = (kind or SubmissionRaised)(message)
     error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
     error.frames = source_lines(raised.frames)
@@ -165,8 +170,13 @@ def one_line(text: str, limit: int = 100) -> str:
     return "".join(c if c.isprintable() else "�" for c in text[:limit])
 
 
+def is_exception(name: str) -> bool:
+    """Whether Python itself has an exception of this name."""
+    return name in BUILT_IN_EXCEPTIONS
+
+
 @functools.cache
-def _kind_of(name: str) -> type[SubmissionRaised]:
+def kind_of(name: str) -> type[SubmissionRaised]:
     """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
     with contextlib.suppress(TypeError):  # its memory layout does not mix, or it needs more than a message
         kind = type(f"Submission{name}", (SubmissionRaised, BUILT_IN_EXCEPTIONS[name]), {})

@@ -6,14 +6,45 @@ Nothing here runs submitted code. The `Channel` decides the result of a use.
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from grader.border.failures import BadReply, UnwrittenValue
 from grader.border.situations import Cases
 from grader.text import with_article
+
+MOST_DRAWN: Final = 100_000
+"""Items of an iterator: of one that a check passes, and of an object of the submission in one loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The items of a generator, or another iterator, that a check passes: over there it is a generator again."""
+
+    items: tuple[object, ...]
+
+
+def is_iterator(value: object) -> bool:
+    """Whether it is an iterator of the check's own that can be drawn here; a file is not."""
+    return isinstance(value, Iterator) and not isinstance(value, Remote | io.IOBase)
+
+
+def drawn(value: object) -> object:
+    """The items of an iterator; anything else as it is.
+
+    Raises:
+        TypeError: it has too many.
+    """
+    if not is_iterator(value):
+        return value
+    items = tuple(itertools.islice(value, MOST_DRAWN + 1))  # type: ignore[call-overload]
+    if len(items) > MOST_DRAWN:
+        raise TypeError(f"a check passes an iterator of more than {MOST_DRAWN} items: take some by itertools.islice")
+    return Drawn(items)
 
 
 @dataclass(eq=False, slots=True)
@@ -60,7 +91,8 @@ class RemoteFunction:
         self._name = name
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return _made_by(call_of(self, args, kwargs), self._channel, "call", self, *args)
+        call = call_of(self, args, kwargs)
+        return _made_by(call, self._channel, "call", self, *call.args)
 
     def __getattr__(self, name: str) -> Any:
         return _attribute(self, name)
@@ -80,7 +112,8 @@ class Remote:
             object.__setattr__(self, name, value)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return _made_by(call_of(self, args, kwargs), self._channel, "call", self, *args)
+        call = call_of(self, args, kwargs)
+        return _made_by(call, self._channel, "call", self, *call.args)
 
     def __getattr__(self, name: str) -> Any:
         return _attribute(self, name)
@@ -100,14 +133,24 @@ class Remote:
     def __iter__(self) -> Iterator[Any]:
         iterator = self._channel.request("iter", (self,), {}, Call("iter", (self,), {}))
         with contextlib.suppress(StopIteration):  # as the submission raised it
-            while True:
+            for _ in range(MOST_DRAWN):
                 yield self._channel.request("next", (iterator,), {}, Call("list", (self,), {}))
+            raise BadReply(f"gave more than {MOST_DRAWN} items, and no end")
+
+    def __next__(self) -> Any:
+        return self._channel.request("next", (self,), {}, Call("next", (self,), {}))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same handle; never asks the object."""
-        return isinstance(other, Remote) and other._number == self._number
+        """Whether both are the same handle; never asks the object.
+
+        Raises:
+            AssertionError: the other is a value, which only a value can be equal to.
+        """
+        if isinstance(other, Remote):
+            return bool(other._number == self._number)
+        return False if other is None else bool(self._is_no_value())
 
     def _is_no_value(self, *others: object) -> Any:
         raise AssertionError(f"returned {with_article(self._kind)} object where a plain value was expected")
@@ -115,6 +158,8 @@ class Remote:
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __abs__ = __neg__ = __round__ = _is_no_value
     __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _is_no_value
     __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __rmatmul__ = _is_no_value
+    __rfloordiv__ = __rmod__ = __rpow__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _is_no_value
+    __pos__ = __invert__ = _is_no_value
 
     def __repr__(self) -> str:
         return f"<{self._kind}>"
@@ -197,4 +242,5 @@ def _made_by(made: Call, channel: Requests, operation: str, *args: object, is_sh
 
 def call_of(function: RemoteFunction | Remote, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
     """A call of a function or of an object, for messages; `Channel.request` fills in its result."""
+    args, kwargs = tuple(map(drawn, args)), {name: drawn(value) for name, value in kwargs.items()}
     return Call("", args, kwargs, function) if isinstance(function, Remote) else Call(function._name, args, kwargs)

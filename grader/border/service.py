@@ -6,6 +6,7 @@ answer and decides nothing: it calls, and sends the result. Must never import ch
 
 import builtins
 import dis
+import functools
 import heapq
 import importlib
 import itertools
@@ -125,8 +126,9 @@ class Service:
                 return wire.pack(Returned(self.forget()))
             function = _OPERATIONS[call.operation]
             budget, memory = Budget(), self._placing if is_watched(call) else None
-            values = [wire.decode(item, self._resolve, budget, memory) for item in call.args]
-            named = {name: wire.decode(item, self._resolve, budget, memory) for name, item in call.kwargs}
+            resolve = functools.partial(self._resolve, memory)
+            values = [wire.decode(item, resolve, budget, memory) for item in call.args]
+            named = {name: wire.decode(item, resolve, budget, memory) for name, item in call.kwargs}
         except MissingError as error:
             return wire.pack(Missing(str(error)))
         try:
@@ -166,8 +168,11 @@ class Service:
         ]
         return tuple(lines if len(lines) <= MAX_LINES else lines[: MAX_LINES // 2] + lines[-MAX_LINES // 2 :])
 
-    def _resolve(self, tree: list[Tree]) -> object:
+    def _resolve(self, memory: Placing | None, tree: list[Tree]) -> object:
         match tree:
+            case ["g", *items]:
+                drawn: Any = wire.decode(["l", *items], functools.partial(self._resolve, memory), None, memory)
+                return (item for item in drawn)
             case ["h", int(number)]:
                 return self._objects[number]
             case ["f", str(name)]:

@@ -1,9 +1,9 @@
 """The data-only format that crosses the border between judge and student process.
 
-A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes and
-devices are values, and classes that torch and the standard library derive from dict, list and tuple, which cross as
-the plain type; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
-value, and must never trust a length, a shape or a tag that it reads.
+A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes, devices,
+paths, and NumPy's arrays and scalars are values, and classes that torch and the standard library derive from dict, list
+and tuple, which cross as the plain type; everything else is a *handle*. Must never pickle, evaluate or call anything
+that comes with a value, and must never trust a length, a shape or a tag that it reads.
 """
 
 import contextlib
@@ -12,13 +12,15 @@ import functools
 import itertools
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import torch
 
-from grader.border import labels, tensor_facts
+from grader.border import arrays, labels, tensor_facts
 from grader.border.arena import Placing
 from grader.border.bounds import (
     MAX_DEPTH,
@@ -52,12 +54,17 @@ _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
 }
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
 _SCALARS: Final = _SELF_ENCODED | {int, str, bytes}
-_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
+_PATH: Final = type(Path())
+_MOST_PATH: Final = 4096
+"""Characters of a path."""
+_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device, _PATH, *arrays.SCALARS}
+_MOST_EQUAL_HASHES: Final = 1 << 22
+"""Comparisons that making a dict may take because keys have the same hash: the squares of how many share one."""
 _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {dict: dict.items, list: list.__iter__, tuple: tuple.__iter__}
 """What is in a container, by methods that a subclass cannot replace."""
 _TAGS: Final[dict[type, str]] = {dict: "d", list: "l", tuple: "t"}
 _CONTAINERS: Final = frozenset(_TAGS.values())
-_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+_SCALAR_TAGS: Final = frozenset("icyvsp")
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 _NOT_DATA: Final = (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError)
 
@@ -85,20 +92,12 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
     budget = budget or Budget()
     if kind is str or kind is bytes:
-        budget.take(1, len(value))
-        if kind is bytes or value.isascii():
-            return value
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        budget.take(0, len(value))
+        return value if kind is bytes or value.isascii() else _encodable(value)
     tag = _TAGS.get(kind)
     if tag is None:
-        if kind in _TENSORS:
-            return _encode_tensor(value, budget) or other(value)
-        if kind is complex:
-            return ["c", value.real, value.imag]
-        if kind is torch.dtype:
-            return ["y", str(value).removeprefix("torch.")]
-        if kind is torch.device:
-            return ["v", str(value)]
+        if kind in _ENCODERS:
+            return _ENCODERS[kind](value, budget) or other(value)
         value = plain(value)
         tag = _TAGS.get(type(value))
         if tag is None:
@@ -112,6 +111,10 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
     budget.take(len(value) + 1)
     depth += 1
     return [tag, *[encode(part, other, budget, depth) for part in value]]
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def plain(value: object) -> object:
@@ -166,6 +169,35 @@ def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
     return ["T", _DTYPE_NAMES[plain_tensor.dtype], shape, strides, data, requires_grad, kind, device]
 
 
+def _encode_array(array: Any, budget: Budget) -> list[Any] | None:
+    """``["n", dtype, shape, strides or None, bytes]``; None for an array that is not of plain numbers."""
+    tensor = arrays.to_tensor(array)
+    tree = None if tensor is None else _encode_tensor(tensor, budget)
+    return None if tree is None else ["n", *tree[1:5]]
+
+
+def _encode_path(path: Path, budget: Budget) -> list[Any] | None:
+    text = str(path)
+    return ["p", _encodable(text)] if _is_path(text) else None
+
+
+def _is_path(text: object) -> bool:
+    return type(text) is str and len(text) <= _MOST_PATH and "\0" not in text
+
+
+_ENCODERS: Final[dict[type, Callable[[Any, Budget], list[Any] | None]]] = {
+    torch.Tensor: _encode_tensor,
+    torch.nn.Parameter: _encode_tensor,
+    complex: lambda value, _: ["c", value.real, value.imag],
+    torch.dtype: lambda value, _: ["y", str(value).removeprefix("torch.")],
+    torch.device: lambda value, _: ["v", str(value)],
+    _PATH: _encode_path,
+    **dict.fromkeys(arrays.SCALARS, lambda value, _: ["s", *arrays.scalar_bytes(value)]),
+    **({} if arrays.ARRAY is None else {arrays.ARRAY: _encode_array}),
+}
+"""By exact type. None is the tree of an object that cannot cross as a value after all."""
+
+
 def _elements(shape: list[int], strides: list[int] | None) -> int:
     """How many elements a tensor has in memory: an expanded one fewer than it shows."""
     elements = math.prod(shape)
@@ -198,7 +230,9 @@ def decode(
     if tag == "T":
         return _decode_tensor(tree, budget, memory)
     if tag not in _CONTAINERS:
-        return _decode_scalar(tree) if tag in ("i", "c", "y", "v") else other(tree)
+        if tag == "n" and len(tree) == 5 and type(tree[1]) is str and tree[1] in arrays.DTYPES:
+            return _decode_tensor([*tree, False, 0, None], budget, memory).numpy()
+        return _decode_scalar(tree) if tag in _SCALAR_TAGS else other(tree)
     if tag == "d" and len(tree) > 2 * MAX_KEYS + 1:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
     budget.take(len(tree))
@@ -207,13 +241,18 @@ def decode(
     if tag == "d":
         if len(items) % 2 or not all(map(_is_key, items[::2])):
             raise WireError("a malformed dict")
-        if 2 * len(set(map(hash, items[::2]))) < len(items) // 2:
-            raise WireError("a dict of keys with the same hash")  # the time to make it grows with their square
+        if 2 * len(set(map(hash, items[::2]))) != len(items) and _have_one_hash(items[::2]):
+            raise WireError("a dict of keys with the same hash")
         found = dict(zip(items[::2], items[1::2], strict=True))
         if 2 * len(found) != len(items):
             raise WireError("a dict with a key twice")
         return found
     return tuple(items) if tag == "t" else items
+
+
+def _have_one_hash(keys: list[object]) -> bool:
+    """Whether so many keys share a hash that making a dict of them takes long: a time that grows with their square."""
+    return sum(count * count for count in Counter(map(hash, keys)).values()) > _MOST_EQUAL_HASHES
 
 
 def _decode_scalar(tree: list[Tree]) -> object:
@@ -228,7 +267,12 @@ def _decode_scalar(tree: list[Tree]) -> object:
         case ["v", str(name)] if len(name) < 32:
             with contextlib.suppress(Exception):  # torch raises any exception for a name that it does not know
                 return torch.device(name)
-    raise WireError("a malformed number, or an unknown dtype or device")
+        case ["s", str(name), bytes(data)]:
+            if (number := arrays.scalar(name, data)) is not None:
+                return number
+        case ["p", str(name)] if _is_path(name):
+            return Path(name)
+    raise WireError("a malformed number or path, or an unknown dtype or device")
 
 
 def _decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None) -> torch.Tensor:

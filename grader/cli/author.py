@@ -185,8 +185,12 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     from grader.grading.verify import verify_course
 
     found: list[Defect] = []
+    remarks: list[str] = []
 
     def report(defect: Defect) -> None:
+        if defect.is_note:
+            remarks.append(f"  {defect}")
+            return
         found.append(defect)
         typer.echo(defect)
 
@@ -214,6 +218,9 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     notes = [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]
     if notes:
         typer.echo("thin checks pass although all values that come back are changed; others of the exercise notice:")
+    if remarks:
+        typer.echo("to be known of the suite, no defects:")
+        print_lines(remarks)
     print_lines([*notes, outcome if found or missing else "the course is sound"])
     typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
     return 1 if found else 0

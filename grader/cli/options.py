@@ -339,7 +339,8 @@ def split_targets(
             fix="check one after the other, or a class with: grader grade",
         )
     here = Path()
-    home = None if any((here / f"{topic}.py").exists() for topic in topics) else Home.find()
+    ends = (".py", "/__init__.py")
+    home = None if any((here / f"{topic}{end}").exists() for topic in topics for end in ends) else Home.find()
     usual = here if home is None or home.folder == here.resolve() else home.folder
     return (places[0] if places else usual), tuple(names)
 

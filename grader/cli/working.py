@@ -310,7 +310,10 @@ def debug(
     functions = [one.function for one in checks_of(loaded, exercise.topic) if one.exercise == full_name]
     arguments = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
     arguments += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
-    arguments += [f"{file}::{function}" for function in functions]
+    if loaded.suite is not None:
+        arguments += [str(loaded.checks_dir / test) for test in (*exercise.tests, *exercise.hidden_tests)]
+    else:
+        arguments += [f"{file}::{function}" for function in functions]
     command = new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *arguments)
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
     code = subprocess.run(command, env=environment, check=False).returncode

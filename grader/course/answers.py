@@ -13,6 +13,7 @@ from typing import Final
 
 from grader.course.model import Course, checking_files, files_to_begin_with, lesson_files
 from grader.course.source import Function, decorator, first_line, names_bound_by, names_in
+from grader.course.suite_tests import without_hidden
 
 _REFERENCE: Final = "checks.reference"
 """The folder in ``checks/`` that is never handed out, as a module."""
@@ -32,6 +33,12 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     """
     for name, file in (*files_to_begin_with(course), *lesson_files(course)):
         yield name, file.read_bytes()
+    if course.suite is not None:
+        for name, file in checking_files(course):
+            data = file.read_bytes()
+            inside = name.partition("/")[2]
+            yield name, without_hidden(data, inside, course.groups) if file.suffix == ".py" else data
+        return
     check_files = {course.check_file(topic.name) for topic in course.modules}
     answers = modules_with_answers(course.checks_dir.glob("*.py"))
     for name, file in checking_files(course):
@@ -42,6 +49,8 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:
     """The Python files of a course beside the stubs that a student gets for a topic: its checks, helpers, the kit."""
+    if course.suite is not None:
+        return sorted(course.checks_dir.rglob("*.py"))
     beside = [one for one in sorted(course.checks_dir.glob("*.py")) if not one.stem.startswith("test_")]
     return [course.check_file(topic), *beside, *(course.kit.files if course.kit else ())]
 

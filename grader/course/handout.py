@@ -22,7 +22,7 @@ from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
 from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
 from grader.course.manifest import Exercise, Topic
-from grader.course.model import Course, data_files, lesson_files
+from grader.course.model import Course, given_files, lesson_files
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 from grader.text import counted
@@ -94,6 +94,7 @@ def init(
     notebooks = notebooks or any((folder / f"{name}{SUFFIX}").exists() for name in begun)
     wanted: dict[str, bytes] = {}
     suffix, other = (SUFFIX, ".py") if notebooks else (".py", SUFFIX)
+    names_of = {topic.name: topic.file if topic.is_package else f"{topic.name}{suffix}" for topic in course.modules}
     for topic in new.modules:
         if (folder / f"{topic.name}{other}").exists():
             if topic.name in begun:
@@ -101,12 +102,15 @@ def init(
             fix = "choose another folder: of two files one would count"
             raise UserError(f"{folder} already has {topic.name}{other}", fix=fix)
         stub = course.stub_file(topic.name).read_bytes()
-        wanted[f"{topic.name}{suffix}"] = notebook_of(course, topic, stub) if notebooks else stub
+        is_notebook = notebooks and not topic.is_package
+        wanted[names_of[topic.name]] = notebook_of(course, topic, stub) if is_notebook else stub
     wanted |= work_templates(new)
+    given = given_files(course)
+    wanted |= given
     there = {name: folder / name for name in wanted if (folder / name).exists()}
     changed = [name for name, file in there.items() if not file.is_file() or file.read_bytes() != wanted[name]]
     if not force:
-        kept = {*(f"{name}{suffix}" for name in begun), *(work_templates(old) if old else ())}
+        kept = {*(names_of[name] for name in begun), *(work_templates(old) | given if old else ())}
         wanted = {name: data for name, data in wanted.items() if name not in changed or name not in kept}
         changed = [name for name in changed if name in wanted]
     if changed and not force:
@@ -115,7 +119,7 @@ def init(
             fix="choose another folder; `grader init --update` brings new exercises into this one; "
             "--force replaces your files and keeps them as NAME.bak",
         )
-    stubs = [topic for topic in new.modules if f"{topic.name}{suffix}" in wanted]
+    stubs = [topic for topic in new.modules if names_of[topic.name] in wanted]
     readme = folder / "README.md"
     is_ours = old is not None and readme.is_file() and readme.read_bytes() == _readme(old, suffix)
     wanted |= {
@@ -131,10 +135,6 @@ def init(
             missing.append(readme.name)
         for name in missing:
             write(folder / name, wanted[name])
-        for name, file in data_files(course):
-            if not (folder / name).exists():
-                write(folder / name, file.read_bytes())
-                missing.append(name)
         missing += write_lessons(new, folder)
         write_hidden(course, folder, replace(origin, assignments=names), stubs)
     return [folder / name for name in missing]
@@ -219,7 +219,7 @@ def template(file: Path, **words: str) -> str:
 
 def _readme(course: Course, suffix: str) -> bytes:
     """The README of a folder with a file of this kind for each topic with checks."""
-    files = [f"{topic.name}{suffix}" for topic in course.modules]
+    files = [topic.file if topic.is_package else f"{topic.name}{suffix}" for topic in course.modules]
     by_hand = "\n".join(
         f"- `{one.work_file}` · {one.name}, {counted(one.points, 'point')}: marked by a person, for: "
         + "; ".join(f"{item.text} ({item.points:g})" for item in one.rubric)

@@ -22,6 +22,7 @@ from grader.course.assignments import Assignment, Term
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.course.questions import Ask
+from grader.course.suite import Group, Suite
 from grader.errors import CourseError, did_you_mean
 from grader.results import total_points
 from grader.text import counted, printable
@@ -44,7 +45,7 @@ _MOST_TEXT: Final = 200
 """Characters of an item's text: it stands on one line."""
 _MOST_WHY: Final = 76
 """Characters of an exercise's `why`, which stands on a line of a terminal of 80 columns."""
-_OF_CHECKS: Final = ("needs", "credit", "hidden_until", "hints_for")
+_OF_CHECKS: Final = ("needs", "credit", "hidden_until", "hints_for", "tests", "hidden_tests", "seconds")
 _NOT_SHOWN: Final = (".ipynb", ".zip", ".tar", ".gz", ".tgz", ".rar", ".7z", ".bz2", ".xz", ".zst")
 _OURS: Final = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
 _WORDS: Final[dict[type, str]] = {
@@ -113,6 +114,9 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         level: how hard it is.
         why: in one line, what it is good for.
         after: the exercise (full name) after which it is proposed; empty: in its own topic.
+        tests: the tests of the suite that it consists of, by node ids; then no function of its name is needed.
+        hidden_tests: those of them that students do not see.
+        seconds: for each of these tests; 0: as long as any check may take.
     """
 
     name: str
@@ -131,6 +135,9 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     level: Level | None = None
     why: str = ""
     after: str = ""
+    tests: tuple[str, ...] = ()
+    hidden_tests: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def __hash__(self) -> int:
         return hash((self.topic, self.name))  # a table cannot be hashed
@@ -139,6 +146,13 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def full_name(self) -> str:
         """``topic.name``, unique in the course."""
         return full_name(self.topic, self.name)
+
+    @property
+    def group(self) -> Group | None:
+        """The tests of a suite that it consists of; None for one function or class to write."""
+        if not self.tests and not self.hidden_tests:
+            return None
+        return Group(self.full_name, self.tests, self.hidden_tests, self.seconds)
 
     @property
     def effort(self) -> str:
@@ -176,6 +190,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         exercises: those that have checks. A topic without any has no module.
         questions: asked once, by `grader learn` and `grader watch`.
         manual: those that a person marks; no key of the table either.
+        is_package: whether its module is a folder, with `__init__.py` in it; no key either.
     """
 
     name: str
@@ -188,6 +203,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exercises: tuple[Exercise, ...] = ()
     questions: tuple[Question, ...] = ()
     manual: tuple[Exercise, ...] = msgspec.field(default=(), name="<manual>")
+    is_package: bool = msgspec.field(default=False, name="<package>")
+
+    @property
+    def file(self) -> str:
+        """The file of its module in a submission."""
+        return f"{self.name}/__init__.py" if self.is_package else f"{self.name}.py"
 
 
 def full_name(topic: str, exercise: str) -> str:
@@ -266,6 +287,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topics: tuple[Topic, ...] = ()
     assignments: tuple[AssignmentEntry, ...] = ()
     term: TermEntry = TermEntry()
+    suite: Suite = Suite()
 
 
 class Manifest:
@@ -278,6 +300,7 @@ class Manifest:
         marks: how points make a mark.
         assignments: with the exercises' full names, in course order; none if it declares none.
         term: what makes one mark of them.
+        suite: somebody else's tests in the place of checks; None if there are none.
     """
 
     def __init__(self, file: Path) -> None:
@@ -309,6 +332,7 @@ class Manifest:
         if not entry.topics:
             raise self.error("a course needs at least one [[topics]]")
         self.course = entry.course
+        self.suite = entry.suite if "suite" in tables else None
         self._keys: dict[str, Key] = {}
         until = self._read(entry.course.hidden_until, read_due, "course", "hidden_until")
         self._hidden_until = until.isoformat() if until else ALWAYS
@@ -320,6 +344,7 @@ class Manifest:
         )
         self._require_needs()
         self._require_places()
+        self._require_tests()
         for key, form, words in (("colab", _ADDRESS, "an https address"), ("install", _INSTALLED, "names of packages")):
             value = getattr(self.course, key)
             if value and not form.fullmatch(value):
@@ -462,7 +487,9 @@ class Manifest:
             for number, exercise in enumerate(topic.exercises)
         ]
         automatic = tuple(one for one in every if one.kind == "automatic")
-        return replace(topic, exercises=automatic, manual=tuple(one for one in every if one.kind == "manual"))
+        manual = tuple(one for one in every if one.kind == "manual")
+        is_package = self.suite is not None and self.suite.is_package(topic.name)
+        return replace(topic, exercises=automatic, manual=manual, is_package=is_package)
 
     def _exercise(self, topic: Topic, exercise: Exercise, table: Mapping[str, Any], key: Key) -> Exercise:
         until = self._read(exercise.hidden_until, read_due, *key, "hidden_until")
@@ -539,6 +566,32 @@ class Manifest:
         except CycleError as error:
             name = next(name for name in after if name in error.args[1])
             raise self.error_of(name, "after", f"`{name}` comes after itself, directly or through others") from None
+
+    def _require_tests(self) -> None:
+        """Refuses exercises without tests in a course with a suite, and tests without one."""
+        if self.suite is None:
+            for topic in self.topics:
+                for one in topic.exercises:
+                    if one.group:
+                        raise self.error_of(one.full_name, "tests", "`tests` needs a [suite] that they are in")
+            return
+        suite = self.suite
+        if not suite.names:
+            raise self.error("[suite] needs `modules` or `packages`: the names of what students write", "suite")
+        for name in (suite.path, *suite.modules, *suite.packages):
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise self.error(f"[suite]: `{name}` cannot be a folder or a module", "suite")
+        for topic in self.topics:
+            if topic.exercises and topic.name not in suite.names:
+                known = did_you_mean(topic.name, suite.names)
+                message = f"topic `{topic.name}` is none of [suite]'s modules and packages{known}"
+                raise self.error_of(topic.name, "name", message)
+            for one in topic.exercises:
+                if one.group is None:
+                    message = f"exercise `{one.full_name}` names no `tests` of the suite"
+                    raise self.error_of(one.full_name, "name", message)
+                if not 0 <= one.seconds < math.inf:
+                    raise self.error_of(one.full_name, "seconds", "seconds must be a number above 0")
 
     def _wrong_entry(self, message: str, tables: Any) -> CourseError:
         """The error for a message of msgspec: which keys or values are allowed, in the words of an author."""

@@ -23,13 +23,19 @@ from grader.course.home import folder_of, is_name, manifest_in
 from grader.course.manifest import Exercise, Manifest, Topic, of_results
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, checks_in, misconceptions_in, pictured_in
+from grader.course.suite import Group, Suite
+from grader.course.suite_tests import suite_checks
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
+from grader.files import python_files
 from grader.kit import ANSWER_FOLDERS, Kit
 
 T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parent.parent
-DATA: Final = "data"
 _CLUTTER: Final = frozenset({"__pycache__", "node_modules"})
+DATA: Final = "data"
+"""The folder of files beside course.toml that checks and students' code read."""
+MOST_DATA: Final = 7 << 20
+"""Bytes of all of them: each process of a submission gets a copy, in one message with its files."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +69,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """The exercises whose pictures the page at the end shows, as the manifest says: see `pictured_at_end`."""
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
+    suite: Suite | None = None
+    """Somebody else's tests in the place of checks; `checks_dir` is their folder then."""
     is_whole: bool = True
     """Whether it has every topic of its manifest: see `part_of`."""
 
@@ -81,6 +89,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """
         root, manifest_file, checks_dir = _locate(path)
         manifest = Manifest(manifest_file)
+        if manifest.suite is not None:
+            checks_dir = root / manifest.suite.path
         course = cls(
             name=manifest.course.name,
             title=manifest.course.title,
@@ -104,9 +114,14 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             finish_pictures=manifest.course.finish_pictures,
             assignments=manifest.assignments,
             term=manifest.term,
+            suite=manifest.suite,
         )
         if complete:
             _require_files(course, manifest)
+        size = sum(file.stat().st_size for _, file in data_files(course))
+        if size > MOST_DATA:
+            fix = f"{DATA}/ may hold {MOST_DATA >> 20} MiB: leave out what no exercise reads, or pack it"
+            raise CourseError(manifest_file, None, f"{DATA}/ holds {size / 2**20:.1f} MiB, for every submission; {fix}")
         return course
 
     def require_solutions(self, what: str) -> None:
@@ -198,7 +213,16 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     def stub_file(self, topic: str) -> Path:
         """The topic's stub module."""
-        return self.exercises_dir / f"{topic}.py"
+        return self.exercises_dir / self.module_file(topic)
+
+    def module_file(self, topic: str) -> str:
+        """The file of a topic's module in a submission."""
+        return next((one.file for one in self.topics if one.name == topic), f"{topic}.py")
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Its exercises that consist of tests of a suite."""
+        return tuple(group for one in self.exercises if (group := one.group))
 
     def notebook_file(self, topic: str) -> Path:
         """The topic's own notebook to begin with; there may be no such file, then one is made of the stub."""
@@ -210,7 +234,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     def solution_file(self, topic: str) -> Path:
         """The topic's solved module."""
-        return self.solutions_dir / f"{topic}.py"
+        return self.solutions_dir / self.module_file(topic)
 
     def lesson_file(self, topic: str) -> Path:
         """The topic's lesson; there may be no such file."""
@@ -293,6 +317,8 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
     Raises:
         CourseError: if their file is missing, or holds a test that belongs to no exercise of the topic.
     """
+    if course.suite is not None:
+        return suite_checks(course.checks_dir, course.groups, topic, course.manifest)
     return checks_in(course.check_file(topic), course.topic(topic))
 
 
@@ -311,7 +337,8 @@ def pictured(course: Course) -> tuple[str, ...]:
     Raises:
         CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
     """
-    found = set().union(*(pictured_in(course.check_file(topic.name), topic) for topic in course.modules))
+    modules = () if course.suite else course.modules
+    found: set[str] = set().union(*(pictured_in(course.check_file(topic.name), topic) for topic in modules))
     return tuple(one.full_name for one in course.exercises if one.full_name in found)
 
 
@@ -344,20 +371,42 @@ def content_hash(course: Course) -> str:
 def files_to_begin_with(course: Course) -> Iterator[tuple[str, Path]]:
     """Manifest, stubs, templates of work that a person marks, and data, each with its path within the course."""
     yield "course.toml", course.manifest
+    yield from data_files(course)
     files = {place(topic.name) for topic in course.modules for place in (course.stub_file, course.notebook_file)}
     files |= {course.template_file(exercise) for exercise in course.manual}
+    files |= {course.exercises_dir / name for name in stubs_beside(course)}
     for file in sorted(files):
         if file.is_file():
             yield file.relative_to(course.root).as_posix(), file
-    yield from data_files(course)
 
 
 def data_files(course: Course) -> Iterator[tuple[str, Path]]:
-    """The files that students' code reads, and checks may read too: ``data/``, each with its path in the course.
+    """The files that checks and students' code read as ``data/...``, each with its path within the course."""
+    if not course.is_shipped:
+        yield from files_below(course.root / DATA, DATA)
 
-    Each student process has them at the same place below its work folder, whatever the submission has there.
+
+def given_files(course: Course) -> dict[str, bytes]:
+    """The files that students begin with beside those of their topics: data, and further modules of `exercises/`."""
+    modules = {name: (course.exercises_dir / name).read_bytes() for name in stubs_beside(course)}
+    return {name: file.read_bytes() for name, file in data_files(course)} | modules
+
+
+def stubs_beside(course: Course) -> list[str]:
+    """The files that students begin with beside the modules of topics, by their names in a submission.
+
+    Those of a suite; else the modules and packages that topics import.
     """
-    yield from files_below(course.root / DATA, DATA)
+    suite = course.suite
+    own = {topic.file for topic in course.modules}
+    if suite is None:
+        templates = {course.template_file(exercise) for exercise in course.manual}
+        inside = [] if course.is_shipped else sorted(python_files(course.exercises_dir))
+        return [name for name in inside if name not in own and course.exercises_dir / name not in templates]
+    found = [f"{name}.py" for name in suite.names if not suite.is_package(name)]
+    for name in filter(suite.is_package, suite.names):
+        found += [path for path, _ in files_below(course.exercises_dir / name, name)]
+    return [name for name in found if name not in own and (course.exercises_dir / name).is_file()]
 
 
 def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -369,7 +418,7 @@ def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:
 
 def checking_files(course: Course) -> Iterator[tuple[str, Path]]:
     """The files of the checks and of the kit, each with its path within the course."""
-    yield from files_below(course.checks_dir, "checks")
+    yield from files_below(course.checks_dir, course.suite.path if course.suite else "checks")
     if course.kit and course.kit.folder.parent != course.checks_dir:
         yield from files_below(course.kit.folder, course.kit.name)
 
@@ -408,7 +457,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             if course.solution_file(topic.name).is_file():
                 error.fix = f"make it of the solution: grader release --course {course.root}"
             raise error
-        if not file.is_file():
+        if not course.suite and not file.is_file():
             raise manifest.error_of(topic.name, "name", f"topic `{topic.name}` has no checks: {file} is missing")
         checks = checks_of(course, topic.name)
         for exercise in topic.exercises:

@@ -68,7 +68,7 @@ class _Decorated(msgspec.Struct, frozen=True):
         return CourseError(self.file, line or self.line, message)
 
     def points(self, name: str) -> float | None:
-        """Takes an option that is a number of points; None if it is not there."""
+        """Takes an option that is a number, of points or of seconds; None if it is not there."""
         value = self.options.pop(name, None)
         if value is None:
             return None
@@ -111,9 +111,10 @@ def checks_in(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
         name, line, options = one.node.name, one.node.lineno, one.options
         hidden, may_change = options.pop("hidden", False), options.pop("may_change", False)
         points, bonus, when = one.points("points"), one.points("bonus") or 0.0, options.pop("when", "")
+        one.points("seconds")
         is_hidden_right = isinstance(hidden, bool) or hidden == "all"
         if options or not is_hidden_right or not isinstance(may_change, bool) or not isinstance(when, str):
-            known = 'hidden=True or "all", may_change=True, points=, bonus=, when=""'
+            known = 'hidden=True or "all", may_change=True, points=, bonus=, when="", seconds='
             raise one.error(f"@exercise takes one name, and {known}")
         if bonus and points is not None:
             raise one.error("a check has points of the exercise or a bonus beside them, not both")

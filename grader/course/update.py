@@ -13,7 +13,7 @@ import msgspec
 from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
 from grader.course.handout import SUFFIX, free_backup, work_templates, write, write_hidden, write_lessons, writing
 from grader.course.home import SHIPPED, Home, Origin
-from grader.course.model import Course
+from grader.course.model import Course, given_files
 from grader.errors import UserError
 
 _IMPORT: Final = re.compile(r"(?:import|from)\s")
@@ -46,8 +46,8 @@ def update(course: Course, folder: Path, origin: Origin = SHIPPED) -> list[Chang
     with writing(folder):
         for topic in here.modules:
             stub = course.stub_file(topic.name).read_bytes()
-            changes += _update_file(folder / f"{topic.name}.py", stub, home.base(topic.name))
-        for name, data in work_templates(here).items():
+            changes += _update_file(folder / topic.file, stub, home.base(topic.name))
+        for name, data in (work_templates(here) | given_files(course)).items():
             if not (folder / name).exists():
                 write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
@@ -87,6 +87,9 @@ def reset(course: Course, folder: Path, exercise: str) -> Path | None:
         UserError: the topic's file is not there, is not UTF-8, or cannot be written.
     """
     topic, _, name = exercise.partition(".")
+    if course.exercise(exercise).group:
+        fix = "take its stubs from a new folder: grader init"
+        raise UserError(f"{exercise} is a group of tests, not one function", fix=fix)
     file = folder / f"{topic}.py"
     notebook = file.with_suffix(SUFFIX)
     if not file.is_file() and notebook.is_file():

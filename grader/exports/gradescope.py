@@ -75,7 +75,7 @@ def _nothing_read(handed_in: Path, course: Course, only: Sequence[str]) -> bytes
     if not there or any(path.is_dir() or kinds.is_work(path.name) for path in there):
         return None
     topics = list(dict.fromkeys(name.partition(".")[0] for name in course.select(only)))
-    wanted = [f"{topic.name}.py" for topic in course.modules if topic.name in topics]
+    wanted = [topic.file for topic in course.modules if topic.name in topics]
     files = f": {listed(wanted, _NAMED)}" if wanted else ""
     said = f"This is no mark yet: {listed([path.name for path in there], _NAMED)} could not be read. "
     return _failure(f"{said}Hand in Python files or notebooks{files}. Or tell your instructor.", topics)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from grader.border import wire
+from grader.border import arrays, wire
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import FORGET, RUN_OF_RANKS, Digest, Exchange, Reply, Request, Returned
@@ -140,6 +140,10 @@ def _in_all(value: Any, change: ReplyChange, kept: tuple[type, ...]) -> Any:
             return type(value)(_in_all(one, change, kept) for one in value)
         case dict():
             return {key: _in_all(one, change, kept) for key, one in value.items()}
+    if arrays.is_array(value):
+        changed = change(arrays.to_tensor(value))
+        return None if changed is None else changed.numpy()
+    value = arrays.as_number(value)
     return value if isinstance(value, kept) else change(value)
 
 

@@ -11,6 +11,7 @@ from grader.course import Course, Exercise, Misconception, Topic, checks_of, mis
 from grader.course.lessons import Lesson, lesson_of
 from grader.course.stubs import programs
 from grader.errors import CourseError
+from grader.files import python_files
 from grader.grading.changed_replies import ChangedRuns, try_changes
 from grader.grading.written_examples import Untrue, untrue_examples, untrue_in_lesson
 from grader.judge.attempt import Attempt
@@ -94,7 +95,7 @@ class TopicEvidence:
     def __init__(self, course: Course, topic: Topic, judge: Judge, second_results: SecondResults | None) -> None:
         self.course = course
         self.topic = topic
-        self.stub = course.exercises_dir / f"{topic.name}.py"
+        self.stub = course.stub_file(topic.name)
         self.solution = course.solution_file(topic.name)
         self.check_file = course.check_file(topic.name)
         self.judge = judge
@@ -111,6 +112,8 @@ class TopicEvidence:
     @cached_property
     def programs(self) -> dict[str, bool]:
         """The exercises that are handed out as programs with a bug, and whether such a program never ends."""
+        if self.course.suite is not None:
+            return {}
         try:
             return programs(self.solution.read_text(encoding="utf-8"), self.solution)
         except CourseError:  # of its markers: `stub_is_released` reports it
@@ -171,11 +174,11 @@ class TopicEvidence:
 
         def did_run(desk: TopicDesk, check: Check, result: CheckResult) -> None:
             """Runs a check that the solution has passed on changed replies of the solution."""
-            if file == self.solution and result.verdict == "passed":
+            if file == self.solution and result.verdict == "passed" and not check.runs_item:
                 runs = try_changes(self.judge.checks, check, desk.exchanges(), kit)
                 changed_runs[check.exercise, check.name] = runs
 
-        modules = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
+        modules = python_files(file.parent.parent if self.topic.is_package else file.parent)
         with self.judge.desk(self.topic.name, modules) as desk:
             if reason := desk.why_not_imported():
                 return GradedFile(file, reason)

@@ -20,6 +20,7 @@ import msgspec
 from grader.border.failures import MEMORY_SHORT
 from grader.course import Course, checks_of
 from grader.errors import CourseError
+from grader.files import python_files
 from grader.grading.graders import Graded, Graders, GradingStopped, News, result_at_end
 from grader.grading.protocol import Done, ExerciseDone, Work, WorkerOptions
 from grader.grading.worker_process import Worker, WorkerFailed
@@ -43,8 +44,7 @@ _DIED: Final = Flag(
 
 def solution_of(course: Course) -> Submission:
     """The course's solutions as a submission."""
-    files = {path.name: path.read_bytes() for path in sorted(course.solutions_dir.glob("*.py"))}
-    return Submission("solution", files)
+    return Submission("solution", python_files(course.solutions_dir))
 
 
 class LocalWorkers(Graders):

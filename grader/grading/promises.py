@@ -25,6 +25,7 @@ from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.drawing import problem_of
 from grader.results import NOT_ASSESSED, CheckResult
+from grader.text import counted
 
 _PASSED: Final = ("passed", *NOT_ASSESSED)
 
@@ -35,6 +36,8 @@ class Defect(msgspec.Struct, frozen=True):
     file: Path
     line: int | None
     message: str
+    is_note: bool = False
+    """Whether it is no fault: of a suite, which is as somebody else has written it."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else str(self.file)
@@ -42,7 +45,9 @@ class Defect(msgspec.Struct, frozen=True):
 
 
 def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
-    """The stub equals the one that `grader release` makes of the solution."""
+    """The stub equals the one that `grader release` makes of the solution; of a suite, it is an own file."""
+    if evidence.course.suite is not None:
+        return
     try:
         made = stub_of(evidence.solution.read_text(encoding="utf-8"), str(evidence.solution))
         if evidence.stub.read_text(encoding="utf-8") != made:
@@ -62,8 +67,9 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
         tree = None  # then it does not equal the released one either
     for exercise in evidence.topic.exercises if not evidence.course.adopted else ():
         if not exercise.hints:
-            yield Defect(evidence.course.manifest, None, f"`{exercise.full_name}` has no hints")
-        if tree is not None:
+            message, is_note = f"`{exercise.full_name}` has no hints", exercise.group is not None
+            yield Defect(evidence.course.manifest, None, message, is_note)
+        if tree is not None and not exercise.group:
             nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
             found = [node for node in nodes if node.name == exercise.name]
             if exercise.name in variables_in(evidence.stub):
@@ -76,7 +82,13 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
 
 def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every check has a docstring. In every comparison the returned value comes first: students read that it came."""
-    for check in checks_of(evidence.course, evidence.topic.name):
+    checks = checks_of(evidence.course, evidence.topic.name)
+    if evidence.course.suite is not None:
+        if bare := [check.function for check in checks if not check.docstring]:
+            text = f"{counted(len(bare), 'test')} without a docstring: students read their names in words"
+            yield Defect(evidence.course.checks_dir, None, f"`{evidence.topic.name}`: {text}", is_note=True)
+        return
+    for check in checks:
         if not check.docstring:
             yield Defect(evidence.check_file, check.line, f"`{check.function}` has no docstring: students read it")
     for function, line in swapped_comparisons(evidence.check_file):
@@ -143,11 +155,21 @@ def _errors(evidence: TopicEvidence) -> dict[str, tuple[Exercise, CheckResult]]:
     return {result.name: (exercise, result) for exercise, result in results if result.verdict == "error"}
 
 
+_FIXES: Final = {
+    " argument in place": "if that is the exercise, say so: `@exercise(..., may_change=True)`",
+    "object where a plain value was expected": "read a plain value of the object in the check, such as `value.data`",
+    "assert isinstance(<": "ask the class by `submission.there(probes.is_a, handle, 'torch.nn.Module')`",
+}
+"""What the author of a check does, by a part of the message if it does not pass on the solution."""
+
+
 def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
     """The solution passes every check that can be assessed here."""
     for exercise, result in evidence.graded_solution.results:
         if result.verdict not in _PASSED:
-            text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {_one_line(result.message)}"
+            said = _one_line(result.message)
+            fix = next((f"; {words}" for part, words in _FIXES.items() if part in said), "")
+            text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {said}{fix}"
             yield Defect(evidence.solution, None, text)
 
 
@@ -220,10 +242,13 @@ def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:
 
 def stub_fails(evidence: TopicEvidence) -> Iterator[Defect]:
     """The stub fails every check that can be assessed here, unless it is a program with a bug."""
-    for exercise, result in evidence.graded_stub.results:
+    of_stub = evidence.graded_stub.results
+    for exercise, result in of_stub:
         if exercise.name not in evidence.programs and result.verdict not in ("failed", *NOT_ASSESSED):
             text = f"{_about(exercise, result)}: the stub gets {result.verdict}, but must fail"
-            yield Defect(evidence.stub, None, text)
+            # Of a suite, one test may be about code that is given, but not all of an exercise.
+            is_note = bool(exercise.group) and any(one.verdict == "failed" for of, one in of_stub if of is exercise)
+            yield Defect(evidence.stub, None, text, is_note)
 
 
 def programs_fail_by_their_answers(evidence: TopicEvidence) -> Iterator[Defect]:

@@ -144,6 +144,8 @@ def topics_of(course: Course) -> Topics:
         """The bytes of a course's file; none if it was handed out without it."""
         return file.read_bytes() if file.is_file() else b""
 
+    if course.suite is not None:
+        return _files_of_suite(course)
     exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in course.modules}
     answers = [file(name) for name in exercises for file in (course.solution_file, course.misconceptions_file)]
     return Topics(
@@ -156,6 +158,15 @@ def topics_of(course: Course) -> Topics:
         {one.file: content(course.template_file(one)) for one in course.manual if one.file},
         tuple(handed_out_text(course, topic) for topic in course.modules) if course.manual else (),
     )
+
+
+def _files_of_suite(course: Course) -> Topics:
+    """The modules and packages that students of a suite write: by name alone, as no exercise is one definition."""
+    assert course.suite is not None
+    modules = frozenset(name for name in course.suite.names if not course.suite.is_package(name))
+    packages = frozenset(course.suite.names) - modules
+    stubs = {name: file.read_bytes() for name in modules if (file := course.exercises_dir / f"{name}.py").is_file()}
+    return Topics(modules & {topic.name for topic in course.modules}, stubs=stubs, packages=packages)
 
 
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:

@@ -14,6 +14,7 @@ import msgspec
 from grader.course import Course, Exercise, Topic
 from grader.course.definitions import untouched_names
 from grader.errors import CourseError
+from grader.files import python_files
 from grader.grading.evidence import ExerciseSummary, SecondResults, TopicEvidence
 from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.mutants import Equivalent, Mutant, equivalents_of, mutants_of
@@ -25,6 +26,7 @@ from grader.judge.listener import NotRun, place_of
 from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
+from grader.suites.honesty import places_in
 
 _HASH_SEED: Final = 1
 """Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
@@ -90,6 +92,9 @@ def verify_course(
                     for defect in _defects(evidence, progress):
                         report(defect)
                     summaries += evidence.summaries()
+    if course.suite is not None:
+        for place in places_in(course.checks_dir, course.suite.names):
+            report(Defect(place.file, place.line, place.text, is_note=True))
     return summaries
 
 
@@ -230,9 +235,8 @@ def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[t
 
 def _is_caught(judge: Judge, topic: Topic, exercises: Iterable[Exercise], text: str) -> bool:
     """Whether this solution cannot be imported, or a check of one of the exercises does not pass on it."""
-    file = judge.course.solution_file(topic.name)
-    files = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
-    with judge.desk(topic.name, {**files, file.name: text.encode()}) as desk:
+    files = python_files(judge.course.solutions_dir)
+    with judge.desk(topic.name, {**files, topic.file: text.encode()}) as desk:
         if desk.why_not_imported():
             return True
         desk.explains_failures = False

@@ -117,14 +117,14 @@ class _Assembly:
         """The innermost folder that all files below a folder are in, as when a folder is packed as a whole."""
         while True:
             folder = one_folder(path.removeprefix(root) for path in self.bag.files if path.startswith(root))
-            if folder in ("", f"{STUBS}/"):
+            if folder in ("", f"{STUBS}/") or folder.rstrip("/") in self.topics.packages:
                 return root
             root += folder
 
     def _last_version(self, root: str) -> tuple[str, list[Note]]:
         """The folder of the work; of several that are versions of each other the last one, with a note that says so."""
         inside = [path.removeprefix(root) for path in self.bag.files]
-        if any(self._topic_of(path.removeprefix(f"{STUBS}/")) for path in inside):
+        if self.topics.packages or any(self._topic_of(path.removeprefix(f"{STUBS}/")) for path in inside):
             return root, []
         folders: dict[str, bool] = {}
         for path in inside:
@@ -226,7 +226,7 @@ class _Assembly:
         if len(loose) == 1 and len(self.topics.names) == 1 and missing:
             named[loose[0].path] = missing[0]
         is_meant = [self._give_to_topic(topic, others, named) for topic in sorted(self.topics.names)]
-        if not any(is_meant):
+        if not any(is_meant) and not self.topics.packages:
             for module in loose[:_NAMED]:
                 why = "its name does not say which topic it is, and it defines none of the exercises"
                 # Not which topics there are: others may be asked for now.
@@ -241,6 +241,8 @@ class _Assembly:
         """
         target = f"{topic}.py"
         file = self.modules.get(target)
+        used = _imported_by(file.content) if file else set()
+        others = [module for module in others if module.path.partition("/")[0].removesuffix(".py") not in used]
         defines = {module.path: self.topics.defined(module.content).get(topic, []) for module in others}
         loose = [module for module in others if module.path in named]
         below = [module for module in others if module.path not in named]
@@ -481,8 +483,7 @@ class _UnreadTopics:
 
     def _imports_others(self, topic: str) -> bool:
         others = {path.partition("/")[0].removesuffix(".py") for path in self.files} - {topic}
-        lines = map(_IMPORTED.match, code_lines(self.files[f"{topic}.py"]))
-        return any(found is not None and found[1] in others for found in lines)
+        return not others.isdisjoint(_imported_by(self.files[f"{topic}.py"]))
 
     def _elsewhere(self, topic: str) -> str:
         """The first other file that may hold an answer to a topic; empty if there is none."""
@@ -509,6 +510,11 @@ class _UnreadTopics:
         if PurePosixPath(one.path).stem in self.topics.names or is_clutter(one.path):
             return self.topics.has_more_code(one.module)
         return bool(code_lines(one.module))
+
+
+def _imported_by(content: bytes) -> set[str]:
+    """The first names of the modules that a module imports."""
+    return {found[1] for found in map(_IMPORTED.match, code_lines(content)) if found is not None}
 
 
 def why_not_python(content: bytes) -> str:

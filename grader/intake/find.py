@@ -219,7 +219,8 @@ def _name_of(path: Path) -> str:
 
 
 def _is_submission(folder: Path, topics: Topics) -> bool:
-    names = [*(f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS)), *topics.files]
+    names = [*(f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS))]
+    names += [*topics.files, *topics.packages]
     if any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS)):
         return True
     # The work in another format: in a folder of a class, a file has the student's name in its own.

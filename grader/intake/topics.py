@@ -40,6 +40,7 @@ class Topics:
         modules_by_hand: the modules that a person marks, too.
         templates: those of `files` that students began with.
         texts: the text in the notebooks that are handed out.
+        packages: folders that students write.
     """
 
     names: frozenset[str]
@@ -50,6 +51,7 @@ class Topics:
     modules_by_hand: frozenset[str] = frozenset()
     templates: Mapping[str, bytes] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
+    packages: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, topics: Topics | Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:

@@ -26,6 +26,9 @@ _FOLDER: Final = re.compile(r"^[^\s:]{0,300}[/\\]([\w.-]{1,100}\.py:\d{1,7}: \w{
 _TRIGGERED: Final = re.compile(r"\s?\(Triggered internally at [^\s()]{1,300}\)")
 """Places in warnings: the folder of a file, and a line of C++. No student has a use for them."""
 
+_STUB: Final = re.compile(r"^write `(\w{1,100})[.`]")
+"""The words that a stub raises, with the name of its function or class."""
+
 
 def failed(check: Check, call: Call | None, failure: BaseException, prints: str, calls: Sequence[Call] = ()) -> Cause:
     """A wrong answer or an exception.
@@ -87,13 +90,16 @@ def unwritten(check: Check, failure: BaseException) -> Cause:
     """A name that is not defined, or a stub as it was handed out."""
     topic, _, exercise = check.exercise.partition(".")
     if isinstance(failure, failures.MissingName):
-        name, file = failure.message, f"{topic}.py"
+        name, file = failure.message, failure.file or f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
-    return not_written(str(failure) if isinstance(failure, failures.UnwrittenValue) else exercise)
+    # An exercise may span several functions and variables: the stub's own words name the one that was asked for.
+    stub = _STUB.search(getattr(failure, "message", ""))
+    name = str(failure) if isinstance(failure, failures.UnwrittenValue) else stub[1] if stub else exercise
+    return not_written(name)
 
 
 def not_written(exercise: str) -> Cause:
-    """The stub of an exercise, given by its name without the topic, as it was handed out."""
+    """The stub of an exercise, or of a function of it, as it was handed out, by its name without the topic."""
     return Cause(kind="unwritten", reason=f"`{exercise}` is not written yet")
 
 
@@ -166,13 +172,12 @@ def unusable(check: Check, error: Exception) -> Cause:
     return Cause(kind="no_answer", sentence=check.sentence[:MAX_TEXT], reason=reason)
 
 
-def import_failed(topic: str, failure: failures.ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
-    """The topic's module could not be imported.
+def import_failed(file: str, failure: failures.ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
+    """The topic's module, in this file, could not be imported.
 
     Args:
         memory_limit: the memory that it may use (bytes).
     """
-    file = f"{topic}.py"
     facts: dict[str, Any] = {"stage": "import", "file": file}
     match failure:
         case failures.KilledBySystem():
@@ -188,9 +193,8 @@ def import_failed(topic: str, failure: failures.ImportFailure, prints: str, memo
     return _with_prints(Cause(**facts), prints)
 
 
-def missing_file(topic: str, note: str = "") -> Cause:
+def missing_file(file: str, note: str = "") -> Cause:
     """The topic's file is not in the submission; `note` says why, if that is known."""
-    file = f"{topic}.py"
     return Cause(kind="missing", stage="topic", file=file, reason=note[:MAX_TEXT] or f"{file} is not in the submission")
 
 

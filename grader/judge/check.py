@@ -67,7 +67,11 @@ class Check:
         on_reference: the outcome on the reference solution: "overruns" if the check exceeds the judge's time limit,
             "unclear" if the solution crashes or times out; None until it was run, or if there is no solution.
         right_runs: of each example, the runs that passed.
+        runs_item: whether its body is the whole run of its test by pytest, with fixtures and Hypothesis.
+        seconds: how long it may take; 0 means as long as the limits say.
     """
+
+    runs_item = False
 
     def __init__(
         self,
@@ -80,6 +84,7 @@ class Check:
         points: float | None = None,
         bonus: float = 0.0,
         when: str = "",
+        seconds: float = 0.0,
         limit: TimeLimit | None = None,
         is_example: bool = False,
     ) -> None:
@@ -95,6 +100,7 @@ class Check:
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
         self.when = when
+        self.seconds = seconds
         self.may_change = may_change
         function: Any = item.obj
         # Read now: while examples are made, Hypothesis runs another function in its place.
@@ -178,6 +184,9 @@ class Desk:
             SubmissionCrashed: no process can be started for the exercise.
         """
         raise NotImplementedError
+
+    def allow(self, seconds: float) -> None:
+        """The next check may take this long; 0 means as long as the limits say."""
 
     def renew_time(self) -> None:
         """Gives the running check its full time again."""

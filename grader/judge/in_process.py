@@ -25,6 +25,7 @@ from grader.border.labels import surroundings
 from grader.border.messages import Bindings, Raised, SetUp, Start
 from grader.border.output import flush_output
 from grader.border.service import Service
+from grader.files import python_files
 from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.sandbox import process_tree
@@ -36,6 +37,7 @@ from grader.student.process import DUMP_SIGNAL, Prepare, StudentTask, live, load
 from grader.student.socket_process import StudentProcess, TopicProcess
 from grader.student.statements import NothingLoaded
 from grader.student.student_process import Host, TopicProcesses
+from grader.suites.modules import stood_down
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 
@@ -171,7 +173,7 @@ class ModuleProcess(TopicProcess):
         self._service: Service | None = None
 
     def finish_import(self, deadline: Deadline) -> ImportFailure | None:
-        files = frozenset(str(file) for file in self._folder.glob("*.py"))
+        files = frozenset(str(self._folder / name) for name in python_files(self._folder))
         reporter = Service(ModuleType(self._topic), files, modules=self._modules)
 
         def describe(error: BaseException) -> Raised:
@@ -223,14 +225,21 @@ class ModuleProcess(TopicProcess):
 def importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
     """Names of a folder's files mean its modules meanwhile; those that are imported are kept for the next time."""
     names = {file.stem for file in folder.glob("*.py")}
-    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    packages = tuple(f"{file.parent.name}." for file in folder.glob("*/__init__.py"))
+
+    def taken() -> dict[str, ModuleType]:
+        own = [name for name in sys.modules if f"{name}.".startswith(packages)] if packages else []
+        return {name: sys.modules.pop(name) for name in (*names, *own) if name in sys.modules}
+
+    before = taken()
     sys.modules.update(imported)
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(folder))
     try:
-        yield
+        with stood_down():
+            yield
     finally:
         sys.path.remove(str(folder))
         sys.dont_write_bytecode = dont_write
-        imported.update({name: sys.modules.pop(name) for name in names if name in sys.modules})
+        imported.update(taken())
         sys.modules.update(before)

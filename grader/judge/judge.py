@@ -34,6 +34,7 @@ from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import collected_checks
 from grader.judge.situations import RIGHT
+from grader.judge.suite import collected_suite
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
 from grader.results import MOST_FLAGS, Cause, ExerciseResult, Flag, Frame, SubmissionResult, total_points
@@ -73,6 +74,11 @@ def open_judge(
     """
     late_dynamo.install()
     topics = _chosen(course.topics, course.with_needs(exercises))
+    if course.suite is not None:
+        names = [one.full_name for topic in topics for one in topic.exercises]
+        with collected_suite(course, names, limit, listener) as checks:
+            yield Judge(course, host, checks, topics, names_misconceptions, pictured)
+        return
     files = [course.check_file(topic.name) for topic in topics if topic.exercises]
     examples = {one.full_name: written_examples(course, one) for topic in topics for one in topic.exercises}
     kit.load(course.kit)
@@ -226,9 +232,9 @@ class _Grading:
 
     def grade_topic(self, topic: Topic) -> None:
         """Grades the exercises of a topic; those that a person marks come last."""
-        file = f"{topic.name}.py"
+        file = topic.file
         if topic.exercises and file not in self.modules:
-            missing = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
+            missing = causes.missing_file(file, next(iter(self._submission.notes_on(file)), ""))
             for exercise in topic.exercises:
                 self._not_passed(exercise, missing)
         elif topic.exercises:
@@ -250,7 +256,9 @@ class _Grading:
         `verify` has proven what that earns, so no process is needed.
         """
         stub = self._judge.course.stub_file(topic.name)
-        if not stub.is_file() or lines_in(self.modules[f"{topic.name}.py"]) != lines_in(stub.read_bytes()):
+        if self._judge.course.suite or not stub.is_file():  # of a suite, the work may be in other files
+            return False
+        if lines_in(self.modules[topic.file]) != lines_in(stub.read_bytes()):
             return False
         return not any(self._judge.is_program(one.full_name) for one in topic.exercises)
 
@@ -276,7 +284,7 @@ class _Grading:
         Misconceptions are looked for when those have ended, because solutions then lie in the same work folder. Only
         the results that may get a name are reported that late.
         """
-        judge, file = self._judge, f"{topic.name}.py"
+        judge, file = self._judge, topic.file
         source = self.modules[file]
         to_name: list[tuple[Exercise, Mapping[str, Trace]]] = []
         with judge.desk(topic.name, self.modules) as desk:
@@ -292,7 +300,8 @@ class _Grading:
                     self._not_passed(exercise, failure)
             else:
                 stub = judge.course.stub_file(topic.name)
-                untouched = untouched_names(source, stub.read_bytes()) if stub.is_file() else ()
+                is_known = stub.is_file() and not judge.course.suite
+                untouched = untouched_names(source, stub.read_bytes()) if is_known else ()
                 for exercise in topic.exercises:
                     if blocked := self._blocked(exercise):
                         self._not_passed(exercise, blocked)
@@ -307,8 +316,8 @@ class _Grading:
                         self._keep(result)
                     else:
                         self._add(hints.explain(result))
-                handed_out = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
-                for exercise in topic.exercises:
+                handed_out = defined_names(lines_in(stub.read_bytes())) if is_known else []
+                for exercise in topic.exercises if is_known else ():
                     if flag := self._renamed(exercise, hints, handed_out, untouched):
                         self.flags[flag] = None
                 # Last, so that no exercise pays for the time of a picture.

@@ -155,7 +155,7 @@ _DTYPES: Final = {
 
 _REPAIRS: Final = (
     (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
-    (r"\bof class ndarray where a tensor", "`torch.from_numpy(...)` makes a tensor of it, but write it in torch"),
+    (r"\ban array of shape \S.* where a tensor", "`torch.from_numpy(...)` makes a tensor of it, but write it in torch"),
     (
         r"\bof class (?:float|float16|float32|float64|int32|int64|bool_?) where an? (?:float|int|bool) was",
         "`.item()` makes a Python number of it",

@@ -19,6 +19,7 @@ from grader.border.bounds import WireError
 from grader.border.messages import MAX_MESSAGE, Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
+from grader.files import python_files
 from grader.judge.check import Trace
 from grader.judge.run import CollectedChecks
 from grader.judge.topic_desk import TopicDesk
@@ -115,7 +116,7 @@ def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
     The compiled code of the two files that each process imports lies beside them: every misconception runs in a process
     of its own, and to compile all of them again took a third to a half of its start.
     """
-    files = {path.name: path.read_bytes() for path in sorted(course.solutions_dir.glob("*.py"))}
+    files = python_files(course.solutions_dir)
     files[f"{WRONG_ANSWERS}.py"] = course.misconceptions_file(topic).read_bytes()
     for module in (topic, WRONG_ANSWERS):
         source = files.get(f"{module}.py", b"")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader.files import python_files
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk
@@ -40,9 +41,9 @@ class LocalDesks:
                 pytest.skip(f"[blocked] {explain.message(causes.blocked([need]))}")
         file = self._folder / f"{check.topic}.py"
         if not file.is_file():
-            pytest.fail(f"[failed] {explain.message(causes.missing_file(check.topic))}", pytrace=False)
+            pytest.fail(f"[failed] {explain.message(causes.missing_file(file.name))}", pytrace=False)
         if check.exercise not in self._desks:
-            files = {path.name: path.read_bytes() for path in self._folder.glob("*.py")}
+            files = python_files(self._folder)
             desk = TopicDesk(LocalHost(self._folder, self._course.kit), self._course, check.topic, files)
             if desk.import_failure is not None:
                 pytest.fail(f"[failed] {explain.message(desk.import_failure)}", pytrace=False)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SHIPPED_CHECKS: Final = Path(__file__).resolve().parent.parent / "checks"
 _TOPICS: Final = re.compile(rb"^[ \t]*(\[\[[ \t]*topics\b|topics[ \t]*=)", re.MULTILINE)
+_SUITE: Final = re.compile(rb"^[ \t]*\[suite\]", re.MULTILINE)
+_MANIFESTS: Final = ("course.toml", "exercises/course.toml")
 _COURSES: Final = pytest.StashKey["dict[Path, Course]"]()
 
 
@@ -55,9 +57,41 @@ def _course_of(path: Path) -> Path | None:
     if path.is_relative_to(_SHIPPED_CHECKS):
         return _SHIPPED_CHECKS
     for folder in (path, *path.parents):
-        if any(_is_manifest(folder / place) for place in ("course.toml", "exercises/course.toml")):
-            return folder if path.relative_to(folder).parts[:1] in ((), ("checks",)) else None
+        if any(_is_manifest(folder / place) for place in _MANIFESTS):
+            is_checks = path.relative_to(folder).parts[:1] in ((), ("checks",))
+            return folder if is_checks or _suite_of(folder, path) else None
     return None
+
+
+def _suite_of(folder: Path, path: Path) -> Path | None:
+    """The folder of a course's suite, if a path is in it."""
+    manifests = [folder / place for place in _MANIFESTS if (folder / place).is_file()]
+    if not any(_SUITE.search(one.read_bytes()) for one in manifests):
+        return None
+    from grader.course import Course
+    from grader.errors import UserError
+
+    try:
+        course = Course.load(folder, complete=False)
+    except UserError:
+        return None
+    return course.checks_dir if course.suite is not None and path.is_relative_to(course.checks_dir) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before a suite is imported: its imports find the submission that is named, as they would without a grader."""
+    folder = getattr(early_config.known_args_namespace, "grader_submission", None)
+    if not isinstance(folder, str):
+        return
+    for path in _named_paths(early_config):
+        root = _course_of(path)
+        if root is None or root == _SHIPPED_CHECKS or not _suite_of(root, path.resolve()):
+            continue
+        from grader.judge.suite import find_submission
+
+        find_submission(root, Path(folder).resolve())
+        return
 
 
 def _is_manifest(file: Path) -> bool:
@@ -79,7 +113,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
     try:
         course = _course(config, Path(root))
-        if module_path.resolve().parent != course.checks_dir:
+        if course.suite is not None or module_path.resolve().parent != course.checks_dir:
             return
         load(course.kit)
         let_checks_import(course.checks_dir)

@@ -16,6 +16,7 @@ import itertools
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
@@ -34,6 +35,7 @@ from grader.border.failures import (
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
 from grader.border.situations import Case
+from grader.files import in_folder
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
@@ -68,8 +70,12 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     channel = None
     try:
         examples = check.examples()
+        desk.allow(check.seconds)
         channel = desk.channel()
-        return _CheckRun(check, desk, fixtures, channel).result(examples)
+        result, trace = _CheckRun(check, desk, fixtures, channel).result(examples)
+        if check.runs_item and result.verdict != "passed":
+            desk.end_process()  # what the test has sent to it may be of use in the next
+        return result, trace
     except SubmissionTimeout as error:
         if channel is not None and channel.asks_on_and_on and desk.is_final and desk.explains_failures:
             # Raises an `Overrun` if the check's own loop does not end.
@@ -126,7 +132,7 @@ class _CheckRun:
             for failure in itertools.chain([first], running):
                 if isinstance(failure, NotSimulatedHere):
                     return outcome_of(check, causes.not_simulated(failure))
-            if self.cause and generated.may_be_shrunk(check.item.obj):
+            if self.cause and not check.runs_item and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
         except (SubmissionTimeout, SubmissionCrashed):
             self.desk.end_process()  # the verdict stays *failed*; only a better message is lost
@@ -151,7 +157,8 @@ class _CheckRun:
         for number, example in enumerate(examples):
             seen = len(self.channel.record)
             right = self.check.right_runs[number]
-            failure = self._run_example(example, None if self.desk.is_final else right)
+            is_run = self.desk.is_final or self.check.runs_item  # a suite's test may look at the clock
+            failure = self._run_example(example, None if is_run else right)
             exchanges = tuple(self.channel.record[seen:])
             self.exchanges.append(exchanges)
             if failure is None:
@@ -265,6 +272,7 @@ class CollectedChecks:
         run_in_session: runs one by pytest's own protocol, with its fixtures.
         limit: ends every check that takes too much of the judge's own time.
         listener: gets each check before it runs.
+        folder: the current folder of every check, with the course's data; None leaves it as it is.
     """
 
     def __init__(
@@ -273,8 +281,10 @@ class CollectedChecks:
         run_in_session: Callable[[Check, Desk], tuple[CheckResult, Trace]],
         limit: TimeLimit,
         listener: Listener,
+        folder: Path | None = None,
     ) -> None:
         self.listener = listener
+        self._folder = folder
         self._left_out: Sequence[NotRun] = ()
         self._time_limit = limit
         self._endless: list[NotRun] = []
@@ -314,6 +324,10 @@ class CollectedChecks:
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        with in_folder(self._folder):
+            return self._run(check, desk)
+
+    def _run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         if reason := check.unmet():
             return outcome_of(check, causes.not_assessed(reason))
         place = place_of(check.exercise, check.name)
@@ -347,10 +361,10 @@ class CollectedChecks:
         parameters: dict[str, Any] = getattr(getattr(check.item, "callspec", None), "params", {})
         marks = {mark.name for mark in check.item.iter_markers()}
         has_fixtures = set(check.item.fixturenames) - {"submission", *parameters}
-        if has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}:
+        if not check.runs_item and (has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}):
             return self._run_in_session(check, desk)
         try:
-            return run(check, desk, dict(parameters))
+            return run(check, desk, {} if check.runs_item else dict(parameters))
         except pytest.skip.Exception as skipped:
             return outcome_of(check, causes.not_assessed(str(skipped)))
 
@@ -391,7 +405,7 @@ class CollectedChecks:
             self.listener.began(place)
             desk.use_fresh_process()
             made = Picture(title, problem="it takes too long to make of this answer")
-            with contextlib.suppress(Overrun), self._time_limit.counting(path):
+            with contextlib.suppress(Overrun), self._time_limit.counting(path), in_folder(self._folder):
                 made = _picture(title, function, desk)
             desk.end_process()
             yield made

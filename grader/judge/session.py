@@ -21,7 +21,9 @@ import pytest
 from _pytest.config import _prepareconfig
 from hypothesis.errors import HypothesisDeprecationWarning
 
+from grader.course.model import DATA
 from grader.errors import UserError
+from grader.files import in_folder
 from grader.judge import cause as causes
 from grader.judge.check import Check, Desk, Trace
 from grader.judge.docstrings import Written, check_examples
@@ -36,11 +38,20 @@ DeskFor = Callable[[Check], Desk]
 
 _OF_ASSUME: Final = "Using `assume` outside a property-based test"
 _NOT_USED = (
-    "terminal cacheprovider capture logging warnings faulthandler junitxml doctest unittest debugging recwarn stepwise "
+    "terminal cacheprovider warnings faulthandler junitxml doctest debugging stepwise "
     "pastebin setuponly setupplan threadexception unraisableexception pytester xdist xdist.looponfail hypothesispytest "
     "torchkata"
 )
 """Plugins of pytest that the judge does not use."""
+_PRINTED: Final = "what a call prints is `printed(submission.f, ...)` of grader.testkit, because it prints over there"
+_INSTEAD: Final = {
+    **dict.fromkeys(("capsys", "capfd", "capsysbinary", "capfdbinary"), _PRINTED),
+    "caplog": "what a call logs stays over there; a probe of the course's kit can run the call and return its records",
+    "recwarn": "what a call warns of stays over there; a probe of the course's kit can run the call and return it",
+}
+"""What a check does without a fixture of pytest's that looks at its own process."""
+_NOT_IN_CHECKS: Final = "capture logging unittest recwarn"
+"""Those that only the tests of a suite may use."""
 
 
 class NoSubmissionYet:
@@ -176,17 +187,30 @@ def collected_checks(
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
-    with _check_files_forgotten(root), _session(files, root, hooks) if files else contextlib.nullcontext():
+    folder = root.parent if (root.parent / DATA).is_dir() else None
+    with _check_files_forgotten(root), contextlib.ExitStack() as stack:
+        if files:
+            with in_folder(folder):
+                stack.enter_context(_session(files, root, hooks))
         if hooks.problems:
             raise _cannot_collect(hooks.problems)
-        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener())
+        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener(), folder)
 
 
 @contextlib.contextmanager
-def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks") -> Iterator[None]:
-    """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook."""
-    arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
-    for name in _NOT_USED.split():
+def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite: bool = False) -> Iterator[None]:
+    """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook.
+
+    Args:
+        suite: whether they were written for pytest alone: then they find the modules beside them.
+    """
+    arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)]
+    arguments += (
+        ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]
+        if suite
+        else ["--import-mode=importlib"]
+    )
+    for name in (_NOT_USED if suite else f"{_NOT_USED} {_NOT_IN_CHECKS}").split():
         arguments += ["-p", f"no:{name}"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -251,7 +275,8 @@ class _SessionHooks(CheckHooks):
         if error is not None and isinstance(node, pytest.Collector):
             self.problems.append(_reason(node.path, error))
         elif isinstance(error, pytest.FixtureLookupError):  # its report ends with a line of source, not with the reason
-            self._missing_fixture = f"there is no fixture `{error.argname}`"
+            instead = _INSTEAD.get(error.argname or "", "")
+            self._missing_fixture = f"there is no fixture `{error.argname}`{instead and f': {instead}'}"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(report)

@@ -23,8 +23,9 @@ from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionT
 from grader.border.messages import Exchange, Imported, LoadOrder, StatementPlace
 from grader.border.proxies import Call
 from grader.course import Course
-from grader.course.model import data_files
+from grader.course.model import DATA, given_files
 from grader.course.source import variables_in
+from grader.files import python_files
 from grader.intake.writable import MOST_BYTES, writable
 from grader.judge import cause as causes
 from grader.judge import explain
@@ -131,18 +132,23 @@ class TopicDesk(Desk):
         self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
         self.explains_failures = not is_own
-        self._check_seconds = host.limits.check_seconds
+        self._check_seconds = self._seconds = host.limits.check_seconds
         self.memory_limit = host.limits.memory_bytes
         self._course = course
         self._topic = topic
-        files = {**files, **{name: file.read_bytes() for name, file in data_files(course)}}
-        files, self.not_written = writable(files, {f"{topic}.py"}, min(MOST_BYTES, host.limits.file_bytes // 2))
+        file = course.module_file(topic)
+        files, self.not_written = writable(files, {file}, min(MOST_BYTES, host.limits.file_bytes // 2))
         self._files = files
-        self._source = files.get(f"{topic}.py", b"")
-        exercises = [] if is_own else [one.name for one in course.topic(topic).exercises]
-        self._leader = host.open_topic(topic, files, () if is_own else None)
+        self._source = files.get(file, b"")
+        self._file = file.rpartition("/")[2]  # as lines of source are named
+        exercises = [] if is_own else [one.name for one in course.topic(topic).exercises if not one.group]
+        given = given_files(course)
+        data = {name: content for name, content in given.items() if name.startswith(f"{DATA}/")}
+        if course.suite is not None:  # what its students leave out is missing
+            given = data
+        self._leader = host.open_topic(topic, given | files | data, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
-        self.time = TopicTime(deadline, host.limits, len(exercises))
+        self.time = TopicTime(deadline, host.limits, 0 if is_own else len(course.topic(topic).exercises))
         self._process: TopicProcess | None = None
         self._threads = 0  # of the process after its import
         self._is_shared = False  # whether the process has answered an exercise before the running one
@@ -155,7 +161,7 @@ class TopicDesk(Desk):
             failure, self.left_out, self._leader.load_order = loaded.failure, loaded.left_out, loaded.order
         self.import_failure: Cause | None = None
         if failure is not None:
-            self.import_failure = causes.import_failed(topic, failure, self._import_prints, self.memory_limit)
+            self.import_failure = causes.import_failed(file, failure, self._import_prints, self.memory_limit)
 
     def _import(self, order: LoadOrder, seconds: float) -> tuple[ImportFailure | None, Imported, StatementPlace | None]:
         self._leader.load_order = order
@@ -229,10 +235,13 @@ class TopicDesk(Desk):
         self._channel.restart()
         return self._channel
 
+    def allow(self, seconds: float) -> None:
+        self._seconds = seconds or self._check_seconds
+
     def renew_time(self) -> None:
         """Gives the running check its full time, or what is left of the topic's."""
         assert self._process is not None
-        self._process.deadline = self._deadline(self._check_seconds * (1.0 if self.is_final else FIRST_TRY))
+        self._process.deadline = self._deadline(self._seconds * (1.0 if self.is_final else FIRST_TRY))
 
     def end_process(self) -> None:
         if self._process is not None:
@@ -255,7 +264,7 @@ class TopicDesk(Desk):
 
     def stopped_at(self) -> Frame | None:
         lines = self._process.stopped_at if self._process else ()
-        return endless_loop([line for line in lines if line.file == f"{self._topic}.py"], self._source)
+        return endless_loop([line for line in lines if line.file == self._file], self._source)
 
     def spent_time(self) -> SpentTime | None:
         if self._process is None or self._channel is None:
@@ -263,7 +272,7 @@ class TopicDesk(Desk):
         spent = SpentTime(rounded(self._process.deadline.seconds))
         if self._channel.asks_on_and_on and self._channel.answered > 0:  # it is slow
             spent = replace(spent, answered=self._channel.answered, longest=rounded(self._channel.longest))
-        return replace(spent, used=self.time.used()) if spent.limit < rounded(self._check_seconds) else spent
+        return replace(spent, used=self.time.used()) if spent.limit < rounded(self._seconds) else spent
 
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
@@ -286,7 +295,7 @@ class LocalDesk(TopicDesk):
     """A desk for files of the course, in this process: what a check does not accept of them is the check's fault."""
 
     def __init__(self, folder: Path, topic: str, course: Course) -> None:
-        files = {path.name: path.read_bytes() for path in folder.glob("*.py")}
+        files = python_files(folder)
         super().__init__(LocalHost(folder, course.kit), course, topic, files, is_own=True)
 
     def reference_also_fails(self, check: Check, run: RunOn) -> bool:

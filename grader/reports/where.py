@@ -49,7 +49,7 @@ class Locations:
 
     def line(self, file: str, line: int) -> str:
         """A line of a topic's file, as seen from the current folder; a notebook has no such lines."""
-        names = (file, f"{file.removesuffix('.py')}.ipynb")
+        names = [f"{file.removesuffix('.py')}{end}" for end in (".py", ".ipynb", "/__init__.py")]
         folders = (self._path, self._path / "exercises")
         places = [self._path] if self._path.is_file() else [folder / name for name in names for folder in folders]
         found = next((place for place in places if place.is_file()), None)

@@ -349,6 +349,8 @@ def load_submission(
         describe, note: see `load_topic`.
     """
     file, imported = folder / f"{topic}.py", Imported()
+    if not file.is_file():
+        file = folder / topic / "__init__.py"
     if order is None:
         module = import_file(topic, file)
     else:

@@ -144,9 +144,10 @@ def load_topic(
         SyntaxError, UnicodeDecodeError: it cannot be parsed.
     """
     global _current
-    forget_listing(path.parent)
-    sys.path_importer_cache[str(path.parent)] = _finder(str(path.parent))
-    loading = _Loading(path.parent, order, describe, note)
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    forget_listing(folder)
+    sys.path_importer_cache[str(folder)] = _finder(str(folder))
+    loading = _Loading(folder, order, describe, note)
     module, loader = _new_module(name, _StatementLoader(name, str(path)))
     _current = loading
     try:
@@ -154,10 +155,10 @@ def load_topic(
     finally:
         _current = None
         loading.close()
-    found = any(one in vars(module) for one in order.exercises)
+    found = not order.exercises or any(one in vars(module) for one in order.exercises)
     if not found and loading.failed:
         raise NothingLoaded(loading.failed[0].raised or NOTHING_LOADED)
-    return module, loading.imported(path.name)
+    return module, loading.imported(path.relative_to(loading.folder).as_posix())
 
 
 def _finder(folder: str) -> FileFinder:
@@ -173,7 +174,8 @@ class _StatementLoader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         for folder in getattr(module, "__path__", ()):
             sys.path_importer_cache[folder] = _finder(folder)
-        loading = _current or _Loading(Path(self.path).parent, LoadOrder([]))
+        folder = Path(self.path).parents[module.__name__.count(".") + hasattr(module, "__path__")]
+        loading = _current or _Loading(folder, LoadOrder([]))
         with put_back():
             loading.run_file(Path(self.path), vars(module))
         if loading is not _current:
@@ -282,7 +284,7 @@ class _Loading:
     def imported(self, file: str) -> Imported:
         """What was left out, and what need not be run again; the exercises are in this file."""
         skipped = [*self.overran]
-        if self.long:
+        if self.long and self.order.exercises:  # else all that it defines may be asked for
             skipped += needs.not_needed(self.files, self.long, {file: {*self.order.exercises}})
         lost = [(name, number) for name, number in self.lost.items() if number < MOST_FAILED]
         return Imported(self.failed[:MOST_FAILED], lost[:MOST_LOST], skipped[:MOST_SKIPPED])

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from grader.testkit.cases import situations
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.decorators import exercise, misconception, needs, picture
-    from grader.testkit.observation import assert_calls, assert_global_numbers, load_weights, observe, value_and_grad
+    from grader.testkit.observation import (
+        assert_calls,
+        assert_global_numbers,
+        load_weights,
+        observe,
+        printed,
+        value_and_grad,
+    )
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
@@ -35,7 +42,8 @@ __all__ = [
     "Diagram", "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised",
     "assert_calls", "assert_close", "assert_equal", "assert_global_numbers", "assert_that", "counted", "devices",
     "exercise", "labels",
-    "load_weights", "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference",
+    "load_weights", "misconception", "needs", "observe", "picture", "printed", "probes", "raises", "ranks", "recipes",
+    "reference",
     "seeds", "shapes", "situations", "tensors", "value_and_grad",
 ]  # fmt: skip
 
@@ -46,7 +54,7 @@ _NAMES = {
     "grader.pictures": "Diagram Grid Lines Points Spot",
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
     "grader.testkit.decorators": "exercise misconception needs picture",
-    "grader.testkit.observation": "assert_calls assert_global_numbers load_weights observe value_and_grad",
+    "grader.testkit.observation": "assert_calls assert_global_numbers load_weights observe printed value_and_grad",
     "grader.testkit.cases": "situations",
     "grader.testkit.strategies": "labels seeds shapes tensors",
     "grader.text": "counted",

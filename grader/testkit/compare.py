@@ -1,7 +1,7 @@
 """Comparisons that a check can trust: exact types, real bytes, and a mismatch said in words.
 
-Only exact built-in types and tensors are compared, never through the value's own ``__eq__``. Everything here runs
-in the judge on decoded data.
+Only exact built-in types, tensors and NumPy's own arrays and scalars are compared, never through the value's own
+``__eq__``. A NumPy scalar counts as the Python number that it holds. Everything here runs in the judge on decoded data.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
+from grader.border import arrays
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import Remote, class_name_of
@@ -101,11 +102,11 @@ class Mismatch(AssertionError):
 
 
 def _are_of_other_types(actual: object, expected: object) -> bool:
-    one, other = plain(actual), plain(expected)
+    one, other = _comparable(actual, expected)
     if type(one) is not type(other):
         return True
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return one.dtype != other.dtype
+    if isinstance(one, Tensor) or arrays.is_array(one):
+        return bool(one.dtype != other.dtype)
     pairs = zip(one, other, strict=False) if isinstance(one, list | tuple) and isinstance(other, list | tuple) else ()
     return any(_are_of_other_types(*pair) for pair in pairs if not any(part is None for part in pair))
 
@@ -232,7 +233,7 @@ def _listed(names: Sequence[str]) -> str:
 def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) -> Iterator[str]:
     """The differences in words, one at a time."""
     place = f"at {where}: " if where else ""
-    actual, expected = plain(actual), plain(expected)
+    actual, expected = _comparable(actual, expected)
     if isinstance(actual, Remote):
         kind = class_name_of(actual)
         found = "a function" if kind in _FUNCTIONS else f"an object of class {kind}"
@@ -240,6 +241,12 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
     elif isinstance(expected, Tensor) and isinstance(actual, Tensor):
         if reason := _tensor_difference(actual, expected, tolerance):
             yield place + reason
+    elif arrays.is_array(expected) and arrays.is_array(actual):
+        one, other = arrays.to_tensor(actual), arrays.to_tensor(expected)
+        if one is None or other is None:
+            yield f"{place}an array of {actual.dtype} where one of {expected.dtype} was expected"
+        elif reason := _tensor_difference(one, other, tolerance):
+            yield place + reason.replace("torch.", "")
     elif type(actual) is not type(expected):
         yield f"{place}{_name(actual)} where {_name(expected)} was expected"
     elif isinstance(expected, float):
@@ -256,7 +263,9 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
             yield from _differences(*pair, tolerance, f"{where}[{index}]")
     elif isinstance(expected, dict):
         # By their text: keys that are equal may still be of different types, as 1 and True, and NaN is not itself.
-        by_key, wanted = ({repr(key): item for key, item in items.items()} for items in (actual, expected))
+        by_key, wanted = (
+            {repr(arrays.as_number(key)): item for key, item in items.items()} for items in (actual, expected)
+        )
         if set(by_key) != set(wanted):
             keys, others = (show(sorted(str(key)[:_LONGEST_KEY] for key in items)) for items in (actual, expected))
             yield f"{place}keys {keys} where {others} were expected"
@@ -265,6 +274,20 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
                 yield from _differences(by_key[text], item, tolerance, f"{where}[{text[:_LONGEST_KEY]}]")
     elif actual != expected:
         yield f"{place}{show(actual)} where {show(expected)} was expected{_times(actual, expected)}"
+
+
+def _comparable(actual: object, expected: object) -> tuple[Any, Any]:
+    """The two as what they are compared as: containers as plain ones, and NumPy's scalars.
+
+    Two scalars, or a scalar and an array, are compared as arrays, which have a dtype.
+    """
+    one, other = plain(actual), plain(expected)
+    kinds = [type(value) in arrays.SCALARS for value in (one, other)]
+    if any(kinds):
+        if all(is_scalar or arrays.is_array(value) for is_scalar, value in zip(kinds, (one, other), strict=True)):
+            return arrays.numpy.asarray(one), arrays.numpy.asarray(other)
+        return arrays.as_number(one), arrays.as_number(other)
+    return one, other
 
 
 def _missing(actual: list[Any], expected: list[Any], tolerance: _Tolerance) -> str:
@@ -298,19 +321,21 @@ def _that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[obj
 
 def _first_that_differ(actual: Any, expected: Any, tolerance: _Tolerance) -> tuple[Tensor, Tensor] | None:
     """The first two tensors that differ, of values that may hold several; None if something else differs first."""
-    one: Any = plain(actual)
-    other: Any = plain(expected)
+    one, other = _comparable(actual, expected)
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return one, other
+    if arrays.is_array(one) and arrays.is_array(other):
+        pair = arrays.to_tensor(one), arrays.to_tensor(other)
+        return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
     if type(one) is not type(other) or type(one) not in (dict, list, tuple) or len(one) != len(other):
         return None
     if type(one) is dict:
         if list(map(repr, one)) != list(map(repr, other)):
             return None
         one, other = one.values(), other.values()
-    for pair in zip(one, other, strict=True):
-        if next(_differences(*pair, tolerance, ""), ""):
-            return _first_that_differ(*pair, tolerance)
+    for parts in zip(one, other, strict=True):
+        if next(_differences(*parts, tolerance, ""), ""):
+            return _first_that_differ(*parts, tolerance)
     return None
 
 
@@ -453,9 +478,11 @@ def _times(actual: Any, expected: Any) -> str:
     return ", with the wrong sign" if abs(actual + expected) < 1e-5 * abs(expected) else ""
 
 
-def _name(value: object) -> str:
+def _name(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
+    if arrays.is_array(value):
+        return f"an array of shape {value.shape}"
     return with_article(type(value).__name__)

@@ -33,6 +33,7 @@ def exercise(
     points: float | None = None,
     bonus: float = 0,
     when: str = "",
+    seconds: float = 0.0,
 ) -> Callable[[F], F]:
     """Ties a check to its exercise. Put it above ``@given``.
 
@@ -47,6 +48,7 @@ def exercise(
         bonus: points on top of those of its exercise, which it is no part of then.
         when: the situation that it is about, in words that complete "wrong only": ``for scores of ±10,000``. If this
             check fails and those of other situations pass, the student reads it first; see `situations`.
+        seconds: how long one run of it may take, longer or shorter than others; 0 means as long as any check may.
     """
 
     def decorate(check: F) -> F:
@@ -57,6 +59,7 @@ def exercise(
 
             check = settings(max_examples=EXAMPLES)(check)
         options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus, "when": when}
+        options["seconds"] = seconds
         return getattr(pytest.mark, EXERCISE_MARK)(name, **options)(check)  # type: ignore[no-any-return]
 
     return decorate

@@ -19,7 +19,7 @@ from grader.border.proxies import Remote, RemoteFunction, SubmissionProxy, call_
 from grader.errors import did_you_mean
 from grader.testkit import probes, reference
 from grader.testkit.compare import Mismatch, assert_equal, assert_that
-from grader.testkit.watching import backpropagate, watch
+from grader.testkit.watching import backpropagate, record_prints, watch
 from grader.text import counted
 
 Seen = TypeVar("Seen", "Observation", "ValueAndGrad")
@@ -67,6 +67,22 @@ def observe(function: RemoteFunction | Remote, *args: object, **kwargs: object) 
         SubmissionRaised: if the call raised.
     """
     return _seen(Observation, watch, function, args, kwargs)
+
+
+def printed(function: RemoteFunction | Remote, *args: object, **kwargs: object) -> str:
+    """Calls a function of the submission (or an object, such as a module) once; what it printed to standard output.
+
+    Of more than a million characters, the first ones.
+
+    Raises:
+        SubmissionRaised: if the call raised.
+    """
+    shown = call_of(function, args, kwargs)
+    call = (record_prints, function, list(shown.args), dict(shown.kwargs))
+    text = channel_of(function).request("call", call, {}, shown)
+    if type(text) is not str:
+        raise BadReply("sent prints that are no text")
+    return text
 
 
 def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
@@ -147,7 +163,7 @@ def _seen(
 ) -> Seen:
     """What a probe reports of one call; its first field is the value of the call."""
     shown = call_of(function, args, kwargs)
-    call = (probe, function, list(args), dict(kwargs), *more)
+    call = (probe, function, list(shown.args), dict(shown.kwargs), *more)
     reply = channel_of(function).request("call", call, {}, shown)
     try:
         made = wire.convert(reply, kind)

@@ -6,14 +6,16 @@ Never calls a method that submitted code could have defined: it is given decoded
 import ast
 import itertools
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from types import FunctionType
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from grader.border import arrays
 from grader.border.labels import label_of
-from grader.border.proxies import Call, Remote, RemoteFunction, maker_of
+from grader.border.proxies import Call, Drawn, Remote, RemoteFunction, is_iterator, maker_of
 from grader.testkit.within_probes import call_within
 
 MAX_LINE: Final = 400
@@ -118,6 +120,8 @@ def _show(value: object, room: list[int]) -> str:
     if isinstance(value, list | tuple) and type(value) is not torch.Size:
         items = _joined((_show(item, room) for item in value), len(value), room)
         return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+    if isinstance(value, Drawn):
+        return f"iter({_show(list(value.items), room)})"
     text = _one(value)
     room[0] -= len(text) + 2
     return text
@@ -138,9 +142,15 @@ def _one(value: object) -> str:
         return _tensor(value)
     if isinstance(value, torch.device):
         return f"torch.device({str(value)!r})"
+    if type(value) in arrays.SCALARS:
+        return f"np.{arrays.SCALARS[type(value)]}({_one(arrays.as_number(value))})"
+    if arrays.is_array(value):
+        return _array(value)
     if isinstance(value, float):
         text = f"{value:.6g}"
         return text if set(text) & set(".en") else f"{text}.0"
+    if isinstance(value, PurePath):
+        return f"Path({str(value)!r})"
     if isinstance(value, Remote) and (made := maker_of(value)) is not None:
         return _code(made)
     if type(value) is torch.Size:
@@ -148,9 +158,20 @@ def _one(value: object) -> str:
     if isinstance(value, FunctionType | type):
         module = "" if value.__module__ == "builtins" else value.__module__.removeprefix("grader.testkit.")
         return f"{module}.{value.__name__}".removeprefix(".")
+    if is_iterator(value):
+        return f"<{type(value).__name__}>"
     if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]!r}…"
     return repr(value)
+
+
+def _array(value: Any) -> str:
+    if not value.size:
+        return f"np.zeros({value.shape}, dtype=np.{value.dtype})"
+    if value.size > 1000 and value.ndim > 4:  # as for tensors
+        return f"<array of shape {value.shape}, dtype {value.dtype}>"
+    text = " ".join(repr(value).split()).replace("[ ", "[")
+    return f"np.{text}".replace("dtype=", "dtype=np.").replace("np.'", "'")
 
 
 def _tensor(value: Tensor) -> str:

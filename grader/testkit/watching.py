@@ -3,9 +3,12 @@
 Runs in the student process; checks use it through `grader.testkit.observation`. Must never decide anything.
 """
 
+import contextlib
+import io
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final, TextIO
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -15,6 +18,10 @@ from grader.border.tensor_facts import copy_of, is_a, is_leaf, plain, requires_g
 
 _equal, _allclose, _sum = torch.equal, torch.allclose, torch.sum
 _generator_state = torch.default_generator.get_state
+
+
+MOST_PRINTED: Final = 1 << 20
+"""Characters of a call's prints that a check gets; more are left out."""
 
 
 class _Calls(TorchFunctionMode):
@@ -69,6 +76,34 @@ def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
     grad, leaf = is_tensor and requires_grad(result), is_tensor and is_leaf(result)
     called = dict(sorted((calls.names | operations.names).items()))  # of both counts of a name, the larger one
     return result, changed, next(same, None), shares, calls.count, called, grad, leaf, rng_used
+
+
+class _Printed(io.TextIOBase):
+    """Keeps what is printed, and prints it all the same."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.kept: list[str] = []
+        self._stream = stream
+        self._left = MOST_PRINTED
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        self.kept.append(text[: self._left])
+        self._left -= len(self.kept[-1])
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def record_prints(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> str:
+    """One call; what it printed to ``sys.stdout``."""
+    output = _Printed(sys.stdout)
+    with contextlib.redirect_stdout(output):
+        function(*args, **kwargs)
+    return "".join(output.kept)
 
 
 def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -257,7 +257,7 @@ class Watch:
 
     def _warm_up(self, exercise: Exercise) -> None:
         """Lets the worker meet a wrong answer while the student writes: it has to learn what it says of the first."""
-        if exercise.full_name not in self._warmed:
+        if exercise.full_name not in self._warmed and not exercise.group:
             self._warmed.add(exercise.full_name)
             files, file = self._submission.files, f"{exercise.topic}.py"
             wrong = f"\n\n\ndef {exercise.name}(*args, **kwargs):\n    return None\n"

@@ -51,6 +51,17 @@ def numbers():
     yield 1
     yield torch.ones(1)
     raise RuntimeError("in the middle")
+def total(items):
+    first = next(items)
+    return [first, sum(items), type(items).__name__]
+def fill(items):
+    for item in items: item.fill_(1)
+def endless():
+    while True: yield 1
+def greet(name):
+    print("Hello,", name)
+    print("x" * 10, end="")
+    return None
 def deep(n=200):
     value = []
     for _ in range(n): value = [value]

@@ -6,9 +6,11 @@ import math
 import random
 from collections import OrderedDict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 from torch import nn
 
@@ -30,6 +32,7 @@ from grader.border.messages import (
 PARTS: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 255, 1 << 31, (1 << 63) - 1, -(1 << 63), (1 << 64) - 1, 0.0, -0.0, 1e308,
     math.nan, math.inf, "", "T", "l", "t", "d", "i", "c", "y", "v", "h", "f", "r", "z", "ok", "raise", "report",
+    "n", "s", "p",
     "missing", "large", "cpu", "cuda", "cuda:05", "cuda:٣", "cuda:0", "cuda:99", "cuda:100", "cuda:-1", "mps:0",
     "meta", "hpu:0", "privateuseone:1", "cuda:0\n", "cuda:99999999999", "float32", "bool", "uint64", "complex128",
     "bfloat16", "quint8", "object", "_9", "0x-1", " 7 ", "f" * 1099, "ExceptionGroup", "UnicodeDecodeError", "OSError",
@@ -40,6 +43,8 @@ PARTS: list[Any] = [
     ["c", math.nan, 1.0],
     ["T", "float32", [1 << 20, 1], [0, 0], b"\0" * 4, False, 0, None],
     ["T", "uint8", [16 << 20], [0], b"\0", False, 0, None],
+    ["n", "float64", [2], None, b"\xff" * 16], ["n", "object", [1], None, b"\0" * 8], ["n", "bool", [1], None, b"\2"],
+    ["s", "float64", b"\xff" * 8], ["s", "bool", b"\2"], ["p", "../../etc/passwd"], ["p", "a\0b"], ["p", "x" * 9000],
     ["T", "bool", [0, 1 << 39], None, b"", False, 1, "cuda:3"],
     ["T", "float16", [2, 2], [1, 1], b"\0" * 6, True, 1, "mps:0"],
 ]  # fmt: skip
@@ -52,6 +57,8 @@ def real_messages() -> list[bytes]:
         None, 3, 1 << 200, 2.5, 1 + 2j, "text", b"bytes", torch.float32, torch.device("cuda", 1), [1, (2, "x")],
         {"a": 1, 2: torch.ones(2, 3)}, torch.ones(4, 2).T, torch.ones(1).expand(3), torch.tensor([True, False]),
         nn.Parameter(torch.ones(2)), torch.zeros(0, 3), OrderedDict(a=[torch.tensor(1)]), torch.Size([1, 2]),
+        np.ones((2, 3)), np.arange(4, dtype=np.uint16)[::2], np.float64(0.5), {np.int32(1): np.bool_(True)},
+        Path("a/b"),
         (1.0, ("0",), None, (), 3, ("mul",), True, False, False), [torch.zeros(3, dtype=torch.uint16)] * 2,
     ]  # fmt: skip
     trees = [Returned(wire.encode(value, lambda other: ["h", 0, "Thing"])) for value in values]

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -63,6 +64,16 @@ def test_the_first_element_that_changed_is_named() -> None:
     assert there.change(lambda s: s.f(X)) == "changed its first argument in place: element [0, 1] was 1.5 and is 3"
     assert X.equal(torch.tensor([[0.0, 1.5], [2.0, 3.0]])), "the judge's own tensor is another one"
     assert there.channel.last is not None and there.channel.last.name == "f"
+
+
+def test_an_array_that_changed_is_named_as_a_tensor_is() -> None:
+    def negated(x: Any) -> Any:
+        return np.negative(x[1], out=x[1])
+
+    x = np.array([[1, 2], [3, 4]], dtype=np.int16)[:, ::2]
+    said = There(f=negated).change(lambda s: s.f([0, x]))
+    assert said == "changed the tensor at [1] of its first argument in place: element [0, 0] was 1 and is -1"
+    assert There(f=lambda x: x + 1).change(lambda s: s.f(x)) == ""
 
 
 def test_an_exercise_may_be_to_change_its_arguments() -> None:

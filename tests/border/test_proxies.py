@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import itertools
+import operator
 import random
 import subprocess
 import sys
@@ -14,12 +17,15 @@ import torch
 from judge_here import ServiceHere
 from torch import Tensor
 
+from grader.border import proxies
+from grader.border.arena import Arena
 from grader.border.channel import Channel
-from grader.border.failures import MissingName, SubmissionCrashed, SubmissionRaised
+from grader.border.failures import ArgumentChanged, MissingName, SubmissionCrashed, SubmissionRaised
 from grader.border.proxies import Remote, SubmissionProxy, maker_of
 from grader.border.service import Service
-from grader.testkit import observe, recipes, value_and_grad
+from grader.testkit import observe, printed, recipes, value_and_grad
 from grader.testkit.in_student_process import MODULES
+from grader.testkit.show import show_call
 
 SUBMITTED = Path(__file__).with_name("answers_of_every_kind.py").read_text(encoding="utf-8")
 
@@ -50,7 +56,11 @@ def test_tensors_arrive_as_copies_that_a_check_may_keep(submission: SubmissionPr
 def test_subclasses_come_back_as_handles_and_win_nothing(submission: SubmissionProxy) -> None:
     for handle, kind in ((submission.half(), "Number"), (submission.special(), "Special")):
         assert type(handle) is Remote
-        assert handle != 0.5
+        for use in (operator.eq, operator.ne, operator.add, operator.floordiv, operator.pow, operator.and_):
+            for pair in ((handle, 0.5), (0.5, handle)):
+                with pytest.raises(AssertionError, match=f"returned a {kind} object where a plain value was expected"):
+                    use(*pair)
+        assert [handle] != [None]
         assert repr(handle) == f"<{kind}>"
 
 
@@ -92,6 +102,62 @@ def test_iteration_stops_where_it_breaks(submission: SubmissionProxy) -> None:
         for item in submission.numbers():
             seen.append(item)
     assert len(seen) == 2
+
+
+def test_an_iterator_of_the_submission_is_stepped_through(submission: SubmissionProxy) -> None:
+    numbers = submission.numbers()
+    assert next(numbers) == 1
+    assert next(numbers).equal(torch.ones(1))
+    with pytest.raises(RuntimeError, match="in the middle"):
+        next(numbers)
+    with pytest.raises(StopIteration):
+        next(numbers)
+    with pytest.raises(TypeError, match="is not an iterator"):
+        next(submission.Stack(1))
+
+
+def test_one_that_never_ends_is_a_crash(submission: SubmissionProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxies, "MOST_DRAWN", 1000)
+    with pytest.raises(SubmissionCrashed, match="gave more than 1000 items, and no end"):
+        list(submission.endless())
+    assert list(itertools.islice(submission.endless(), 3)) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "made", [(n * n for n in range(4)), map(abs, [0, -1, 4, 9]), iter([0, 1, 4, 9])], ids=["a", "b", "c"]
+)
+def test_an_iterator_is_drawn_here_and_is_a_generator_there(submission: SubmissionProxy, made: Any) -> None:
+    assert submission.total(made) == [0, 14, "generator"]
+    assert show_call(submission._channel.last) == "total(iter([0, 1, 4, 9]))"  # type: ignore[attr-defined]
+    assert next(made, "nothing is left") == "nothing is left"
+    assert submission.echo([iter("ab")], key=iter(()))[1]["key"] is not None
+
+
+def test_an_iterator_may_be_observed_and_its_tensors_are_watched() -> None:
+    module = ModuleType("work")
+    exec(SUBMITTED, module.__dict__)
+    arena = Arena.local()
+    channel = Channel(ServiceHere(Service(module, frozenset(), modules=MODULES, arena=arena)), arena=arena)
+    submission = SubmissionProxy(channel)
+    assert observe(submission.total, iter([1, 2])).result == [1, 2, "generator"]
+    submission.fill(iter([torch.zeros(2), torch.ones(2)]))
+    with pytest.raises(ArgumentChanged, match=r"changed the tensor at \[0\] of its first argument in place"):
+        channel.check_arguments()
+
+
+def test_an_iterator_without_an_end_and_a_file_are_refused(submission: SubmissionProxy) -> None:
+    with pytest.raises(TypeError, match="more than 100000 items: take some"):
+        submission.total(itertools.count())
+    with pytest.raises(TypeError, match="cannot pass a StringIO"):
+        submission.total(io.StringIO("a"))
+
+
+def test_what_a_call_prints_is_a_value(submission: SubmissionProxy, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(submission.greet, "Ada") == "Hello, Ada\nxxxxxxxxxx"
+    assert capsys.readouterr().out == "Hello, Ada\nxxxxxxxxxx"  # a failure shows it all the same
+    assert printed(submission.Stack(), 1) == ""
+    with pytest.raises(ValueError, match="too few"):
+        printed(submission.raises, "value")
 
 
 def test_a_missing_name_is_said_when_it_is_called(submission: SubmissionProxy) -> None:

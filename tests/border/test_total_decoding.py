@@ -148,8 +148,8 @@ def expanded(elements: int, dtype: str, size: int) -> list[Any]:
     [
         ["l", *[expanded(1 << 21, "uint8", 1)] * 3],
         ["l", *[expanded(1 << 20, "float64", 8)] * 3],
-        ["l", *[["l", *[0] * 60_000]] * 4],
-        ["d", *[part for key in range(4_000) for part in (key, ["l", *[0] * 60])]],
+        ["l", *[["l", *[0] * 160_000]] * 4],
+        ["d", *[part for key in range(4_000) for part in (key, ["l", *[0] * 160])]],
     ],
     ids=["numbers", "bytes", "items", "dicts"],
 )
@@ -158,7 +158,7 @@ def test_a_reply_is_counted_after_it_is_expanded(tree: Any) -> None:
         SubmissionProxy(Channel(Replies(wire.pack(["ok", tree])))).f()
 
 
-@pytest.mark.parametrize("tree", [expanded(1 << 22, "uint8", 1), ["l", *[0] * 190_000]], ids=["numbers", "items"])
+@pytest.mark.parametrize("tree", [expanded(1 << 22, "uint8", 1), ["l", *[0] * 590_000]], ids=["numbers", "items"])
 def test_many_replies_just_below_the_limit_are_too_many_for_one_check(tree: Any) -> None:
     channel = Channel(Replies(wire.pack(["ok", tree])))
     submission = SubmissionProxy(channel)

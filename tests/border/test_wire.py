@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import math
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -81,6 +83,19 @@ class Table(dict[str, int]): ...
 class Special(torch.Tensor): ...
 
 
+class Lying(np.ndarray):
+    def __eq__(self, other: object) -> Any:
+        return True
+
+
+class LyingNumber(np.float64):
+    def __eq__(self, other: object) -> Any:
+        return True
+
+
+class Folder(type(Path())): ...  # type: ignore[misc]
+
+
 class WithMethod(list[Any]):
     def rows(self) -> int:
         return len(self)
@@ -114,6 +129,16 @@ def with_attribute(value: Any) -> Any:
         bytearray(b"x"),
         torch.ones(2).to_sparse(),
         torch.ones(2, device="meta"),
+        np.ones(1).view(Lying),
+        np.ma.masked_array([1.0]),
+        LyingNumber(1.0),
+        np.array([{}]),
+        np.array(["x"]),
+        np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f4")]),
+        np.datetime64("2020-01-01"),
+        np.longdouble(1),
+        Folder("x"),
+        Path("a\0b"),
         nn.Linear(1, 1),
         len,
     ],
@@ -154,8 +179,11 @@ def circular() -> list[Any]:
         [0] * (bounds.MAX_ITEMS + 1),
         1 << 5000,
         torch.zeros(frames.MAX_PAYLOAD + 1, dtype=torch.uint8),
+        np.zeros(frames.MAX_PAYLOAD + 1, dtype=np.uint8),
+        np.broadcast_to(np.float64(1), (1 << 40,)),
+        dict.fromkeys(range(bounds.MAX_KEYS + 1)),
     ],
-    ids=["deep", "circular", "long", "huge_number", "large_tensor"],
+    ids=["deep", "circular", "long", "huge_number", "large_tensor", "large_array", "expanded_array", "large_dict"],
 )
 def test_what_is_too_deep_or_too_large_is_not_encoded(value: object) -> None:
     with pytest.raises(WireError):
@@ -167,6 +195,29 @@ def test_a_small_memory_that_poses_as_a_huge_tensor_is_refused_both_ways() -> No
         wire.encode(torch.zeros(1).expand(1 << 36), refuse)
     with pytest.raises(WireError):
         wire.decode(["T", "float32", [1 << 36], [0], b"\0" * 4, False, 0, None], unknown)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "<f4", ">i8", ">c16"])
+def test_an_array_of_another_byte_order_is_the_same_numbers(dtype: str) -> None:
+    value = np.array([1, -2, 3]).astype(dtype)
+    back = there_and_back(value)
+    assert back.dtype.isnative and back.dtype == value.dtype.newbyteorder("=") and (back == value).all()
+
+
+def test_arrays_arrive_as_copies_that_can_be_written() -> None:
+    value = np.arange(3.0)
+    value.flags.writeable = False
+    back = there_and_back(value)
+    back[0] = 7
+    assert value[0] == 0
+
+
+def test_a_vocabulary_of_100_000_entries_crosses() -> None:
+    words = {f"word {number}": number for number in range(100_000)}
+    assert there_and_back(words) == words
+    merges = [(b"a", b"b")] * 100_000
+    assert there_and_back(merges) == merges
+    assert there_and_back({number: b"x" for number in range(100_000)})[99_999] == b"x"
 
 
 def test_repetition_does_not_get_past_the_limit() -> None:

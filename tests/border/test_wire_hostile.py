@@ -16,6 +16,15 @@ from grader.border.bounds import WireError
 TENSOR = ["T", "float32", [2], None, b"\0" * 8, False, 0, None]
 
 
+ARRAY = ["n", "float32", [2], None, b"\0" * 8]
+
+
+def array_with(**changes: Any) -> list[Any]:
+    return [
+        changes.get(name, part) for name, part in zip(["tag", "dtype", "shape", "strides", "data"], ARRAY, strict=True)
+    ]
+
+
 def tensor_with(**changes: Any) -> list[Any]:
     names = ["tag", "dtype", "shape", "strides", "data", "grad", "kind", "device"]
     return [changes.get(name, part) for name, part in zip(names, TENSOR, strict=True)]
@@ -61,6 +70,39 @@ def tensor_with(**changes: Any) -> list[Any]:
         tensor_with(device="nonsense"),
         tensor_with(device=5),
         tensor_with(kind="x"),
+        ["n"],
+        [*ARRAY, True, 0, None],
+        array_with(dtype="object"),
+        array_with(dtype="O"),
+        array_with(dtype="bfloat16"),
+        array_with(dtype="<U8"),
+        array_with(dtype=["a", "b"]),
+        array_with(shape=[3]),
+        array_with(shape=[-2]),
+        array_with(shape=[True, 2]),
+        array_with(shape=[1 << 39, 1 << 39]),
+        array_with(shape=[0, 1 << 39, 1 << 39, 1 << 39], data=b""),
+        array_with(shape=[1] * 65),
+        array_with(shape=2),
+        array_with(shape=[1 << 36], strides=[0], data=b"\0" * 4),
+        array_with(strides=[-1]),
+        array_with(strides=[2]),
+        array_with(data=b"\0" * 7),
+        array_with(data="text"),
+        array_with(dtype="bool", data=b"\2\0"),
+        ["s", "float64", b"\0" * 7],
+        ["s", "float64", b"\0" * 16],
+        ["s", "float64", 1.0],
+        ["s", "object", b"\0" * 8],
+        ["s", "bool", b"\2"],
+        ["s", 5, b"\0" * 8],
+        ["s"],
+        ["p", "a\0b"],
+        ["p", "a" * 5000],
+        ["p", b"a"],
+        ["p", 5],
+        ["p", "a", "b"],
+        ["d", *[part for number in range(1, 5000) for part in (["i", hex(number * ((1 << 61) - 1))], 0)]],
     ],
     ids=lambda tree: repr(tree)[:40],
 )
@@ -106,14 +148,15 @@ def test_a_damaged_message_gives_a_value_or_a_wire_error(value: Any, position: i
 
 JUNK = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1), st.floats(), st.text(max_size=5),
-              st.binary(max_size=9), st.sampled_from(["T", "l", "t", "d", "z", "i", "c", "y", "v", "float32", "bool"])),
+              st.binary(max_size=9), st.sampled_from(["n", "s", "p"]),
+              st.sampled_from(["T", "l", "t", "d", "z", "i", "c", "y", "v", "float32", "bool"])),
     lambda inner: st.one_of(st.lists(inner, max_size=9), st.dictionaries(st.text(max_size=2), inner, max_size=2)),
     max_leaves=20,
 )  # fmt: skip
 
 
 @settings(max_examples=300)
-@given(tree=JUNK, parts=st.lists(JUNK, min_size=7, max_size=7), tag=st.sampled_from("TltdziCcyv"))
+@given(tree=JUNK, parts=st.lists(JUNK, min_size=7, max_size=7), tag=st.sampled_from("TltdziCcyvnsp"))
 def test_well_formed_nonsense_gives_a_value_or_a_wire_error(tree: Any, parts: list[Any], tag: str) -> None:
     read(msgspec.msgpack.encode(tree))
     read(msgspec.msgpack.encode([tag, *parts]))

@@ -62,6 +62,13 @@ def test_too_strict(submission: Submission) -> None:
     """Wants what the solution does not give."""
     assert_equal(submission.cosine(torch.ones(1, 2), torch.ones(1, 2)), 1.0)
 '''
+NO_VALUE = '''
+@exercise("vectors.cosine")
+def test_a_handle(submission: Submission) -> None:
+    """Adds to an object of the submission."""
+    submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
+    submission.there(recipes.model, "mlp") + 1
+'''
 
 SWAPPED = '''
 @exercise("vectors.cosine")
@@ -221,6 +228,11 @@ CHECKS_AND_FILES: dict[str, Defect] = {
         [append(CHECKS, TOO_STRICT)],
         SOLUTION,
         "`vectors.cosine`, check too_strict: the solution gets failed",
+    ),
+    "a check that takes an object for a value": (
+        [append(CHECKS, "from grader.testkit import recipes" + NO_VALUE)],
+        SOLUTION,
+        "; read a plain value of the object in the check, such as `value.data`",
     ),
     "a check that the stub passes": (
         [append(CHECKS, ALWAYS_PASSES)],

@@ -37,6 +37,14 @@ def read(folder: Path, files: dict[str, bytes], course: Course = COURSE) -> Subm
     return source.read()
 
 
+@pytest.mark.parametrize("name", ["package/vectors.py", "package/answers.py", "answers.py"])
+def test_a_module_that_the_file_of_a_topic_imports_stays_where_it_is(tmp_path: Path, name: str) -> None:
+    files = {"vectors.py": f"from {name.removesuffix('.py').replace('/', '.')} import *\n".encode(), name: ANSWER}
+    files |= {"package/__init__.py": b""} if "/" in name else {}
+    submission = read(tmp_path, files)
+    assert (submission.files, submission.notes, submission.unread) == (files, (), ())
+
+
 @pytest.mark.parametrize(
     ("files", "origin"),
     [

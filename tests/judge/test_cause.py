@@ -121,6 +121,9 @@ def test_a_missing_name_and_a_stub_have_different_kinds() -> None:
     found = causes.unwritten(check(), missing)
     assert (found.kind, found.names, found.file) == ("missing", ("cosine",), "vectors.py")
     assert causes.unwritten(check(), raised("")).kind == "unwritten"
+    stubs = ("write `predict` here", "write `Line.fit` here", "write")
+    named = [causes.unwritten(check(), raised(text)).reason.partition(" is ")[0] for text in stubs]
+    assert named == ["`predict`", "`Line`", causes.unwritten(check(), raised("")).reason.partition(" is ")[0]]
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,10 @@ def test_with_a_misspelt_fixture(submission, nmber):
     assert submission.thing() == 1
 
 @exercise("some.thing")
+def test_with_a_fixture_for_prints(submission, capsys):
+    assert submission.thing() == 1
+
+@exercise("some.thing")
 @pytest.mark.skip(reason="not now")
 def test_not_now(submission, number): ...
 """
@@ -149,8 +153,10 @@ def test_checks_with_fixtures_run_again_and_again(tmp_path: Path) -> None:
         ("with_a_fixture_and_a_parameter[0]", "passed"),
         ("with_a_fixture_and_a_parameter[1]", "failed"),
         ("with_a_misspelt_fixture", "error"),
+        ("with_a_fixture_for_prints", "error"),
         ("not_now", "skipped"),
     ]
     assert "not that number" in first[2][2]
     assert "there is no fixture `nmber`" in first[3][2]
-    assert first[4][2] == "not now"
+    assert "there is no fixture `capsys`: what a call prints is `printed(submission.f, ...)`" in first[4][2]
+    assert first[5][2] == "not now"

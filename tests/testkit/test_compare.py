@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from judge_here import ServiceHere
@@ -19,6 +21,7 @@ from grader.testkit import assert_close, assert_equal, assert_that, raises
 from grader.testkit.compare import Mismatch
 
 T = torch.tensor
+N = np.array
 
 
 def remote(kind: str = "Linear") -> Remote:
@@ -49,6 +52,14 @@ SAME = [
     (nn.Parameter(T([1.0])), T([1.0])),
     (T([True, False]), T([True, False])),
     (T([1 + 1j]), T([1 + 1j])),
+    (N([1.0, math.nan]), N([1.0, math.nan])),
+    (N([1, 2], dtype=">i8"), N([1, 2])),
+    (np.float64(1.5), 1.5),
+    (2, np.int32(2)),
+    (np.bool_(True), True),
+    ({np.int64(1): [np.float32(2)]}, {1: [2.0]}),
+    (np.float64(2), N(2.0)),
+    (Path("a/b"), Path("a/b")),
 ]
 
 DIFFERENT = [
@@ -117,6 +128,22 @@ DIFFERENT = [
     (T([1.0, 2.0]), T([2.5, 5.0]), "1.0 where 2.5 was expected; the largest difference is 3.0"),
     (T([0.0, 0.0]), T([2.5, 5.0]), "0.0 where 2.5 was expected; the largest difference is 5.0"),
     (T([1 + 1j]), T([1 - 1j]), "1 of 1 value differs"),
+    (N([1.0, 2.0]), T([1.0, 2.0]), "an array of shape (2,) where a tensor of shape (2,) was expected"),
+    (N([1.0]), [1.0], "an array of shape (1,) where a list was expected"),
+    (N([1.0], dtype="f4"), N([1.0]), "dtype float32 where float64 was expected"),
+    (np.float32(1), np.float64(1), "dtype float32 where float64 was expected"),
+    (
+        N([1, 2]),
+        N([[1, 2]]),
+        "shape (2,) where (1, 2) was expected: the numbers are right, with a dimension of size 1 t",
+    ),
+    (N([3.0, 6.0]), N([1.0, 2.0]), "3.0 where 1.0 was expected; all are 3 times too large"),
+    (N([1], dtype="u8"), N([2], dtype="u8"), "1 of 1 value differs, the first at [0]: 1 where 2 was expected"),
+    (np.float64(1), 1, "a float where an int was expected"),
+    (np.bool_(True), 1, "a bool where an int was expected"),
+    (np.float64(2), 1.0, "2.0 where 1.0 was expected"),
+    (Path("a"), "a", "where a str was expected"),
+    (Path("a"), Path("b"), "Path('a') where Path('b') was expected"),
 ]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -41,6 +43,12 @@ PASTED = {"tensor": tensor, "torch": torch, "nan": math.nan, "inf": math.inf}
         (tensor([1.0], requires_grad=True), "tensor([1.], requires_grad=True)"),
         (torch.zeros(0, 3), "torch.zeros((0, 3))"),
         (torch.zeros(0, dtype=torch.int64), "torch.zeros((0,), dtype=torch.int64)"),
+        (np.array([[1, 2], [3, 4]]), "np.array([[1, 2], [3, 4]])"),
+        (np.array([0.5], dtype=np.float32), "np.array([0.5], dtype=np.float32)"),
+        (np.zeros((0, 2)), "np.zeros((0, 2), dtype=np.float64)"),
+        (np.float32(0.1), "np.float32(0.1)"),
+        (np.int64(3), "np.int64(3)"),
+        (Path("a/b"), "Path('a/b')"),
     ],
     ids=repr,
 )

@@ -1,0 +1,325 @@
+"""Runs the tests of a suite, unchanged: pytest collects them in the judge, where students' modules are proxies.
+
+Each test is a check of its exercise, and its whole run by pytest's protocol is the check's body: fixtures, the test,
+what its fixtures do afterwards. Whatever of that calls the submission counts for the check.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.abc
+import importlib.util
+import os
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase
+
+from grader.border.channel import Channel
+from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
+from grader.border.proxies import SubmissionProxy
+from grader.course import Course
+from grader.course.source import names_bound_by, parse
+from grader.course.suite import Group, check_name, group_of, sentence_of
+from grader.errors import CourseError
+from grader.files import python_files
+from grader.judge import session
+from grader.judge.check import Check
+from grader.judge.listener import Listener, NoListener
+from grader.judge.run import CollectedChecks
+from grader.judge.time_limit import TimeLimit
+from grader.suites.bridge import Bridge
+from grader.suites.modules import standing_in
+from grader.suites.proxies import make_handle
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+_PROFILE: Final = "suite"
+_READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
+_TIMEOUT: Final = "timeout"
+"""The mark of a test's own seconds, as the plugin pytest-timeout has it."""
+
+
+class SuiteCheck(Check):
+    """A test of a suite.
+
+    Args:
+        root: the course's folder, which is the current one while it runs.
+    """
+
+    runs_item = True
+
+    def __init__(
+        self,
+        item: pytest.Function,
+        group: Group,
+        *,
+        hidden: bool,
+        root: Path,
+        limit: TimeLimit,
+        exceptions: Mapping[str, type[SubmissionRaised]],
+    ) -> None:
+        super().__init__(item, group.exercise, 0, hidden="all" if hidden else False, may_change=True, limit=limit)
+        self.name = check_name(item.nodeid)
+        self.sentence = sentence_of(item.function.__doc__ or "", self.name.partition("[")[0])
+        self.seconds = _own_seconds(item) or group.seconds
+        self.body = limit.timed(self._run)
+        self._root = root
+        self._exceptions = exceptions
+        self._is_drawn = True
+
+    def _run(self, submission: SubmissionProxy) -> None:
+        names = self.item.fixturenames
+        reads = (not _READ_PRINTS.isdisjoint(names), "caplog" in names)
+        channel = submission._channel
+        assert isinstance(channel, Channel)
+        bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
+        try:
+            with bridge.active(), _place_kept(self._root):
+                _run_item(self.item)
+        except AssertionError as error:
+            if self.hidden:
+                raise AssertionError("the answer is wrong") from None
+            raise error
+        except hypothesis.errors.Flaky:
+            raise AssertionError("it gives another answer when it is called again with the same") from None
+        finally:
+            if bridge.is_waiting:  # an alarm of the test's own has gone off
+                raise SubmissionTimeout("no answer in the time that the test allows")
+
+
+def _run_item(item: pytest.Function) -> None:
+    """Sets a test up, runs it, and tears it down, as pytest does it; the first exception goes out."""
+    item._initrequest()
+    try:
+        item.ihook.pytest_runtest_setup(item=item)
+        ready = pytest.CallInfo.from_call(lambda: None, "setup")
+        item.ihook.pytest_runtest_makereport(item=item, call=ready)  # `tmp_path` asks for it
+        item.ihook.pytest_runtest_call(item=item)
+    finally:
+        try:
+            item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
+        finally:
+            item._request = False  # type: ignore[assignment]
+            item.funcargs = None  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def _place_kept(folder: Path) -> Iterator[None]:
+    """The folder is the current one meanwhile; an alarm that the test sets takes nothing from the judge's own clock."""
+    before = os.getcwd()
+    has_alarm = hasattr(signal, "setitimer")
+    handler = signal.getsignal(signal.SIGALRM) if has_alarm else None
+    began, timer = time.monotonic(), signal.getitimer(signal.ITIMER_REAL) if has_alarm else (0.0, 0.0)
+    os.chdir(folder)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            if resource is not None:
+                patch.setattr(resource, "setrlimit", _refuse_limit)
+            yield
+    finally:
+        os.chdir(before)
+        if has_alarm and signal.getsignal(signal.SIGALRM) is not handler:
+            signal.signal(signal.SIGALRM, handler)
+        if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
+            left = max(timer[0] - (time.monotonic() - began), 0.01)
+            signal.setitimer(signal.ITIMER_REAL, left, timer[1])
+
+
+def _refuse_limit(*_: object) -> None:
+    """In the place of ``resource.setrlimit``, which would limit the judge."""
+    frame = sys._getframe(1)
+    place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    pytest.skip(f"it limits its own process ({place}), and the student's code is in another one")
+
+
+class _SuiteHooks(session._SessionHooks):
+    """Makes checks of the tests that an exercise names."""
+
+    def __init__(self, course: Course, limit: TimeLimit, exceptions: Mapping[str, type[SubmissionRaised]]) -> None:
+        super().__init__(0, limit, {})
+        self._exceptions = exceptions
+        self._course = course
+        self._own_limit = limit
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.addinivalue_line("markers", f"{_TIMEOUT}(seconds): the test's own limit")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        suite = self._course.suite
+        assert suite is not None
+        for item in items:
+            nodeid = item.nodeid.removeprefix(f"{suite.path}/")
+            belongs = group_of(self._course.groups, nodeid)
+            if belongs is None or not isinstance(item, pytest.Function):
+                continue
+            group, is_hidden = belongs
+            if item.get_closest_marker("xfail"):
+                raise pytest.UsageError(f"{nodeid} is marked xfail, and its exercise counts it: name other tests")
+            self.checks[item.nodeid] = SuiteCheck(
+                item,
+                group,
+                hidden=is_hidden,
+                root=self._course.root,
+                limit=self._own_limit,
+                exceptions=self._exceptions,
+            )
+        _name_apart([check for check in self.checks.values() if isinstance(check, SuiteCheck)])
+
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
+        """pytest calls it."""
+
+
+def _own_seconds(item: pytest.Item) -> float:
+    mark = item.get_closest_marker(_TIMEOUT)
+    value = (mark.args or tuple(mark.kwargs.values()) or (0,))[0] if mark else 0
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _name_apart(checks: Sequence[SuiteCheck]) -> None:
+    """Gives tests of one exercise that have the same name in two files the names of these, too."""
+    known: dict[tuple[str, str], list[SuiteCheck]] = {}
+    for check in checks:
+        known.setdefault((check.exercise, check.name), []).append(check)
+    for alike in known.values():
+        for check in alike if len(alike) > 1 else ():
+            check.name = f"{check.item.path.stem}.{check.name}"
+
+
+@contextlib.contextmanager
+def collected_suite(
+    course: Course, exercises: Sequence[str], limit: TimeLimit | None = None, listener: Listener | None = None
+) -> Iterator[CollectedChecks]:
+    """The tests of a course's suite that belong to some exercises (full names), until the context ends.
+
+    Raises:
+        UserError: a file cannot be collected.
+    """
+    suite, limit = course.suite, limit or TimeLimit()
+    assert suite is not None
+    groups = [one for one in course.groups if one.exercise in exercises]
+    names = sorted({entry.partition("::")[0] for one in groups for entry in (*one.tests, *one.hidden)})
+    files = [file for name in names if (file := course.checks_dir / name).is_file()]
+    exceptions = _exceptions_of(course)
+    hooks = _SuiteHooks(course, limit, exceptions)
+    with (
+        standing_in(suite.modules, suite.packages, _public_names(course), exceptions),
+        _hypothesis_settings(),
+        _search_path_kept(),
+        session._check_files_forgotten(course.root),
+        contextlib.ExitStack() as stack,
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the suite: nobody here can mend it
+            if files:
+                stack.enter_context(session._session(files, course.root, hooks, suite=True))
+        if hooks.problems:
+            raise session._cannot_collect(hooks.problems)
+        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener())
+
+
+@contextlib.contextmanager
+def _search_path_kept() -> Iterator[None]:
+    """pytest puts the suite's folder on the search path of modules, and leaves it there."""
+    before = sys.path[:]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+@contextlib.contextmanager
+def _hypothesis_settings() -> Iterator[None]:
+    """Draws the same inputs for everybody, and has no clock of its own."""
+    hypothesis.settings.register_profile(
+        _PROFILE,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    )
+    before = hypothesis.settings.get_current_profile_name()
+    hypothesis.settings.load_profile(_PROFILE)
+    try:
+        yield
+    finally:
+        hypothesis.settings.load_profile(before)
+
+
+def find_submission(root: Path, folder: Path) -> None:
+    """Under plain pytest: the suite of a course imports the modules of this folder, in this process.
+
+    Raises:
+        CourseError: the course cannot be read.
+    """
+    suite = Course.load(root, complete=False).suite
+    sys.path.insert(0, str(folder))
+    for name in suite.modules if suite else ():
+        if "." in name:  # a file in the suite's folder for the suite, and none for students
+            sys.meta_path.insert(0, _Alias(name, folder / f"{name.rpartition('.')[2]}.py"))
+
+
+class _Alias(importlib.abc.MetaPathFinder):
+    """Finds a file under the name by which a suite imports it."""
+
+    def __init__(self, name: str, file: Path) -> None:
+        self._name, self._file = name, file
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        return importlib.util.spec_from_file_location(name, self._file) if name == self._name else None
+
+
+def _public_names(course: Course) -> dict[str, list[str]]:
+    """The names that ``from MODULE import *`` gives, as the stub of the module has them."""
+    suite = course.suite
+    assert suite is not None
+    found: dict[str, list[str]] = {}
+    for name in (*suite.modules, *suite.packages):
+        own = name.rpartition(".")[2]
+        file = course.exercises_dir / (f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py")
+        found[name] = _names_at_top(file) if file.is_file() else []
+    return found
+
+
+def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
+    """A class for each exception that a stub defines, by its name: a suite may catch it."""
+    bases: dict[str, str] = {}
+    for name in python_files(course.exercises_dir):
+        with contextlib.suppress(CourseError):
+            for node in ast.walk(parse(course.exercises_dir / name)):
+                if isinstance(node, ast.ClassDef) and node.bases:
+                    bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
+    found: dict[str, type[SubmissionRaised]] = {}
+    while more := {
+        name: one for name, one in bases.items() if name not in found and (one in found or is_exception(one))
+    }:
+        found |= {name: type(name, (found.get(one) or kind_of(one),), {}) for name, one in more.items()}
+    return found
+
+
+def _names_at_top(file: Path) -> list[str]:
+    """The public names at the top of a module, with those that it takes as a whole from modules beside it."""
+    found: dict[str, Any] = {}
+    with contextlib.suppress(CourseError, RecursionError):
+        for node in parse(file).body:
+            names = names_bound_by(node)
+            if "*" in names and getattr(node, "level", 0) == 1:
+                below = file.parent / f"{(getattr(node, 'module', '') or '').replace('.', '/')}.py"
+                names = set(_names_at_top(below)) if below.is_file() else set()
+            found |= dict.fromkeys(name for name in sorted(names) if not name.startswith("_") and name != "*")
+    return list(found)

@@ -1,0 +1,1 @@
+"""Suites: other people's tests, unchanged, run on isolated submissions."""

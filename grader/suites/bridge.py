@@ -1,0 +1,511 @@
+"""The judge's side of a suite's tests: what they pass to the submission crosses as data, and what comes back, too.
+
+`grader.testkit.twins` is the far side, which says what twins are. Nothing that comes from there is unpickled or run:
+a result is a tree of tagged values, and whatever is no value stays there, as a handle.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import io
+import itertools
+import logging
+import os
+import pickletools
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from grader.border.channel import Channel
+from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
+from grader.border.proxies import Call, Remote
+from grader.suites import sources
+from grader.testkit import twins
+from grader.testkit.twins import detached, is_same
+
+PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
+_RUNS_CODE: Final = frozenset(
+    {"GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "EXT1", "EXT2", "EXT4"}
+)
+_NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_MOST_FILES: Final = 200
+_MOST_FILE_BYTES: Final = 16 << 20
+running: Final[list[Bridge]] = []
+"""The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
+
+
+class Crossing:
+    """What a proxy has to tell the bridge: `grader.suites.proxies` has the classes."""
+
+    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
+        """The data that stands for it."""
+        raise NotImplementedError
+
+
+class Bridge:
+    """The exchanges of one check of a suite with a submission.
+
+    Args:
+        root: the folder of the course: only files in it, and temporary ones of the test, are sent.
+        make_handle: makes the proxy of an object that stays on the far side.
+        exceptions: the classes that stand for exceptions of the submission, by name.
+        forwards_prints, forwards_logs: whether the test reads what is printed, or what is logged.
+
+    Attributes:
+        is_waiting: whether an answer has not come: then the process cannot be asked anything else.
+        made: values that the suite has made of the submission's functions before there was a check, by their id.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        root: Path,
+        make_handle: Callable[..., Any],
+        exceptions: Mapping[str, type[SubmissionRaised]],
+        forwards_prints: bool = False,
+        forwards_logs: bool = False,
+    ) -> None:
+        self.channel = channel
+        self.is_waiting = False
+        self.made: dict[int, Any] = {}
+        self.root = root
+        self._make_handle = make_handle
+        self._exceptions = exceptions
+        self._forwards_prints = forwards_prints
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._keys: dict[int, int] = {}
+        self._last: dict[int, tuple[Any, Any, bool]] = {}
+        self._functions: dict[int, Callable[..., Any]] = {}
+        self._has_functions = False
+        self._handles: dict[int, Any] = {}
+        self._kept: list[object] = []
+        self._numbers = itertools.count(1)
+        self._raised: BaseException | None = None
+        self._begin: tuple[Any, ...] = (forwards_logs,)
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """The suite's proxies speak to this submission meanwhile."""
+        running.append(self)
+        try:
+            yield
+        finally:
+            running.pop()
+
+    # ---------------------------------------------------------------- operations
+
+    def run(self, operation: str, target: object, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+        """The result of an operation on something of the submission.
+
+        Raises:
+            SubmissionRaised: the submission's code has raised.
+        """
+        passing = Passing(self)
+        trees = passing.tree(target), [passing.tree(one) for one in args]
+        named = [(name, passing.tree(one)) for name, one in kwargs.items()]
+        self._has_functions |= passing.has_functions  # an object may call later the function that it got
+        if shown is not None:
+            self.channel.show(shown)
+        try:
+            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), self._has_functions)
+            while reply[0] == "asks":
+                reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
+        except SubmissionRaised as error:
+            self._forward_prints()
+            if (own := self._raised) is not None and str(own)[:200] == error.message[:200]:
+                self._raised = None
+                raise own from None  # the test's own function has raised it
+            raise self._as_known(error) from None
+        self._forward_prints()
+        try:
+            _, described, changed, pulls, written, logged = reply
+            self._pull(pulls)
+            for name, level, message in logged:
+                logging.getLogger(name).log(level, "%s", message)
+            for number, now in changed:
+                passing.change(number, self._value(now, passing))
+            passing.write(written)
+            result = self._value(described, passing)
+        except (TypeError, ValueError, KeyError, IndexError, RuntimeError, OSError) as error:
+            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+        if shown is not None:
+            shown.result, shown.answered = result, True
+            if isinstance(result, Remote):
+                object.__setattr__(result, "_made", shown)
+        return result
+
+    def _ask(self, function: Callable[..., Any], *args: object) -> Any:
+        if self._begin:
+            logs, self._begin = self._begin, ()
+            self._ask(twins.begin, *logs)
+        self.is_waiting = True
+        try:
+            answer = self.channel.request("call", (function, *args), {}, None)
+        except (SubmissionRaised, NoAnswer):
+            self.is_waiting = False
+            raise
+        self.is_waiting = False  # an alarm of the test's own does not get here
+        return answer
+
+    def _as_known(self, error: SubmissionRaised) -> SubmissionRaised:
+        """An exception of a class that the submission defines, as the one that the suite knows by that name."""
+        if (kind := self._exceptions.get(error.kind)) is None:
+            missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
+            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
+        known = kind(error.message)
+        known.kind, known.message, known.frames = error.kind, error.message, error.frames
+        return known
+
+    def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
+        """The answer of a function of the test, which the submission has called."""
+        number, args, kwargs, pulls = asked
+        self._pull(pulls)
+        function = self._functions[number]
+        values = [self._value(one, passing) for one in args]
+        try:
+            return "returned", passing.tree(function(*values, **dict(kwargs)))
+        except Exception as error:
+            self._raised = error
+            kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
+            return "raised", (kind, str(error))
+
+    def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
+        """Gradients of a result whose graph is on the far side, by the keys of twins."""
+        found, pulls = self._ask(twins.differentiate, key, detached(grad), self._pushes())
+        self._pull(pulls)
+        return dict(found)
+
+    def _forward_prints(self) -> None:
+        if self._forwards_prints:
+            sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
+
+    # ---------------------------------------------------------------- twins
+
+    def key_of(self, tensor: torch.Tensor) -> int:
+        """The key of a tensor of the test that has a twin from now on."""
+        if id(tensor) not in self._keys:
+            self._add(next(self._numbers), tensor)
+        return self._keys[id(tensor)]
+
+    def has_twin(self, tensor: torch.Tensor) -> bool:
+        return id(tensor) in self._keys
+
+    def twin(self, key: int) -> torch.Tensor | None:
+        return self._tensors.get(key)
+
+    def keep(self, value: object) -> int:
+        """A number for an object, which is kept alive while the check runs."""
+        self._kept.append(value)
+        if callable(value):
+            self._functions[id(value)] = value
+        return id(value)
+
+    def _add(self, key: int, tensor: torch.Tensor) -> None:
+        self._keys[id(tensor)], self._tensors[key] = key, tensor
+
+    def _pushes(self) -> list[tuple[Any, ...]]:
+        """The twins that have changed here."""
+        found = []
+        for key, tensor in self._tensors.items():
+            grad = tensor.grad if tensor.is_leaf else None
+            data, old, requires_grad = self._last.get(key, (None, None, False))
+            is_new = data is None or tensor.requires_grad != requires_grad
+            if is_new or not is_same(tensor.detach(), data) or not is_same(grad, old):
+                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
+                found.append((key, *self._last[key], isinstance(tensor, nn.Parameter)))
+        return found
+
+    def _pull(self, pulls: Sequence[Any]) -> None:
+        for key, data, grad, requires_grad in pulls:
+            if (tensor := self._tensors.get(key)) is not None:
+                put(tensor, data)
+                if tensor.is_leaf:
+                    tensor.requires_grad_(requires_grad)
+                    tensor.grad = grad
+                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
+
+    # ---------------------------------------------------------------- results
+
+    def _value(self, tree: Any, passing: Passing) -> Any:
+        """The value of a tree, as the far side describes results: its data alone is used."""
+        tag, *rest = tree
+        match tag:
+            case "value":
+                return rest[0]
+            case "twin":
+                return self._tensors[rest[0]]
+            case "argument":
+                return passing.original(rest[0])
+            case "graph":
+                return _with_graph(self, rest[0], rest[1], passing.inputs)
+            case "new":
+                key, data, grad, requires_grad, is_parameter = rest
+                tensor = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
+                tensor.grad = grad
+                self._add(key, tensor)
+                self._last[key] = detached(tensor), detached(grad), requires_grad
+                return tensor
+            case "list" | "tuple" | "set":
+                made = (self._value(one, passing) for one in rest[0])
+                return list(made) if tag == "list" else tuple(made) if tag == "tuple" else set(made)
+            case "dict":
+                keys, values = ([self._value(one, passing) for one in part] for part in rest)
+                return dict(zip(keys, values, strict=True))
+            case "path":
+                return passing.path(rest[0])
+            case "handle":
+                remote, classes = rest
+                if not isinstance(remote, Remote):  # a list or dict of a class of its own
+                    return remote
+                number = remote._number
+                if number not in self._handles:
+                    self._handles[number] = self._make_handle(remote, [str(one) for one in classes])
+                return self._handles[number]
+            case "named":
+                kind: Any = collections.namedtuple("Result", tuple(map(str, rest[0])), rename=True)  # type: ignore[misc]
+                return kind(*(self._value(one, passing) for one in rest[1]))
+        raise ValueError("an unknown tag")
+
+
+class _Graph(torch.autograd.Function):
+    """A result whose graph is on the far side."""
+
+    @staticmethod
+    def forward(ctx: Any, bridge: Bridge, key: int, value: torch.Tensor, keys: list[int], *inputs: Any) -> Any:
+        ctx.bridge, ctx.key, ctx.keys = bridge, key, keys
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        found = ctx.bridge.differentiate(ctx.key, grad)
+        own = [found.pop(key, None) for key in ctx.keys]
+        for key, one in found.items():  # of tensors that an earlier call was given
+            tensor = ctx.bridge.twin(key)
+            if tensor is not None and tensor.is_leaf:
+                tensor.grad = one if tensor.grad is None else tensor.grad + one
+        return None, None, None, None, *own, None
+
+
+def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    unique = list({id(one): one for one in inputs}.values())
+    always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
+    result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
+    return result
+
+
+def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
+    """Writes numbers into a tensor.
+
+    Raises:
+        BadReply: they are of another shape or dtype.
+    """
+    if tensor.shape != data.shape or tensor.dtype != data.dtype:
+        raise BadReply("changed the shape or dtype of a tensor that it was given")
+    with torch.no_grad():
+        tensor.copy_(data)
+
+
+class Passing:
+    """The arguments of one operation on their way to the far side.
+
+    Attributes:
+        inputs: tensors that require grad.
+        has_functions: whether the submission may call a function of the test.
+    """
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.inputs: list[torch.Tensor] = []
+        self.has_functions = False
+        self.bridge = bridge
+        self._passed: dict[int, Any] = {}
+        self._paths: dict[int, Path] = {}
+
+    def original(self, number: int) -> Any:
+        return self._passed[number]
+
+    def path(self, text: str) -> Path:
+        """The test's name of a path of the far side."""
+        for number, own in self._paths.items():
+            inside = f"suite_files/{number}/{own.name}"
+            if inside in text:
+                return Path(str(own) + text.partition(inside)[2])
+        return Path(text)
+
+    def change(self, number: int, now: Any) -> None:
+        """Gives an argument the value that the submission has given it in place."""
+        own = self._passed[number]
+        if isinstance(own, torch.Tensor):
+            put(own, now)
+        elif isinstance(own, np.ndarray):
+            own[...] = now
+        elif isinstance(own, io.StringIO | io.BytesIO):
+            own.seek(0)
+            own.truncate()
+            own.write(now)
+        elif isinstance(own, list):
+            own[:] = now
+        else:
+            own.clear()
+            own.update(now)
+
+    def write(self, written: Sequence[Any]) -> None:
+        """Writes the files of the submission where the test looks for them.
+
+        One that would run code if it were unpickled is left out: nothing from a submission is unpickled here.
+        """
+        for number, inside, content in written[:_MOST_FILES]:
+            place = self._paths[number]
+            file = place / inside if inside else place
+            if ".." in Path(inside).parts or Path(inside).is_absolute() or not is_harmless(content):
+                continue
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+    def _number(self, value: object) -> int:
+        number = len(self._passed) + 1
+        self._passed[number] = value
+        return number
+
+    def tree(self, value: Any) -> tuple[Any, ...]:
+        """A value as data.
+
+        Raises:
+            TypeError: there is no way for it to cross.
+        """
+        kind = type(value)
+        if isinstance(value, Crossing):
+            return value.crosses_as(self)
+        if kind in PLAIN:
+            if kind is str and self._is_file(value):
+                return self._path(Path(value), is_text=True)
+            return "value", value
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if kind is np.ndarray:
+            return "array", self._number(value), value
+        if isinstance(value, np.generic):
+            return "value", value
+        if isinstance(value, os.PathLike):
+            return self._path(Path(value), is_text=False)
+        if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
+            return made
+        if kind is slice:
+            return "slice", [self.tree(one) for one in (value.start, value.stop, value.step)]
+        if isinstance(value, nn.Module):
+            return self._module(value)
+        if isinstance(value, torch.optim.Optimizer):
+            groups = [
+                ([self.tree(one) for one in group["params"]], {k: v for k, v in group.items() if k != "params"})
+                for group in value.param_groups
+            ]
+            return "optimizer", self.bridge.keep(value), self.tree(kind), groups
+        if isinstance(value, io.IOBase):
+            return self._file(value)
+        if isinstance(value, type):
+            return "class", *sources.of_class(value, self.bridge.root)
+        if isinstance(value, Iterator):
+            return "iterator", [self.tree(one) for one in value]
+        if callable(value):
+            self.has_functions = True
+            return "function", self.bridge.keep(value)
+        if sources.is_own(kind.__module__, self.bridge.root):
+            fields = [(name, self.tree(one)) for name, one in vars(value).items()]
+            return "object", self.bridge.keep(value), self.tree(kind), fields
+        raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
+
+    def _tensor(self, value: torch.Tensor) -> tuple[Any, ...]:
+        if value.requires_grad or isinstance(value, nn.Parameter) or self.bridge.has_twin(value):
+            if value.requires_grad:
+                self.inputs.append(value)
+            return "twin", self.bridge.key_of(value)
+        return "tensor", self._number(value), value
+
+    def _container(self, value: Any) -> tuple[Any, ...] | None:
+        kind = type(value)
+        if isinstance(value, tuple):
+            return "tuple", [self.tree(one) for one in value]
+        if kind in (list, dict) and _is_data(value):
+            return "data", self._number(value), value
+        if isinstance(value, set | frozenset):
+            return "set", self._number(value) if kind is set else 0, [self.tree(one) for one in value]
+        if isinstance(value, list):
+            return "list", self._number(value), [self.tree(one) for one in value]
+        return "dict", self._number(value), *([self.tree(one) for one in part] for part in (value, value.values()))
+
+    def _module(self, value: nn.Module) -> tuple[Any, ...]:
+        own = {
+            name: one
+            for name, one in vars(value).items()
+            if not name.startswith("_") and name != "training" and not isinstance(one, nn.Module | torch.Tensor)
+        }
+        fields = [(name, self.tree(one)) for name, one in own.items()]
+        stores = value._parameters, value._buffers, value._modules
+        parts = [[(name, self._part(one)) for name, one in store.items()] for store in stores]
+        return "module", self.bridge.keep(value), self.tree(type(value)), fields, parts, value.training
+
+    def _part(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, torch.Tensor):
+            self.inputs += [value] if value.requires_grad else []
+            return "twin", self.bridge.key_of(value)
+        return self.tree(value)
+
+    def _file(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, io.StringIO | io.BytesIO):
+            return "file", self._number(value), value.getvalue()
+        return "file", self._number(value), value.read() if value.readable() else ""
+
+    def _is_file(self, text: str) -> bool:
+        """Whether a text is the path of a file of the suite, or a temporary one of the test."""
+        return 0 < len(text) < 1000 and "\n" not in text and os.sep in text and self._may_be_sent(Path(text))
+
+    def _may_be_sent(self, path: Path) -> bool:
+        try:
+            whole = path.resolve()
+            is_own = whole.is_relative_to(self.bridge.root) or any(part.startswith("pytest-") for part in whole.parts)
+            return is_own and (whole.exists() or whole.parent.exists())
+        except (OSError, ValueError):
+            return False
+
+    def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
+        number = len(self._paths) + 1
+        self._paths[number] = path
+        files: list[tuple[str, bytes]] | None = None
+        if self._may_be_sent(path) and path.exists():
+            below = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+            below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
+            files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
+        return "path", number, path.name, is_text, files
+
+
+def is_harmless(content: bytes) -> bool:
+    """Whether a file is text, or an array of numbers: nothing that runs code if a test unpickles it."""
+    if content.startswith(b"\x93NUMPY"):
+        return b"'descr': '<" in content[:200] or (b"'descr': '|" in content[:200] and b"'|O'" not in content[:200])
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    if content.startswith(b"PK") or b"\0" in content:
+        return False
+    with contextlib.suppress(Exception):  # it is no pickle
+        return not any(operation.name in _RUNS_CODE for operation, _, _ in pickletools.genops(content))
+    return True
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value consists of plain values alone."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return all(type(one) in PLAIN or _is_data(one) for one in value)
+    if kind is dict:
+        return all(type(key) in PLAIN for key in value) and all(
+            type(one) in PLAIN or _is_data(one) for one in value.values()
+        )
+    return kind in PLAIN

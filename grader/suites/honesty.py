@@ -1,0 +1,140 @@
+"""The places of a suite where the student's own code has a say in the verdict, or that cannot work here.
+
+Some are read from the source, some are seen while tests run. Nothing of this changes a verdict: `verify` and `adopt`
+print the list, and docs/security.md says what it means.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from grader.course.source import names_bound_by, names_in, parse
+from grader.errors import CourseError
+
+Kind = Literal["own-code", "their-equality", "source-sent", "not-here"]
+TEXTS: Final[dict[Kind, str]] = {
+    "own-code": "compares with the student's own code: what is expected is the student's word",
+    "their-equality": "asks the student's own `==`, `<` or `in`",
+    "source-sent": "is sent to the student's process as source: no expected answer must be in it",
+    "not-here": "looks at this process, and the student's code is in another one: it cannot work here",
+}
+_OF_THIS_PROCESS: Final = frozenset({"resource", "tracemalloc", "psutil", "memory_profiler"})
+_READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile", "getmembers"})
+_COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
+
+
+class Place(msgspec.Struct, frozen=True, order=True):
+    """A place in a suite, and what is to be known of it."""
+
+    file: Path
+    line: int
+    kind: Kind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+
+_seen: set[Place] = set()
+
+
+def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: str = "") -> None:
+    """Keeps a place that is seen while a test runs: by default the line of the suite that is running."""
+    frame = sys._getframe(1)
+    while file is None and frame.f_back is not None:
+        frame = frame.f_back
+        if Path(frame.f_code.co_filename).is_relative_to(root):
+            file, line = Path(frame.f_code.co_filename), frame.f_lineno
+    if file is not None:
+        _seen.add(Place(file, line, kind, text or TEXTS[kind]))
+
+
+def seen_in(folder: Path) -> list[Place]:
+    """The places of a suite that were seen while its tests ran in this process."""
+    return sorted(one for one in _seen if one.file.is_relative_to(folder))
+
+
+def places_in(folder: Path, names: Collection[str]) -> list[Place]:
+    """The places that the source of a suite shows, and those that were seen in this process.
+
+    Args:
+        names: of the modules and packages that students write, as the suite imports them.
+    """
+    found, own = set(seen_in(folder)), frozenset(name.rpartition(".")[2] for name in names)
+    for file in sorted(folder.rglob("*.py")):
+        try:
+            tree = parse(file)
+        except CourseError:
+            continue  # its collection says why
+        found |= {Place(file, *one) for one in _of_file(tree, own)}
+    return sorted(found)
+
+
+def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kind, str]]:
+    imported = {name for node in _imports(tree, names) for name in names_bound_by(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+            for name in _OF_THIS_PROCESS.intersection(one.partition(".")[0] for one in modules):
+                yield node.lineno, "not-here", f"`{name}` {TEXTS['not-here']}"
+        elif isinstance(node, ast.Call) and _name(node.func) in _READS_SOURCE and _mentions(node, imported):
+            yield node.lineno, "not-here", f"`{_name(node.func)}` reads the student's source, which is not here"
+        elif isinstance(node, ast.ClassDef) and any(_mentions(one, imported) for one in node.bases):
+            yield node.lineno, "source-sent", f"class `{node.name}` {TEXTS['source-sent']}"
+        elif isinstance(node, ast.FunctionDef):
+            yield from ((line, "own-code", TEXTS["own-code"]) for line in _own_comparisons(node, imported))
+
+
+def _imports(tree: ast.Module, names: frozenset[str]) -> Iterator[ast.stmt]:
+    """The imports of what students write, wherever they are."""
+    for node in ast.walk(tree):
+        parts: list[str] = []
+        if isinstance(node, ast.Import):
+            parts = [part for one in node.names for part in one.name.split(".")]
+        elif isinstance(node, ast.ImportFrom):
+            parts = [*(node.module or "").split("."), *(one.name for one in node.names if node.level)]
+        if isinstance(node, ast.Import | ast.ImportFrom) and not names.isdisjoint(parts):
+            yield node
+
+
+def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> Iterator[int]:
+    """The lines at which both sides of a comparison come from the student's code, or their function compares."""
+    theirs = set(imported)
+    statements = [one for one in ast.walk(function) if isinstance(one, ast.Assign | ast.AugAssign | ast.For)]
+    for _ in range(len(statements)):
+        more = {name for one in statements if _mentions(one, theirs) for name in names_bound_by(one)}
+        if more <= theirs:
+            break
+        theirs |= more
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            is_theirs = isinstance(node.test, ast.Call) and _root(node.test.func) in imported
+        elif isinstance(node, ast.Compare):
+            is_theirs = _mentions(node.left, theirs) and _mentions(node.comparators[0], theirs)
+        elif isinstance(node, ast.Call) and _name(node.func).startswith(_COMPARING) and len(node.args) > 1:
+            is_theirs = _root(node.func) in imported or all(_mentions(one, theirs) for one in node.args[:2])
+        else:
+            continue
+        if is_theirs:
+            yield node.lineno
+
+
+def _mentions(node: ast.AST, names: AbstractSet[str]) -> bool:
+    return not names_in(node).isdisjoint(names)
+
+
+def _name(function: ast.expr) -> str:
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
+def _root(function: ast.expr) -> str:
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return getattr(function, "id", "")

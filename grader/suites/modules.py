@@ -1,0 +1,125 @@
+"""Proxy modules: while a suite is collected and run, its imports of the students' modules find these."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from grader.border.failures import SubmissionRaised
+from grader.suites.bridge import running
+from grader.suites.proxies import Late
+
+
+class ProxyModule(ModuleType):
+    """Stands for a module of the submission; every name in it is a `Late`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._exceptions.get(name) or Late(self._far, (name,))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):
+            super().__setattr__(name, value)
+        else:
+            running[-1].run("setattr", Late(self._far, ()), name, value)
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r}>"
+
+    def __delattr__(self, name: str) -> None:
+        running[-1].run("delattr", Late(self._far, ()), name)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the proxy of a module that students write, and of everything below a package of theirs."""
+
+    def __init__(
+        self,
+        far_names: Mapping[str, str],
+        public: Mapping[str, Sequence[str]],
+        exceptions: Mapping[str, type[SubmissionRaised]],
+    ) -> None:
+        self._far_names = far_names
+        self._public = public
+        self._exceptions = exceptions
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        if (far := self._far(name)) is None:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=far[1])
+
+    def _far(self, name: str) -> tuple[str, bool] | None:
+        """The name on the far side, and whether there may be modules below it."""
+        for root, far in self._far_names.items():
+            if name == root or (far.endswith(".") and name.startswith(f"{root}.")):
+                return far.rstrip(".") + name[len(root) :], far.endswith(".")
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        far = self._far(spec.name)
+        assert far is not None
+        module = ProxyModule(spec.name)
+        module._far, module._exceptions = far[0], self._exceptions
+        if spec.name in self._public:
+            vars(module)["__all__"] = list(self._public[spec.name])
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing to run."""
+
+    def owns(self, name: str) -> bool:
+        return self._far(name) is not None
+
+
+@contextlib.contextmanager
+def standing_in(
+    modules: Sequence[str],
+    packages: Sequence[str],
+    public: Mapping[str, Sequence[str]],
+    exceptions: Mapping[str, type[SubmissionRaised]],
+) -> Iterator[None]:
+    """Imports of these names find proxies meanwhile.
+
+    Args:
+        modules, packages: names under which the suite imports what students write.
+        public: the names that ``from MODULE import *`` gives.
+        exceptions: the classes that stand for exceptions of the submission, by name.
+    """
+    far_names = {name: name.rpartition(".")[2] for name in modules}
+    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions)
+    with own_modules(finder.owns):
+        sys.meta_path.insert(0, finder)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(finder)
+
+
+@contextlib.contextmanager
+def own_modules(is_meant: Any) -> Iterator[None]:
+    """Modules of these names are imported anew meanwhile; afterwards those from before are back."""
+    before = {name: sys.modules.pop(name) for name in [*sys.modules] if is_meant(name)}
+    try:
+        yield
+    finally:
+        for name in [one for one in sys.modules if is_meant(one)]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+@contextlib.contextmanager
+def stood_down() -> Iterator[None]:
+    """Imports find the real modules meanwhile: for the solution, where it is imported in this process."""
+    finders = [one for one in sys.meta_path if isinstance(one, _Finder)]
+    for one in finders:
+        sys.meta_path.remove(one)
+    try:
+        yield
+    finally:
+        sys.meta_path[:0] = finders

@@ -1,0 +1,85 @@
+"""The source of a class of a suite, for the far side: with the imports, constants and classes that stand beside it.
+
+It is read from the suite's file. Functions of the file, and with them its tests, are never sent.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from grader.errors import UserError
+from grader.suites import honesty
+
+
+def is_own(module: str, root: Path) -> bool:
+    """Whether a module is a file of the course: all others are installed, and so are there on the far side."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and Path(file).is_relative_to(root)
+
+
+def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:
+    """Module, name, source and header of a class; of a library's class only its place.
+
+    Raises:
+        UserError: it has no source that could be sent.
+    """
+    home = kind.__module__
+    if not is_own(home, root):
+        return home, kind.__qualname__, "", []
+    found = _source_in(home, kind.__qualname__)
+    if found is None:
+        raise UserError(f"the class `{kind.__qualname__}` of {home} has no source at the top of a file")
+    source, line = found
+    text = f"class `{kind.__name__}` {honesty.TEXTS['source-sent']}"
+    honesty.note("source-sent", root, Path(sys.modules[home].__file__ or home), line, text)
+    return home, kind.__name__, source, header_of(home)
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(home: str) -> ast.Module:
+    try:
+        return ast.parse(inspect.getsource(sys.modules[home]))
+    except (OSError, TypeError, KeyError):
+        return ast.Module([], [])
+
+
+@functools.lru_cache(maxsize=256)
+def _source_in(home: str, name: str) -> tuple[str, int] | None:
+    """A class and its line, wherever it is in its file: one in a test's body is called ``test_x.<locals>.Name``."""
+    body: Any = _tree(home).body
+    node: Any = None
+    for part in name.replace(".<locals>", "").split("."):
+        node = next((one for one in body if getattr(one, "name", None) == part), None)
+        if node is None:
+            return None
+        body = [one for one in ast.walk(node) if isinstance(one, ast.ClassDef | ast.FunctionDef) and one is not node]
+    return (ast.unparse(node), node.lineno) if isinstance(node, ast.ClassDef) else None
+
+
+@functools.lru_cache(maxsize=64)
+def header_of(home: str) -> list[str]:
+    """The imports, constants and classes at the top of a module, each as its own text, in order."""
+    return [ast.unparse(found) for one in _tree(home).body if (found := _sent(one, home)) is not None]
+
+
+def _sent(node: ast.stmt, home: str) -> ast.stmt | None:
+    """A statement as the far side runs it; None for one that it does not get."""
+    if isinstance(node, ast.ImportFrom):
+        package = home.split(".")[: -node.level] if node.level else []
+        module = ".".join([*package, *filter(None, [node.module])])
+        far = vars(sys.modules.get(module, sys)).get("_far")  # of what students write
+        if far is not None or not node.level:
+            return ast.ImportFrom(far or module, node.names, 0)
+        return None
+    if isinstance(node, ast.Import | ast.ClassDef):
+        return node
+    try:
+        ast.literal_eval(node.value if isinstance(node, ast.Assign) else ast.Name("_"))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return node

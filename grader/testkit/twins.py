@@ -1,0 +1,541 @@
+"""The far side of a suite's tests: makes real values of what they pass, calls the submission, and describes results.
+
+Runs beside the submission, holds no expected answer and decides nothing. `grader.suites.bridge` is the judge's side.
+A tensor that both sides have is a *twin*: its numbers and its gradient are compared before and after each call, and
+what has changed is sent. A result with a graph stays here; its gradient is asked for by `differentiate`. A function of
+the test is called by a message of its own: the submission waits for the answer in a thread.
+"""
+
+import collections
+import contextlib
+import copy
+import importlib.util
+import io
+import itertools
+import logging
+import operator
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+_equal, _backward, _clone, _import = torch.equal, torch.autograd.backward, torch.Tensor.clone, importlib.import_module
+_PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
+_TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
+_FOLDER: Final = "suite_files"
+_MOST_BYTES: Final = 1 << 20
+"""Bytes of a written file that are sent back."""
+_numbers: Final = itertools.count(1)
+
+
+class Passed(NamedTuple):
+    """An argument that the submission may change, and what it was."""
+
+    number: int
+    value: Any
+    before: Any
+
+
+class _Side:
+    """All that this side has of one check.
+
+    Attributes:
+        twins: tensors that both sides have, by key; those that were made here have keys below 0.
+        last: data, gradient and `requires_grad` of each as both sides last had them.
+        graphs: results whose graph is here.
+        objects: modules and optimizers of the test, by its number for them.
+        homes: the namespaces of test modules whose classes were sent, by the module's name.
+        replaced: attributes of modules that the test has set, and what they were.
+        waiting: the calls that wait for a function of the test to answer; the innermost is the last.
+        log: what is logged, if the test wants to see it.
+    """
+
+    def __init__(self) -> None:
+        self.twins: dict[int, torch.Tensor] = {}
+        self.last: dict[int, tuple[Any, Any, bool]] = {}
+        self.graphs: dict[int, torch.Tensor] = {}
+        self.objects: dict[int, Any] = {}
+        self.homes: dict[str, dict[str, Any]] = {}
+        self.replaced: list[tuple[object, str, object]] = []
+        self.waiting: list[_Thread] = []
+        self.log: _Log | None = None
+
+    def end(self) -> None:
+        if self.log is not None:
+            self.log.remove()
+        for thread in self.waiting:
+            thread.answers.put(None)
+        for owner, name, value in reversed(self.replaced):
+            if value is _Side:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
+_side = _Side()
+
+
+def begin(logs: bool) -> None:
+    """Forgets the check before.
+
+    Args:
+        logs: whether the test reads what is logged.
+    """
+    global _side
+    _side.end()
+    _side = _Side()
+    _side.log = _Log() if logs else None
+
+
+class _Log(logging.Handler):
+    """Keeps what is logged since the last reply."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._records: list[tuple[str, int, str]] = []
+        self._root = logging.getLogger()
+        self._level = self._root.level
+        self._root.addHandler(self)
+        self._root.setLevel(1)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._records.append((record.name, record.levelno, record.getMessage()))
+
+    def take(self) -> list[tuple[str, int, str]]:
+        taken, self._records = self._records, []
+        return taken
+
+    def remove(self) -> None:
+        self._root.removeHandler(self)
+        self._root.setLevel(self._level)
+
+
+# ---------------------------------------------------------------- twins
+
+
+def detached(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """A copy of a tensor's numbers."""
+    return None if tensor is None else _clone(tensor.detach())
+
+
+def is_same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    """Whether both have the same numbers, shape and dtype; NaN is NaN."""
+    if one is None or other is None:
+        return one is other
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return _equal(one, other) or (one.is_floating_point() and _equal(one.nan_to_num(0.5), other.nan_to_num(0.5)))
+
+
+def _take(pushes: Iterable[tuple[int, torch.Tensor, torch.Tensor | None, bool, bool]]) -> None:
+    """Makes twins be as they are on the other side."""
+    for key, data, grad, requires_grad, is_parameter in pushes:
+        twin = _side.twins.get(key)
+        if twin is None:
+            twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
+            _side.twins[key] = twin
+        else:
+            with torch.no_grad():
+                twin.copy_(data)
+            if twin.is_leaf:
+                twin.requires_grad_(requires_grad)
+        twin.grad = grad
+        _side.last[key] = detached(twin), detached(grad), requires_grad
+
+
+def _pulls() -> list[tuple[int, torch.Tensor | None, torch.Tensor | None, bool]]:
+    """The twins that have changed here."""
+    found = []
+    for key, twin in _side.twins.items():
+        data, grad, requires_grad = _side.last[key]
+        own = twin.grad if twin.is_leaf else None
+        if not is_same(twin.detach(), data) or not is_same(own, grad) or twin.requires_grad != requires_grad:
+            _side.last[key] = detached(twin), detached(own), twin.requires_grad
+            found.append((key, *_side.last[key]))
+    return found
+
+
+# ---------------------------------------------------------------- values that arrive
+
+
+class _Call:
+    """One operation while it runs: the arguments that it may change, and files that it may write."""
+
+    def __init__(self) -> None:
+        self.passed: list[Passed] = []
+        self.paths: dict[int, Path] = {}
+        self.files: dict[tuple[int, str], tuple[int, int]] = {}
+
+    def keep(self, number: int, value: Any, before: Any) -> Any:
+        self.passed.append(Passed(number, value, before))
+        return value
+
+    def build(self, tree: Any) -> Any:
+        """The value that a test has passed."""
+        tag, *rest = tree
+        return getattr(self, f"_make_{tag}")(*rest)
+
+    def _many(self, trees: Iterable[Any]) -> list[Any]:
+        return [self.build(one) for one in trees]
+
+    def _make_value(self, value: Any) -> Any:
+        return value
+
+    def _make_name(self, module: str, names: list[str]) -> Any:
+        return named(module, names)
+
+    def _make_twin(self, key: int) -> Any:
+        return _side.twins[key]
+
+    def _make_tensor(self, number: int, value: torch.Tensor) -> Any:
+        return self.keep(number, value, detached(value))
+
+    def _make_array(self, number: int, value: Any) -> Any:
+        return self.keep(number, value, value.copy())
+
+    def _make_data(self, number: int, value: Any) -> Any:
+        return self.keep(number, value, copy.deepcopy(value))
+
+    def _make_list(self, number: int, items: list[Any]) -> Any:
+        made = self._many(items)
+        return self.keep(number, made, list(made))
+
+    def _make_dict(self, number: int, keys: list[Any], values: list[Any]) -> Any:
+        made = dict(zip(self._many(keys), self._many(values), strict=True))
+        return self.keep(number, made, dict(made))
+
+    def _make_tuple(self, items: list[Any]) -> Any:
+        return tuple(self._many(items))
+
+    def _make_set(self, number: int, items: list[Any]) -> Any:
+        made = set(self._many(items))
+        return self.keep(number, made, set(made)) if number else frozenset(made)
+
+    def _make_slice(self, items: list[Any]) -> Any:
+        return slice(*self._many(items))
+
+    def _make_iterator(self, items: list[Any]) -> Any:
+        return iter(self._many(items))
+
+    def _make_file(self, number: int, content: str | bytes) -> Any:
+        file: Any = io.StringIO(content) if isinstance(content, str) else io.BytesIO(content)
+        return self.keep(number, file, content)
+
+    def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
+        place = Path(_FOLDER, str(number), name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for inside, content in files or ():
+            file = place / inside if inside else place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        if files == []:
+            place.mkdir(exist_ok=True)
+        self.paths[number] = place
+        self.files |= {(number, inside): stamp for inside, stamp in _stamps(place)}
+        return str(place) if is_text else place
+
+    def _make_class(self, home: str, name: str, source: str, header: list[str]) -> Any:
+        return _class_of(home, name, source, header)
+
+    def _make_function(self, number: int) -> Any:
+        return _callback(number)
+
+    def _make_module(
+        self, number: int, kind: Any, fields: list[tuple[str, Any]], parts: list[list[tuple[str, Any]]], training: bool
+    ) -> Any:
+        """A module of the test: its parameters and buffers are twins, its plain fields are set."""
+        made = _side.objects.get(number)
+        if made is None:
+            cls = self.build(kind)
+            made = _side.objects[number] = cls.__new__(cls)
+            nn.Module.__init__(made)
+        for name, value in fields:
+            object.__setattr__(made, name, self.build(value))
+        for store, entries in zip((made._parameters, made._buffers, made._modules), parts, strict=True):
+            for name, value in entries:
+                store[name] = self.build(value)
+        made.training = training
+        return made
+
+    def _make_object(self, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+        made = _side.objects.get(number)
+        if made is None:
+            cls = self.build(kind)
+            made = _side.objects[number] = cls.__new__(cls)
+        for name, value in fields:
+            object.__setattr__(made, name, self.build(value))
+        return made
+
+    def _make_optimizer(self, number: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
+        made = _side.objects.get(number)
+        if made is None:
+            lists: list[dict[str, Any]] = [{"params": self._many(parameters), **rest} for parameters, rest in groups]
+            made = _side.objects[number] = self.build(kind)(lists)
+        return made
+
+    # ------------------------------------------------------------ results that leave
+
+    def describe(self, value: Any, *, is_read: bool = False) -> tuple[Any, ...]:
+        """A result as data, or as a handle with the names of its classes."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return "value", value
+        for one in self.passed:
+            if one.value is value:
+                return "argument", one.number
+        if kind in _TENSORS:
+            return self._describe_tensor(value, is_read)
+        if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
+            return "value", value
+        if kind is list:
+            return "list", [self.describe(one, is_read=is_read) for one in value]
+        if issubclass(kind, tuple):
+            items = [self.describe(one, is_read=is_read) for one in value]
+            names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
+            return ("named", list(names), items) if names else ("tuple", items)
+        if kind in (set, frozenset):
+            return "set", [self.describe(one) for one in value]
+        if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
+            if all(type(key) in _PLAIN and type(one) in _PLAIN for key, one in value.items()):
+                return "value", dict(value)
+            keys, values = [self.describe(one) for one in value], [self.describe(one) for one in value.values()]
+            return "dict", keys, values
+        if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
+            return "path", str(value)
+        return "handle", value, [f"{one.__module__}.{one.__qualname__}" for one in type.mro(kind)]
+
+    def _describe_tensor(self, value: torch.Tensor, is_read: bool) -> tuple[Any, ...]:
+        for key, twin in _side.twins.items():
+            if twin is value:
+                return "twin", key
+        if value.requires_grad and value.grad_fn is not None:
+            key = next(_numbers)
+            _side.graphs[key] = value
+            return "graph", key, detached(value)
+        if is_read or value.requires_grad:
+            key = -next(_numbers)
+            _side.twins[key] = value
+            _side.last[key] = detached(value), detached(value.grad), value.requires_grad
+            return "new", key, *_side.last[key], isinstance(value, nn.Parameter)
+        return "value", value
+
+    def changed(self) -> list[tuple[int, Any]]:
+        """The arguments that were changed in place, and what they are now."""
+        found: list[tuple[int, Any]] = []
+        for number, value, before in self.passed:
+            if isinstance(value, torch.Tensor):
+                if not is_same(value.detach(), before):
+                    found.append((number, ("value", detached(value))))
+            elif isinstance(value, np.ndarray):
+                if value.shape != before.shape or value.tobytes() != before.tobytes():
+                    found.append((number, ("value", value.copy())))
+            elif isinstance(value, io.StringIO | io.BytesIO):
+                if not value.closed and value.getvalue() != before:
+                    found.append((number, ("value", value.getvalue())))
+            elif _has_changed(value, before):
+                found.append((number, _Call().describe(value)))
+        return found
+
+    def written(self) -> list[tuple[int, str, bytes]]:
+        """The files that were written at paths which the test has passed."""
+        found = []
+        for number, place in self.paths.items():
+            for inside, stamp in _stamps(place):
+                if self.files.get((number, inside)) != stamp and stamp[1] <= _MOST_BYTES:
+                    found.append((number, inside, (place / inside if inside else place).read_bytes()))
+        return found
+
+
+def _has_changed(value: Any, before: Any) -> bool:
+    if len(value) != len(before):
+        return True
+    if isinstance(value, list):
+        return any(a is not b and not (type(a) in _PLAIN and a == b) for a, b in zip(value, before, strict=True))
+    if isinstance(value, dict):
+        missing = object()
+        return any(before.get(key, missing) is not one for key, one in value.items()) and bool(value != before)
+    return bool(value != before)
+
+
+def _stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
+    """The files at a path, with what tells whether each was written."""
+    files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()] if place.is_dir() else []
+    for file in files:
+        known = file.stat()
+        yield "" if file == place else str(file.relative_to(place)), (known.st_mtime_ns, known.st_size)
+
+
+def named(module: str, names: Iterable[str]) -> Any:
+    """A module of the submission, or something in it."""
+    found: Any = _import(module)
+    for name in names:
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            whole = f"{getattr(found, '__name__', '')}.{name}"
+            if not hasattr(found, "__path__") or importlib.util.find_spec(whole) is None:
+                raise
+            found = _import(whole)
+    return found
+
+
+def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
+    """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
+    if not source:
+        found: Any = _import(home)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+    if home not in _side.homes:
+        names = _side.homes[home] = {"__name__": home}
+        for lines in header:
+            with contextlib.suppress(ImportError, NameError, AttributeError):
+                exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
+    names = _side.homes[home]
+    if name not in names:
+        exec(compile(source, f"<{home}>", "exec", dont_inherit=True), names)
+    return names[name]
+
+
+# ---------------------------------------------------------------- functions of the test
+
+
+class _Thread(threading.Thread):
+    """A call that may ask a function of the test: it waits for the answer while this process serves other calls."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._work, self._has_grad = work, torch.is_grad_enabled()
+
+    def run(self) -> None:
+        try:
+            with torch.set_grad_enabled(self._has_grad):
+                self.news.put(("returned", self._work()))
+        except BaseException as error:
+            self.news.put(("raised", error))
+
+
+class _Abandoned(BaseException):
+    """The check has ended while its function was asked."""
+
+
+def _callback(number: int) -> Callable[..., Any]:
+    """Stands for a function of the test."""
+
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        thread = threading.current_thread()
+        assert isinstance(thread, _Thread)
+        call = _Call()
+        thread.news.put(("asks", (number, [call.describe(one) for one in args], list(kwargs.items()), _pulls())))
+        answer = thread.answers.get()
+        if answer is None:
+            raise _Abandoned
+        kind, value = answer
+        if kind == "raised":
+            name, message = value
+            raise getattr(__import__("builtins"), name, RuntimeError)(message)
+        return call.build(value)
+
+    return ask
+
+
+def _wait(thread: _Thread) -> Any:
+    """The next news of a call: its reply, or what it asks."""
+    kind, value = thread.news.get()
+    if kind == "asks":
+        return ("asks", *value)
+    _side.waiting.remove(thread)
+    if kind == "raised":
+        raise value
+    return value
+
+
+def resume(answer: Any, pushes: list[Any]) -> Any:
+    """Goes on with the innermost call that waits, whose question has been answered."""
+    _take(pushes)
+    thread = _side.waiting[-1]
+    thread.answers.put(answer)
+    return _wait(thread)
+
+
+# ---------------------------------------------------------------- operations
+
+
+def _contains(owner: Any, value: Any) -> bool:
+    return value in owner
+
+
+_OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
+    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "get": lambda value: value,
+    "method": lambda owner, name, *args: getattr(owner, name)(*args),
+    "contains": _contains,
+    "isinstance": isinstance,
+    "issubclass": issubclass,
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    **{
+        one.__name__: one
+        for one in (getattr, setattr, delattr, len, iter, next, str, repr, float, int, complex, abs, round, dir)
+    },
+    **{
+        name: getattr(operator, name)
+        for name in (
+            "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift",
+            "rshift", "neg", "pos", "invert", "eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "delitem",
+            "iadd", "isub", "imul", "itruediv", "index",
+        )
+    },
+}  # fmt: skip
+
+
+def run(
+    operation: str, target: Any, args: list[Any], kwargs: list[tuple[str, Any]], pushes: list[Any], may_ask: bool
+) -> Any:
+    """One operation on the submission.
+
+    Returns:
+        The result, the arguments and twins that were changed, the files that were written, and what was logged; or the
+        question to a function of the test.
+    """
+    _take(pushes)
+    call = _Call()
+    owner, values = call.build(target), [call.build(one) for one in args]
+    named_values = {name: call.build(one) for name, one in kwargs}
+
+    def work() -> tuple[Any, ...]:
+        if operation == "setattr" and isinstance(owner, type(sys)):
+            _side.replaced.append((owner, values[0], getattr(owner, values[0], _Side)))
+        result = _OPERATIONS[operation](owner, *values, **named_values)
+        described = call.describe(result, is_read=operation == "getattr")
+        logged = _side.log.take() if _side.log is not None else []
+        return "returned", described, call.changed(), _pulls(), call.written(), logged
+
+    if not may_ask:
+        return work()
+    thread = _Thread(work)
+    _side.waiting.append(thread)
+    thread.start()
+    return _wait(thread)
+
+
+def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:
+    """The gradients that a result with a graph here has with respect to twins; others stay where they are."""
+    _take(pushes)
+    leaves = {number: twin for number, twin in _side.twins.items() if number > 0 and twin.is_leaf}
+    before = {number: twin.grad for number, twin in leaves.items()}
+    for twin in leaves.values():
+        twin.grad = None
+    _backward(_side.graphs[key], grad, retain_graph=True)
+    found = [(number, twin.grad) for number, twin in leaves.items() if twin.grad is not None]
+    for number, twin in leaves.items():
+        twin.grad = before[number]
+    return found, _pulls()

@@ -1,0 +1,6 @@
+def add(a, b):
+    raise NotImplementedError
+
+
+def div(a, b):
+    raise NotImplementedError

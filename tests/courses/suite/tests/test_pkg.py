@@ -1,0 +1,56 @@
+import pkg
+import pkg.deep.ops as ops
+import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import floats
+from pkg import Scalar
+from pkg.deep.ops import add
+
+small = floats(-10, 10)
+scalars = small.map(lambda x: Scalar(x))
+ONE = Scalar(1.0)
+
+
+@given(small, small)
+@settings(max_examples=20)
+def test_add(a, b):
+    assert add(a, b) == a + b
+
+
+def test_same():
+    assert ops.add(1, 2) == pkg.add(1, 2)
+
+
+@given(scalars)
+@settings(max_examples=20)
+def test_drawn(s):
+    assert (s + ONE).data == pytest.approx(s.data + 1.0)
+    assert (2.0 * s).data == pytest.approx(2.0 * s.data)
+
+
+def test_equal():
+    assert Scalar(1.0) == ONE
+    assert isinstance(ONE, Scalar)
+    assert not isinstance(3, Scalar)
+
+
+def test_raises():
+    with pytest.raises(ZeroDivisionError):
+        ops.div(1, 0)
+    with pytest.raises(pkg.BadScalar):
+        Scalar("x")
+
+
+def test_values():
+    assert repr(Scalar(1.0)) == "Scalar(1.0)"
+    assert pkg.LIMIT == 3
+    assert float(Scalar(2.5)) == 2.5
+
+
+class TestMany:
+    @pytest.fixture(autouse=True)
+    def made(self):
+        self.one = Scalar(3.0)
+
+    def test_uses(self):
+        assert self.one.data == 3.0

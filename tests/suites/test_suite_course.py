@@ -1,0 +1,106 @@
+"""A course with a suite: its manifest, what it hands out and takes in, and what is to be known of it."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, checks_of
+from grader.course.answers import handed_out
+from grader.course.handout import init
+from grader.errors import CourseError
+from grader.files import python_files
+from grader.grading.promises import Defect
+from grader.grading.settings import topics_of
+from grader.grading.verify import verify_course
+from grader.intake.find import open_submission
+from grader.suites.bridge import is_harmless
+from grader.suites.honesty import places_in
+
+COURSE = Path(__file__).parent.parent / "courses" / "suite"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(COURSE, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def test_tests_are_the_checks_of_their_exercise() -> None:
+    found = {one.function: one for one in checks_of(Course.load(COURSE), "pkg")}
+    assert found["TestMany.uses"].exercise == "pkg.scalars" and not found["TestMany.uses"].hidden
+    assert found["secret"].exercise == "pkg.clock" and found["secret"].is_secret
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('tests = ["test_files.py"]', 'tests = ["test_none.py"]', "`adapters.files` names the test `test_none.py`"),
+        ('tests = ["test_files.py"]', "", "course.toml:20: exercise `adapters.files` names no `tests`"),
+        ('modules = ["tests.adapters"]', "", "topic `adapters` is none of \\[suite\\]'s modules and packages"),
+        ('[suite]\nmodules = ["tests.adapters"]\npackages = ["pkg"]', "", "`tests` needs a \\[suite\\]"),
+        ("[suite]", '[suite]\npath = "../tests"', "cannot be a folder or a module"),
+        ("seconds = 2", "seconds = -2", "seconds must be a number above 0"),
+        ("[suite]", '[suite]\npaths = "tests"', "unknown key `paths`; did you mean `path`"),
+    ],
+)
+def test_manifest_that_fits_no_suite_is_refused(course: Path, old: str, new: str, message: str) -> None:
+    manifest = course / "course.toml"
+    text = manifest.read_text()
+    assert old in text
+    manifest.write_text(text.replace(old, new, 1))
+    with pytest.raises(CourseError, match=message):
+        Course.load(course)
+
+
+def test_students_get_the_packages_and_no_hidden_test(tmp_path: Path) -> None:
+    loaded = Course.load(COURSE)
+    given = dict(handed_out(loaded))
+    assert {"exercises/pkg/deep/ops.py", "tests/data/snap.json", "tests/common.py"} <= given.keys()
+    assert b"4711" not in b"".join(given.values())
+    assert b"def test_fast" in given["tests/test_clock.py"]
+    init(loaded, tmp_path / "work")
+    assert python_files(tmp_path / "work") == python_files(COURSE / "exercises")
+
+
+@pytest.mark.parametrize("place", ["", "exercises/"])
+def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -> None:
+    shutil.copytree(COURSE / "solutions", tmp_path / "in" / place, dirs_exist_ok=True)
+    read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
+    assert read.files == python_files(COURSE / "solutions") and not read.notes and not read.unread
+    shutil.rmtree(tmp_path / "in")
+    shutil.copytree(COURSE / "solutions" / "pkg", tmp_path / "in" / "pkg")
+    read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
+    assert read.files.keys() == {"pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/ops.py"}
+
+
+def test_places_where_the_student_has_a_say_are_listed_with_their_lines() -> None:
+    found = places_in(COURSE / "tests", ["tests.adapters", "pkg"])
+    lines = {(one.file.name, line_of(one.file, one.line), one.kind) for one in found}
+    assert ("test_tensors.py", "class Twice(Layer):", "source-sent") in lines
+    assert ("test_pkg.py", "assert ops.add(1, 2) == pkg.add(1, 2)", "own-code") in lines
+    assert ("test_clock.py", "import resource", "not-here") in lines
+    assert not any("s.data + 1.0" in line and file == "test_files.py" for file, line, _ in lines)
+    assert all(str(one).startswith(f"{one.file}:{one.line}: ") for one in found)
+
+
+def line_of(file: Path, line: int) -> str:
+    return file.read_text().splitlines()[line - 1].strip()
+
+
+def test_verify_notes_what_a_suite_lacks_and_counts_no_defect() -> None:
+    found: list[Defect] = []
+    verify_course(Course.load(COURSE), found.append, is_quick=True)
+    assert [str(one) for one in found if not one.is_note] == []
+    notes = "\n".join(str(one) for one in found)
+    assert "`adapters.files` has no hints" in notes
+    assert "17 tests without a docstring" in notes
+    # Seen while the tests ran.
+    assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
+    assert re.search(r"test_pkg.py:32: asks the student's own `==`", notes)
+
+
+def test_only_text_and_numbers_come_back_as_files() -> None:
+    assert is_harmless(b'{"a": 1}') and is_harmless("ä\n".encode()) and is_harmless(b"(a, b)\n")
+    assert not is_harmless(b"cos\nsystem\n(S'true'\ntR.")  # a pickle in text
+    assert not is_harmless(b"\x80\x04N.") and not is_harmless(b"PK\x03\x04")

@@ -1,0 +1,193 @@
+"""A suite's tests, unchanged, on submissions in their sandbox: the same verdicts as under plain pytest."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared import WarmUp, exercise_of
+
+from grader.files import python_files
+from grader.intake.submission import Submission
+from grader.results import SubmissionResult
+
+COURSE = Path(__file__).parent.parent / "courses" / "suite"
+ADAPTERS, PKG, OPS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py"
+WRONG = (
+    (ADAPTERS, 'p.data -= g["lr"]', 'p.data -= 2 * g["lr"]', {"optimizer_class"}),
+    (ADAPTERS, "    x[x < 0] = 0\n    return x", "    return x.clamp(min=0)", {"in_place_and_identity"}),
+    (ADAPTERS, "return model(x)", "return model(x).detach()", {"own_module_passed"}),
+    (ADAPTERS, "return x @ self.weight.T", "return x @ self.weight.T + 1", {"subclass"}),
+    (ADAPTERS, "for i in range(n)", "for i in range(n - 2, n)", {"callbacks"}),
+    (ADAPTERS, 'print("hello", name)', "pass", {"prints"}),
+    (ADAPTERS, 'log.warning("careful: %s", x)', "pass", {"log"}),
+    (ADAPTERS, "write_text(json.dumps(data))", 'write_text("{}")', {"tmp"}),
+    (ADAPTERS, ".read_text().split()", ".read_text().splitlines()", {"path"}),
+    (ADAPTERS, "yield from text.split()", "yield text", {"iterates"}),
+    (PKG, "raise BadScalar(data)", "return", {"raises"}),
+    (OPS, "return a + b", "return a - b", {"add", "drawn"}),
+    (PKG, "def work", "def works", {"fast"}),
+)
+"""Wrong answers: a file, what is replaced in it with what, and the tests that fail."""
+
+
+def submission(name: str = "right", *, more: dict[str, str] | None = None) -> Submission:
+    """The solution, with more code at the end of some of its files."""
+    files = python_files(COURSE / "solutions")
+    for file, text in (more or {}).items():
+        files[file] += text.encode()
+    return Submission(name, files)
+
+
+def verdicts(result: SubmissionResult) -> dict[str, str]:
+    """By check, but for those that are not assessed here."""
+    checks = [check for one in result.exercises for check in one.checks]
+    return {check.name: check.verdict for check in checks if check.verdict != "skipped"}
+
+
+def failing(result: SubmissionResult) -> set[str]:
+    return {name for name, verdict in verdicts(result).items() if verdict != "passed"}
+
+
+def plain_pytest(folder: Path) -> set[str]:
+    """The tests that fail under plain pytest, named as checks are."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rf", "--tb=no", "tests"]
+    command += ["-k", "not little", "--submission", str(folder)]
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(command, cwd=COURSE, capture_output=True, text=True, check=False, env=environment)
+    assert "passed" in run.stdout, run.stdout + run.stderr
+    return {
+        one.replace("::", ".") for one in re.findall(r"^FAILED \S+?\.py::(?:test_)?(\S+)", run.stdout, re.MULTILINE)
+    }
+
+
+def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
+    result = warm(COURSE).of(submission())
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 28
+    assert result.score == result.max == 28
+    (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
+    assert "limits its own process (test_clock.py:20)" in memory.message
+
+
+def test_plain_pytest_gives_the_same_verdicts(warm: WarmUp, tmp_path: Path) -> None:
+    """For the right answer, and for all wrong ones that can be in one submission at once."""
+    files = python_files(COURSE / "solutions")
+    for file, old, new, _ in WRONG:
+        assert old.encode() in files[file]
+        files[file] = files[file].replace(old.encode(), new.encode())
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    found = failing(warm(COURSE).of(Submission("wrong", files)))
+    assert found >= {name for *_, names in WRONG for name in names}
+    assert plain_pytest(tmp_path) == found
+    assert plain_pytest(COURSE / "solutions") == set()
+
+
+def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
+    more = {ADAPTERS: "\n\ndef words(text):\n    return [text]\n", PKG: "\n\ndel work\n"}
+    result = warm(COURSE).of(submission(more=more))
+    (check,) = (one for one in exercise_of(result, "files").checks if one.verdict == "failed")
+    assert "assert ['a b'] == ['a', 'b']" in check.message
+    assert "words('a b')" in check.message and "Iterates." in check.message
+    raises = warm(COURSE).of(submission(more={ADAPTERS: "\n\ndef words(text):\n    return text.splitt()\n"}))
+    (check,) = (one for one in exercise_of(raises, "files").checks if one.verdict == "failed")
+    assert "return text.splitt()" in check.message
+    missing = next(one for one in exercise_of(result, "clock").checks if one.name == "fast")
+    assert "`work` is not defined in pkg" in missing.message
+
+
+def test_hidden_test_shows_nothing_of_the_answer(warm: WarmUp) -> None:
+    result = warm(COURSE).of(submission(more={PKG: "\n\ndef secret(n):\n    return 5\n"}))
+    check = next(one for one in exercise_of(result, "clock").checks if one.name == "secret")
+    assert check.verdict == "failed" and check.hidden_until
+    assert "4711" not in str(check)
+
+
+LIES = {
+    "objects": (
+        {
+            ADAPTERS: """
+class Liar:
+    def __eq__(self, other):
+        print("asked about", other)
+        return True
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __eq__
+    def __bool__(self):
+        return True
+    def __len__(self):
+        return 3
+class List(list):
+    def __eq__(self, other):
+        return True
+def vocab():
+    return List([9])
+def count_words(path):
+    return Liar()
+def greeting():
+    return Liar()
+""",
+            OPS: """
+class Number(float):
+    def __eq__(self, other):
+        return True
+    def __sub__(self, other):
+        return 0.0
+    __rsub__ = __sub__
+def add(a, b):
+    return Number(99)
+""",
+        },
+        {"snapshot", "path", "monkeypatch", "not_patched", "add", "drawn"},
+    ),
+    "tensors": (
+        {
+            ADAPTERS: """
+class Lying(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return True
+    def tolist(self):
+        return [6.0, 6.0]
+def run_through(model, x):
+    return torch.zeros(1).as_subclass(Lying)
+def softmax_(x, dim):
+    return torch.zeros(2).as_subclass(Lying)
+"""
+        },
+        {"own_module_passed", "parametrized[softmax_]"},
+    ),
+    "pickles": (
+        {
+            ADAPTERS: """
+class Bomb:
+    def __reduce__(self):
+        return (print, ("owned",))
+def dump(data, path):
+    import pickle
+    Path(path).write_bytes(pickle.dumps(Bomb(), 0))
+"""
+        },
+        {"tmp"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lie_passes_no_test(warm: WarmUp, name: str) -> None:
+    more, expected = LIES[name]
+    result = warm(COURSE).of(submission(name, more=more))
+    assert failing(result) == expected
+    assert "asked about" not in str(result)  # no expected value is sent to be compared
+
+
+@pytest.mark.parametrize("code", ["while True:\n        pass", "import os; os._exit(0)"])
+def test_hang_or_crash_costs_its_exercise_only(warm: WarmUp, code: str) -> None:
+    result = warm(COURSE).of(submission(more={PKG: f"\n\ndef work():\n    {code}\n"}))
+    found = verdicts(result)
+    assert found["fast"] == ("timeout" if "while" in code else "crashed")
+    assert {name for name, verdict in found.items() if verdict != "passed"} <= {"fast", "secret"}
+    if "while" in code:
+        assert "no answer in 2 s" in exercise_of(result, "clock").checks[0].message
