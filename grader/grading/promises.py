@@ -37,7 +37,7 @@ class Defect(msgspec.Struct, frozen=True):
     line: int | None
     message: str
     is_note: bool = False
-    """Whether it is no fault: of a suite, which is as somebody else has written it."""
+    """Whether it is no fault: of tests that somebody else has written, for another grader."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else str(self.file)
@@ -57,17 +57,15 @@ def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
-    """Every exercise has hints; it is in the stub, and has a docstring there, unless it is a variable.
-
-    Not of a course that was made of other tests, which have no such things.
-    """
+    """Every exercise has hints; it is in the stub, and has a docstring there, unless it is a variable."""
+    is_adopted = evidence.course.adopted
     try:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
         tree = None  # then it does not equal the released one either
-    for exercise in evidence.topic.exercises if not evidence.course.adopted else ():
+    for exercise in evidence.topic.exercises:
         if not exercise.hints:
-            message, is_note = f"`{exercise.full_name}` has no hints", exercise.group is not None
+            message, is_note = f"`{exercise.full_name}` has no hints", is_adopted or exercise.group is not None
             yield Defect(evidence.course.manifest, None, message, is_note)
         if tree is not None and not exercise.group:
             nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
@@ -75,9 +73,9 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             if exercise.name in variables_in(evidence.stub):
                 continue
             if not found:
-                yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
+                yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub", is_adopted)
             elif not ast.get_docstring(found[-1]):
-                yield Defect(evidence.stub, found[-1].lineno, f"`{exercise.name}` has no docstring")
+                yield Defect(evidence.stub, found[-1].lineno, f"`{exercise.name}` has no docstring", is_adopted)
 
 
 def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -93,7 +91,7 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             yield Defect(evidence.check_file, check.line, f"`{check.function}` has no docstring: students read it")
     for function, line in swapped_comparisons(evidence.check_file):
         message = "has the expected value first; the returned one comes first: assert_close(submission.f(x), expected)"
-        yield Defect(evidence.check_file, line, f"`{function}` {message}")
+        yield Defect(evidence.check_file, line, f"`{function}` {message}", evidence.course.adopted)
 
 
 def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -206,12 +204,7 @@ def questions_have_answers(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
-    """Some check of each exercise fails when every value that the solution gives is changed, in each of some ways.
-
-    Of a course that was made of other tests, the table says which of them are thin.
-    """
-    if evidence.course.adopted:
-        return
+    """Some check of each exercise fails when every value that the solution gives is changed, in each of some ways."""
     accepted = {(one.definition, one.change) for one in equivalents_of(evidence.course).values() if not one.line}
     solution = evidence.graded_solution
     for exercise in evidence.topic.exercises:
@@ -224,7 +217,8 @@ def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
             passes = [one[change] for one in known if change in one]
             if passes and all(passes) and (exercise.full_name, change) not in accepted:
                 message = f"no check notices when all values that come back are changed: {change}"
-                yield Defect(evidence.check_file, None, f"`{exercise.full_name}`: {message}")
+                text = f"`{exercise.full_name}`: {message}"
+                yield Defect(evidence.check_file, None, text, evidence.course.adopted)
 
 
 def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:
