@@ -45,6 +45,8 @@ OWN_COURSE = REPO / "examples" / "own_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
 KIT_COURSE = REPO / "examples" / "kit_course"
 MARKED_COURSE = REPO / "examples" / "marked_course"
+ADOPTED = REPO / "examples" / "adopted"
+"""A suite of tests, its solution and wrong answers; no course."""
 TERM_COURSE = REPO / "examples" / "term_course"
 DEFAULT_LIMITS = Limits()
 ALL_POINTS = sum(one.points for one in Course.load(None, complete=False).all_exercises)

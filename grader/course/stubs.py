@@ -18,7 +18,7 @@ import msgspec
 from grader.course.definitions import definition, lines_in
 from grader.course.handout import write, writing
 from grader.course.manifest import Topic
-from grader.course.model import Course
+from grader.course.model import Course, stubs_beside
 from grader.course.source import Definition, Function, assigned_by, first_line, names_bound_by, parse
 from grader.errors import CourseError
 
@@ -126,7 +126,8 @@ def stub_of_topic(course: Course, topic: Topic) -> str:
 
 
 def release(course: Course, check: bool = False) -> list[Path]:
-    """Write ``exercises/<topic>.py`` from ``solutions/<topic>.py`` for every topic.
+    """Write ``exercises/<topic>.py`` from ``solutions/<topic>.py`` for every topic. With a suite, each file of
+    ``exercises/`` is made of the one with its name.
 
     Args:
         course: loaded with ``complete=False`` when it has no stubs yet.
@@ -139,12 +140,27 @@ def release(course: Course, check: bool = False) -> list[Path]:
         CourseError: if a solution cannot be made a stub; then nothing is written.
         UserError: a stub cannot be written.
     """
-    stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
+    if course.suite is not None:
+        stubs = _stubs_of_suite(course)
+    else:
+        stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
     stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
     for file in stale if not check else ():
         with writing(file):
             write(file, stubs[file])
     return stale
+
+
+def _stubs_of_suite(course: Course) -> dict[Path, bytes]:
+    """The stub of each file that students of a suite begin with; the solution may have more files than these."""
+    files = [course.exercises_dir / name for name in stubs_beside(course)]
+    files += [course.stub_file(topic.name) for topic in course.modules]
+    solved = {file: course.solutions_dir / file.relative_to(course.exercises_dir) for file in files}
+    return {
+        file: stub_of(solution.read_text(encoding="utf-8"), solution).encode()
+        for file, solution in solved.items()
+        if solution.suffix == ".py" and solution.is_file()
+    }
 
 
 @functools.lru_cache(maxsize=64)

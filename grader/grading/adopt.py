@@ -11,14 +11,21 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
+from grader.course.definitions import definition
 from grader.course.markers import with_markers
+from grader.course.source import Definition, parse
 from grader.course.starter import names_for
 from grader.course.stubs import stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted
 from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_imported, modules_named, roots_of
+from grader.suites.honesty import places_in
 from grader.text import counted, listed
+
+_SHORTEST_NAME: Final = 3
+"""Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
 
 def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | None = None) -> Adopted:
@@ -61,22 +68,23 @@ class _AdoptedSuite:
         self._tests = tests
         self._modules = modules
         self._ran = ran
-        self._whole: list[str] = []
+        self._whole: list[tuple[Path, int, str]] = []
+        self._written_by_students = " or ".join(one.name for one in modules)
         passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks]
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
         for one in passed:
             if calls[one.name]:
-                rarest = min(reversed(calls[one.name]), key=times.__getitem__)
-                self._groups.setdefault(rarest, []).append(one)
+                own = min(reversed(calls[one.name]), key=lambda key: (-_length_in(key[1], one.name), times[key]))
+                self._groups.setdefault(own, []).append(one)
         self._without = [one for one in passed if not calls[one.name]]
         if not self._groups:
-            names = " or ".join(one.name for one in modules)
-            failed = [*ran.errors, *(one.reason for one in ran.tests if one.outcome != "passed")]
+            failed = [reason for _, reason in ran.errors]
+            failed += [one.reason for one in ran.tests if one.outcome != "passed"]
             why = f": {failed[0]}" if failed else ""
             raise UserError(
-                f"no test that passes on the solution calls a function of {names}{why}",
+                f"no test that passes on the solution calls a function of {self._written_by_students}{why}",
                 fix="run them with pytest on the solution first, and name the modules that students write: --modules",
             )
         self._names = {key: name for one in modules for key, name in self._exercises(one)}
@@ -108,16 +116,23 @@ class _AdoptedSuite:
                 if file in module.written:
                     wanted = [one for path, one in self._groups if path == file]
                     text, whole = with_markers(content.decode("utf-8-sig"), file, wanted, absent)
-                    gives_away = "decorates others, so its stub gives it away"
-                    self._whole += [f"{inside_course}: `{one}` {gives_away}" for one in whole]
                     content, stub = text.encode(), stub_of(text, file).encode()
+                    reasons = dict.fromkeys(whole, "decorates others")
+                    known = {one.name for one in parse(file).body if isinstance(one, Definition)}
+                    reasons |= {one: "is neither a def nor a class" for one in wanted if one not in known}
+                    for one, why in reasons.items():
+                        line, _ = definition(text.split("\n"), one)
+                        self._whole.append((inside_course, line, f"`{one}` {why}, so its stub gives it away"))
                 _write(solutions / inside_course, content)
                 _write(exercises / inside_course, stub)
         for module in self._ran.further:
+            first = Path(f"{module.name}/__init__.py" if module.path.is_dir() else f"{module.name}.py")
             for file, inside_course in module.files():
-                _write(solutions / inside_course, file.read_bytes())
-            is_package = module.path.is_dir()
-            _write(exercises / (f"{module.name}/__init__.py" if is_package else f"{module.name}.py"), b"")
+                content = file.read_bytes()
+                if inside_course == first and parse(file).body:
+                    content = b"# solution:\n" + content.rstrip(b"\n") + b"\n# end\n"
+                _write(solutions / inside_course, content)
+            _write(exercises / first, b"")
         for module in (*self._modules, *self._ran.further):
             for folder in (solutions, exercises):
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
@@ -142,7 +157,12 @@ class _AdoptedSuite:
         for module in self._modules:
             groups = [(key, own) for key, own in self._names.items() if key[0] in module.written]
             if groups:
-                lines += ["", "[[topics]]", f"name = {_quoted(module.name)}", f"title = {_quoted(module.name)}"]
+                lines += [
+                    "",
+                    "[[topics]]",
+                    f"name = {_quoted(module.name)}",
+                    f"title = {_quoted(names_for(Path(module.name))[1])}",
+                ]
             for key, own in groups:
                 tests = self._groups[key]
                 lines += ["", "[[topics.exercises]]", f"name = {_quoted(own)}", f"points = {len(tests)}"]
@@ -174,25 +194,34 @@ class _AdoptedSuite:
     def look(self, course: Path) -> Iterator[str]:
         """The places that a person must look at."""
         suite = course / self._tests.name
-        for error in self._ran.errors:
-            yield f"{course / error}"
+        for file, why in self._ran.errors:
+            yield f"{suite / file}: cannot be read, so its tests are left out: {why}"
         for one in self._ran.tests:
             file, _, name = one.name.partition("::")
             place = f"{suite / file}:{one.line + 1}: `{name}`"
             if one in self._without:
-                yield f"{place} calls no function of the students, so it is in no exercise"
+                yield f"{place} calls nothing of {self._written_by_students}, so it is in no exercise"
             elif "xfail" in one.marks:
                 yield f"{place} is expected to fail, so it is left out"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
-        for text in self._whole:
-            yield f"{course / 'exercises'}/{text}"
+        for inside_course, line, text in self._whole:
+            yield f"{course / 'solutions' / inside_course}:{line}: {text}"
         for module in self._ran.further:
             why = "the solution needs it and --modules does not name it, so students get it empty"
-            yield f"{course / 'exercises' / module.name}: {why}"
+            yield f"{course / 'exercises' / module.path.name}: {why}"
+        names = [one.name for one in (*self._modules, *self._ran.further)]
+        yield from map(str, places_in(suite, names))
         if (self._tests.parent / "conftest.py").is_file():
             yield f"{self._tests.parent / 'conftest.py'}: is not in the folder of the tests, so it is not taken along"
+
+
+def _length_in(name: str, test: str) -> int:
+    """How long the part of a test's name is that says the name of a function; 0 if it does not."""
+    words = test.partition("::")[2].replace("_", "").lower()
+    plain = name.replace("_", "").lower()
+    return len(plain) if len(plain) >= _SHORTEST_NAME and plain in words else 0
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -21,7 +21,7 @@ class Recorder:
 
     Attributes:
         tests: for each test function: its outcome, its line, and the names that it called, the last one last.
-        errors: the first lines of the errors of files that could not be collected.
+        errors: the files that could not be read, each with the reason.
     """
 
     def __init__(self, names: dict[str, list[tuple[int, int, str]]]) -> None:
@@ -29,13 +29,13 @@ class Recorder:
         names: for each file of students its top-level definitions: first line, last line, name.
         """
         self.tests: dict[str, dict[str, Any]] = {}
-        self.errors: list[str] = []
+        self.errors: list[tuple[str, str]] = []
         self._names = names
         self._by_fixture: dict[str, dict[str, None]] = {}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self.errors.append(f"{report.nodeid}: {_reason(report)}")
+            self.errors.append((report.nodeid, _reason(report)))
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         found = {"outcome": "passed", "line": item.location[1] or 0, "calls": {}}
@@ -116,7 +116,7 @@ def main(settings_file: str) -> None:
     settings = json.loads(Path(settings_file).read_text(encoding="utf-8"))
     sys.path[:0] = settings["path"]
     recorder = Recorder(settings["names"])
-    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:torchkata", "-n0", "--import-mode=prepend"]
+    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:torchkata", "-n0", "--continue-on-collection-errors"]
     pytest.main([*arguments, f"--rootdir={os.getcwd()}", "-c", os.devnull, *settings["tests"]], plugins=[recorder])
     modules = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
     files = {name: file for name, file in modules.items() if isinstance(file, str)}

@@ -19,7 +19,7 @@ import msgspec
 
 from grader import new_python
 from grader.course.source import Definition, first_line, parse
-from grader.errors import UserError
+from grader.errors import CourseError, UserError
 from grader.text import listed, one_line
 
 CLUTTER: Final = ("__pycache__", ".*", "*.pyc")
@@ -104,17 +104,17 @@ def modules_named(names: Sequence[str], roots: Sequence[Path]) -> list[Module]:
 
 
 def modules_imported(tests: Path, roots: Sequence[Path]) -> list[str]:
-    """The modules in these folders that tests import."""
-    found: dict[str, None] = {}
+    """The modules of the solution that tests import, with the adapters among the tests."""
+    beside = [root for root in roots if root != tests]
+    found = dict.fromkeys(["adapters"] if (tests / "adapters.py").is_file() else [])
     for file in sorted(tests.rglob("test_*.py")):
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-            words = line.split()
-            if len(words) > 1 and words[0] in ("from", "import"):
-                parts = words[1].lstrip(".").split(".")
-                parts = parts[1:] if parts[0] == tests.name else parts
-                if parts and parts[0] != "conftest" and _found(parts[:1], roots):
-                    found[parts[0]] = None
-    return list(found)
+        with contextlib.suppress(CourseError):
+            for node in ast.walk(parse(file)):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+                names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+                tops = [name.partition(".")[0] for name in names]
+                found |= dict.fromkeys(top for top in tops if top and top != tests.name and _found([top], beside))
+    return sorted(found)
 
 
 class SuiteRun:
@@ -122,7 +122,7 @@ class SuiteRun:
 
     Attributes:
         tests: those that ran.
-        errors: why files could not be read.
+        errors: the files that could not be read, each with the reason.
         inside: the modules of the tests' own folder that students write: the name by which it was imported, by module.
         further: modules that the solution imports and nobody named.
     """
@@ -147,7 +147,7 @@ class SuiteRun:
             again = self._pytest({}, failed)["tests"]
             report["tests"] |= {name: {**one, "calls": report["tests"][name]["calls"]} for name, one in again.items()}
         start = f"{tests.name}/"
-        self.errors: list[str] = report["errors"]
+        self.errors = [(name.removeprefix(start), reason) for name, reason in report["errors"]]
         self.tests = [
             msgspec.convert({**one, "name": name.removeprefix(start)}, Test) for name, one in report["tests"].items()
         ]

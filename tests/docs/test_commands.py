@@ -15,10 +15,10 @@ import pytest
 from class_of_sixty import ANNOTATED, IN_TIME, ROWS, UNREAD, Row
 from pages import SHELL, Block, all_blocks
 from scenario import Scenario
-from shared import ALL_POINTS, OWN_COURSE, REPO, TERM_COURSE
+from shared import ADOPTED, ALL_POINTS, OWN_COURSE, REPO, TERM_COURSE
 from wheelhouse import make_wheels
 
-SCENARIOS = ("class", "ci", "course", "notebooks", "student", "term")
+SCENARIOS = ("class", "ci", "course", "student", "term", "adopt", "notebooks")
 """Each is a test of this file, in its order: ``<!-- run: class -->`` is played by the test of the class."""
 
 BLOCKS = all_blocks()
@@ -227,3 +227,18 @@ def test_tutorial_ends_in_a_course_that_verify_accepts(tmp_path: Path) -> None:
     assert (tmp_path / "kata" / "picture.md").is_file()
     (wheel,) = (tmp_path / "wheels").iterdir()
     assert wheel.name in (REPO / "docs" / "course.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_folder_of_tests_becomes_a_graded_class(tmp_path: Path) -> None:
+    suite = shutil.copytree(ADOPTED / "suite", tmp_path / "my-suite")
+    ada = shutil.copytree(suite, tmp_path / "submissions" / "ada", ignore=shutil.ignore_patterns("tests"))
+    shutil.copy(suite / "tests" / "adapters.py", ada)
+    bruno = shutil.copytree(ada, tmp_path / "submissions" / "bruno")
+    (bruno / "lm" / "optim.py").unlink()
+
+    scenario = played("adopt", tmp_path)
+
+    assert "the course is sound" in scenario.printed("grader verify")
+    results = [json.loads(line) for line in (tmp_path / "week1" / "results.jsonl").read_text().splitlines()]
+    assert [(one["submission"], one["score"]) for one in results] == [("ada", 22), ("bruno", 17)]

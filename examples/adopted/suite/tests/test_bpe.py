@@ -19,6 +19,7 @@ def tokenizer(words):
 def test_encode(tokenizer):
     """Merges are applied in the order in which they were learned."""
     assert tokenizer.encode("a tall tale") == [97, 258, 108, 258, 101]
+    assert tokenizer.encode("old tin") == [260, 256, 105, 110]
 
 
 @pytest.mark.parametrize("text", ["", "a", "a tall tale, twice told", "naïve ☃"])

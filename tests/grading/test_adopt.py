@@ -1,0 +1,187 @@
+"""`grader adopt` on small suites: how tests become exercises, what a person is told, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_here import run_here
+
+from grader.course import Course
+from grader.errors import UserError
+from grader.grading.adopt import adopt_suite
+from grader.grading.adopted import Adopted
+
+FILES = {
+    "shapes.py": """
+from dataclasses import dataclass
+from helpers import half
+@dataclass
+class Point:
+    x: int
+def area(a, b):
+    return _times(a, b)
+def _times(a, b):
+    return a * b
+def side(area, other):
+    return half(2 * area) / other
+def broken(x):
+    raise ValueError(f"no {x}")
+cube = lambda x: x**3
+""",
+    "helpers.py": "def half(x):\n    return x / 2\n",
+    "tools/__init__.py": "from tools.files import size\n",
+    "tools/files.py": "def size(path):\n    return len(path.read_text())\ndef lines(path):\n    return size(path)\n",
+    "tools/lists.py": """
+class Stack:
+    def push(self, x):
+        self.x = x
+def size(items):
+    return len(items)
+""",
+    "tools/words.txt": "data\n",
+    "unused.py": "",
+    "conftest.py": "",
+    "tests/conftest.py": """
+import pytest, tools.lists
+@pytest.fixture(scope="module")
+def stack():
+    made = tools.lists.Stack()
+    made.push(1)
+    return made
+""",
+    "tests/near.py": "import shapes\ndef is_four(x):\n    return shapes.area(x, 1) == 4\n",
+    "tests/test_shapes.py": """
+import pytest, shapes
+from near import is_four
+
+@pytest.mark.parametrize("a", [1, 2])
+def test_area(a):
+    assert shapes.area(a, 3) == 3 * a
+def test_area_by_a_helper():
+    assert is_four(4)
+def test_there_and_back():
+    assert shapes.side(shapes.area(2, 3), 3) == 2
+def test_back_and_there():
+    assert shapes.area(shapes.side(6, 3), 3) == 6
+def test_area_and_more():
+    assert shapes.area(*map(shapes.cube, (1, 2))) == 8
+def test_point():
+    assert shapes.Point(2).x == 2
+def test_cube():
+    assert shapes.cube(2) == 8
+def test_nothing():
+    assert 1 + 1 == 2
+def test_broken():
+    shapes.broken("luck")
+@pytest.mark.skip(reason="needs a ruler")
+def test_skipped():
+    shapes.area(1, 1)
+@pytest.mark.xfail
+def test_known_fault():
+    assert shapes.area(1, 1) == 2
+""",
+    "tests/inner/test_tools.py": """
+import tools.files, tools.lists
+class TestSize:
+    def test_of_a_file(self, tmp_path):
+        (tmp_path / "a").write_text("abc")
+        assert tools.size(tmp_path / "a") == 3
+    def test_of_another(self, tmp_path):
+        (tmp_path / "b").write_text("")
+        assert tools.files.size(tmp_path / "b") == 0
+def test_size_of_a_list():
+    assert tools.lists.size([1]) == 1
+def test_stack(stack):
+    assert stack.x == 1
+def test_stack_again(stack):
+    assert vars(stack) == {"x": 1}
+""",
+    "tests/test_elsewhere.py": "import is_not_installed_anywhere\n",
+}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
+    folder = written(tmp_path_factory.mktemp("suite"), FILES)
+    before = sorted(folder.rglob("*"))
+    found = adopt_suite(folder / "tests", ["shapes", "tools"], folder / "made" / "course")
+    assert sorted(one for one in folder.rglob("*") if "made" not in one.parts) == before
+    return found
+
+
+def test_a_test_belongs_to_the_name_that_it_says_or_to_the_rarest_that_it_calls(adopted: Adopted) -> None:
+    groups = {one.exercise: one.tests for one in Course.load(adopted.course).groups}
+    assert groups == {
+        "shapes.area": (
+            "test_shapes.py::test_area",
+            "test_shapes.py::test_area_by_a_helper",
+            "test_shapes.py::test_area_and_more",
+        ),
+        "shapes.side": ("test_shapes.py::test_there_and_back", "test_shapes.py::test_back_and_there"),
+        "shapes.Point": ("test_shapes.py::test_point",),
+        "shapes.cube": ("test_shapes.py::test_cube",),
+        "tools.size": ("inner/test_tools.py::TestSize",),
+        "tools.size_lists": ("inner/test_tools.py::test_size_of_a_list",),
+        "tools.Stack": ("inner/test_tools.py::test_stack", "inner/test_tools.py::test_stack_again"),
+    }
+
+
+def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) -> None:
+    found = "\n".join(adopted.look).replace(f"{adopted.course}/", "").replace(f"{adopted.course.parent.parent}/", "")
+    for line in (
+        "tests/test_elsewhere.py: cannot be read, so its tests are left out: ModuleNotFoundError: No module named",
+        "tests/test_shapes.py:20: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
+        "tests/test_shapes.py:22: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
+        "tests/test_shapes.py:24: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
+        "tests/test_shapes.py:27: `test_known_fault` is expected to fail, so it is left out",
+        "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
+        "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
+        "conftest.py: is not in the folder of the tests, so it is not taken along",
+    ):
+        assert line in found, found
+    assert "unused" not in found
+
+
+def test_students_get_stubs_and_what_lies_beside_them(adopted: Adopted) -> None:
+    begin = adopted.course / "exercises"
+    files = {one.relative_to(begin).as_posix() for one in begin.rglob("*") if one.is_file()}
+    package = {"tools/__init__.py", "tools/files.py", "tools/lists.py", "tools/words.txt"}
+    assert files == {"shapes.py", "helpers.py", *package}
+    assert (begin / "helpers.py").read_text() == ""
+    stub = (begin / "shapes.py").read_text()
+    assert "_times" not in stub and "half" not in stub and 'raise NotImplementedError("write `area` here")' in stub
+    assert (begin / "tools" / "__init__.py").read_text() == FILES["tools/__init__.py"]
+    tests = adopted.course / "tests"
+    assert all((tests.parent / name).read_text() == text for name, text in FILES.items() if name.startswith("tests/"))
+
+
+@pytest.mark.parametrize(
+    ("tests", "modules", "message", "fix"),
+    [
+        ("nowhere", ["shapes"], "has no files", "name the folder with the tests"),
+        ("tests", [], "it is not said which modules students write", "--modules shapes, --modules tools"),
+        ("tests", ["shape"], "there is no module `shape` in", "--solution DIR"),
+        ("tests", ["unused"], "no test that passes on the solution calls a function of unused", "--modules"),
+    ],
+)
+def test_what_cannot_be_adopted_is_refused_in_one_line(
+    tmp_path: Path, tests: str, modules: list[str], message: str, fix: str
+) -> None:
+    written(tmp_path, FILES)
+    with pytest.raises(UserError, match=message) as info:
+        adopt_suite(tmp_path / tests, modules, tmp_path / "course")
+    assert fix in (info.value.fix or "") and not (tmp_path / "course").exists()
+
+
+def test_command_never_writes_into_a_folder_that_holds_something(tmp_path: Path) -> None:
+    done = run_here("adopt", tmp_path, "--modules", "shapes", "--to", written(tmp_path / "mine", {"a": ""}))
+    assert (done.returncode, [one.name for one in (tmp_path / "mine").iterdir()]) == (4, ["a"])
+    assert "mine is not empty" in done.stderr and "--to COURSE" in done.stderr
