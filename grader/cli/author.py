@@ -218,10 +218,11 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     notes = [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]
     if notes:
         typer.echo("thin checks pass although all values that come back are changed; others of the exercise notice:")
+        print_lines(notes)
     if remarks:
-        typer.echo("to be known of the suite, no defects:")
+        typer.echo("to be known of these tests, no defects:")
         print_lines(remarks)
-    print_lines([*notes, outcome if found or missing else "the course is sound"])
+    print_lines([outcome if found or missing else "the course is sound"])
     typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
     return 1 if found else 0
 

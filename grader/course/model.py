@@ -57,7 +57,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     examples: bool = True
     """Whether the examples in docstrings are checks of their exercises."""
     adopted: bool = False
-    """Whether its tests were written for another grader: `verify` then asks for no hints and docstrings."""
+    """Whether its tests were written for another grader: what it lacks beside them is a note of `verify`."""
     lessons: bool = False
     """Whether every topic must have a lesson; without it, a topic may have one."""
     colab: str = ""

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-
 from typing import Final, NamedTuple
 
 from grader.course.definitions import definition

@@ -193,9 +193,9 @@ def _with_output(body: list[ast.stmt], step: Step, names: NotebookNames, imports
         case ast.Call(ast.Name("print"), args, []) if printed:
             return [*before, *_compared(f"' '.join(map(str, [{', '.join(map(ast.unparse, args))}]))", printed)]
         case ast.Call(ast.Name(name), args, keywords) if printed and name in names.functions:
-            imports["from grader.testkit import probes"] = None
+            imports["from grader.testkit import printed"] = None
             parts = [name, *map(ast.unparse, args), *(f"{one.arg}={ast.unparse(one.value)}" for one in keywords)]
-            return [*before, *_compared(f"submission.there(probes.printed, {', '.join(parts)}).strip()", printed)]
+            return [*before, *_compared(f"printed({', '.join(parts)}).strip()", printed)]
         case _ if printed:
             raise CannotTranslate("prints something on its way, which is compared with what the notebook shows")
     if expected := step.output.strip():

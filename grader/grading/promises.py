@@ -66,7 +66,7 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
 
     A course of one's own may do without hints and docstrings, as one that is made of other people's tests does.
     """
-    may_lack = not evidence.course.is_shipped
+    may_lack, is_adopted = not evidence.course.is_shipped, evidence.course.adopted
     try:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
@@ -80,7 +80,7 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             if exercise.name in variables_in(evidence.stub):
                 continue
             if not found:
-                yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
+                yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub", is_adopted)
             elif not ast.get_docstring(found[-1]):
                 yield Defect(evidence.stub, found[-1].lineno, f"`{exercise.name}` has no docstring", may_lack)
 
@@ -99,7 +99,7 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             yield Defect(evidence.check_file, check.line, text, is_note=not evidence.course.is_shipped)
     for function, line in swapped_comparisons(evidence.check_file):
         message = "has the expected value first; the returned one comes first: assert_close(submission.f(x), expected)"
-        yield Defect(evidence.check_file, line, f"`{function}` {message}")
+        yield Defect(evidence.check_file, line, f"`{function}` {message}", evidence.course.adopted)
 
 
 def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -212,12 +212,7 @@ def questions_have_answers(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
-    """Some check of each exercise fails when every value that the solution gives is changed, in each of some ways.
-
-    Of a course that was made of other tests, the table says which of them are thin.
-    """
-    if evidence.course.adopted:
-        return
+    """Some check of each exercise fails when every value that the solution gives is changed, in each of some ways."""
     accepted = {(one.definition, one.change) for one in equivalents_of(evidence.course).values() if not one.line}
     solution = evidence.graded_solution
     for exercise in evidence.topic.exercises:
@@ -230,7 +225,8 @@ def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
             passes = [one[change] for one in known if change in one]
             if passes and all(passes) and (exercise.full_name, change) not in accepted:
                 message = f"no check notices when all values that come back are changed: {change}; {_NOTICE}"
-                yield Defect(evidence.check_file, None, f"`{exercise.full_name}`: {message}")
+                text = f"`{exercise.full_name}`: {message}"
+                yield Defect(evidence.check_file, None, text, evidence.course.adopted)
 
 
 def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:

@@ -120,11 +120,10 @@ def unwritten(check: Check, failure: BaseException) -> Cause:
     if isinstance(failure, failures.MissingName):
         name, file = failure.message, failure.file or f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
-    if isinstance(failure, failures.UnwrittenValue):
-        return not_written(str(failure))
-    # An exercise may span several functions: the stub's own words name the one that was called.
+    # An exercise may span several functions and variables: the stub's own words name the one that was asked for.
     stub = _STUB.search(getattr(failure, "message", ""))
-    return not_written(stub[1] if stub else exercise)
+    name = str(failure) if isinstance(failure, failures.UnwrittenValue) else stub[1] if stub else exercise
+    return not_written(name)
 
 
 def not_written(exercise: str) -> Cause:

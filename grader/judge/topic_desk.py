@@ -145,7 +145,7 @@ class TopicDesk(Desk):
         given = given_files(course)
         data = {name: content for name, content in given.items() if name.startswith(f"{DATA}/")}
         if course.suite is not None:  # what its students leave out is missing
-            given = {}
+            given = data
         self._leader = host.open_topic(topic, given | files | data, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
         self.time = TopicTime(deadline, host.limits, 0 if is_own else len(course.topic(topic).exercises))

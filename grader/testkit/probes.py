@@ -4,9 +4,7 @@ They run over there through ``submission.there(probe, ...)`` and return plain va
 expected answer, decide anything, or ask an object of submitted code for a fact about itself that torch can tell.
 """
 
-import contextlib
 import importlib
-import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -18,7 +16,6 @@ from torch import Tensor, nn
 from grader.border.tensor_facts import copy, copy_of, grad_of, name_of_class, parts, plain, registered, requires_grad
 from grader.errors import suggest_names
 
-_MOST_PRINTED: Final = 1_000_000
 _is_grad_enabled: Final = torch.is_grad_enabled
 _CLASSES: Final = {
     f"{home.__name__}.{name}": kind
@@ -27,16 +24,6 @@ _CLASSES: Final = {
     if isinstance(kind, type)
 }
 """Classes by name as they were before submitted code could replace them."""
-
-# ---------------------------------------------------------------- calls
-
-
-def printed(function: Callable[..., object], *args: object, **kwargs: object) -> str:
-    """The text that a call prints, at most a million characters of it."""
-    with contextlib.redirect_stdout(io.StringIO()) as text:
-        function(*args, **kwargs)
-    return text.getvalue()[:_MOST_PRINTED]
-
 
 # ---------------------------------------------------------------- models
 

@@ -18,7 +18,7 @@ from scenario import Scenario
 from shared import ADOPTED, ALL_POINTS, OWN_COURSE, REPO, TERM_COURSE
 from wheelhouse import make_wheels
 
-SCENARIOS = ("class", "ci", "course", "notebooks", "student", "term", "adopt")
+SCENARIOS = ("class", "ci", "course", "student", "term", "adopt", "notebooks")
 """Each is a test of this file, in its order: ``<!-- run: class -->`` is played by the test of the class."""
 
 BLOCKS = all_blocks()
