@@ -62,7 +62,7 @@ _MOST_ALIKE: Final = 3
 Failure: TypeAlias = AssertionError | SubmissionRaised
 
 
-class CannotBeAssessed(pytest.skip.Exception):
+class CannotBeAssessed(pytest.skip.Exception):  # type: ignore[name-defined,misc]
     """Raised for a test that needs what no judge can give: unlike with other skips, no submission has a part in it."""
 
 
