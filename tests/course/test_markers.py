@@ -86,6 +86,7 @@ STUB = '''
 import math
 
 SIZE = 3
+TABLE = ...
 
 
 def traced(f):
@@ -136,6 +137,7 @@ def size(x):
     raise NotImplementedError("write `size` here")
 
 
+BIG = ...
 ALIAS = Shape
 
 '''
