@@ -453,10 +453,14 @@ def _left_out(own: Definition, cause: Cause, place: Callable[[int], str]) -> Ite
     if cause.kind != "exception" or "NoneType" not in cause.exception_message or not cause.frames:
         return
     frame = cause.frames[-1]
+    attribute = re.search(r"no attribute '(\w+)'", cause.exception_message)
+    used_as = rf"\.{attribute[1]}\b" if attribute else r"\["
+    if "operand" in cause.exception_message and "(" not in frame.text:  # else the None may come from a call
+        used_as = r"\b"
     for node in ast.walk(own):
         if isinstance(node, ast.FunctionDef) and node.name == frame.function:
             named = {one.arg for one, default in _with_defaults(node.args) if _text(default) == "None"}
-            used = [name for name in sorted(named) if re.search(rf"(?<![\w.]){name}\b(?!=)", frame.text)]
+            used = [name for name in sorted(named) if re.search(rf"(?<![\w.]){name}{used_as}", frame.text)]
             if len(used) == 1:
                 at = place(frame.line)
                 yield f"`{used[0]}` may be left out, and is None then: {at} needs it, so ask `{used[0]} is None` first"

@@ -124,9 +124,13 @@ def test_an_argument_that_may_be_left_out_is_called_that() -> None:
     at = replace(cause, frames=(Frame("training.py", 2, "fit", "return x + bias.view(1)"),))
     said = "`bias` may be left out, and is None then: line 2 needs it, so ask `bias is None` first"
     assert first_sentence(source, at) == said
-    for text in ("return x + mask[bias]", "return helper(bias=x)", "return x.bias.view(1)"):
+    for text in ("return x + mask[bias]", "return helper(x).view(bias)", "return x.bias.view(1)"):
         frame = Frame("training.py", 2, "fit", text)
         assert "may be left out" not in first_sentence(source, replace(cause, frames=(frame,)))
+    operands = replace(cause, exception_message="unsupported operand type(s) for +: 'Tensor' and 'NoneType'")
+    for text, is_said in (("return x + bias", True), ("return helper(x) + bias", False)):
+        frame = Frame("training.py", 2, "fit", text)
+        assert ("`bias` may be left out" in first_sentence(source, replace(operands, frames=(frame,)))) is is_said
 
 
 def test_a_tuple_of_one_value_is_no_slip_where_it_is_right() -> None:
