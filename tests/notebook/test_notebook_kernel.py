@@ -175,6 +175,10 @@ def test_the_worker_is_replaced_after_an_interrupt_and_a_kill_and_ends_with_the_
     # A check of an endless loop takes ten seconds at least: this comes in the middle of it.
     interrupt = "threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()"
     assert kernel.error(f"{interrupt}; check('normalize')") == "stopped: 0 exercises checked"
+    kernel.run("from grader.notebook import commands\nreal = commands.submission_of")
+    kernel.run("commands.submission_of = lambda *_: signal.raise_signal(signal.SIGINT)")
+    assert kernel.error("check('normalize')") == "stopped: 0 exercises checked", "before anything is graded, too"
+    kernel.run("commands.submission_of = real")
     kernel.run(WRONG)
     assert "✗ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
 
