@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from _pytest.config import _prepareconfig
+from _pytest.config import ConftestImportFailure, _prepareconfig
 from hypothesis.errors import HypothesisDeprecationWarning
 
 from grader.course.model import DATA
@@ -216,7 +216,10 @@ def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         patch.delenv("PYTEST_ADDOPTS", raising=False)
         patch.delenv("PYTEST_PLUGINS", raising=False)
-        config = _prepareconfig([*arguments, *map(str, files)], [sys.modules[__name__], hooks])
+        try:
+            config = _prepareconfig([*arguments, *map(str, files)], [sys.modules[__name__], hooks])
+        except ConftestImportFailure as failure:
+            raise _cannot_collect([_reason(failure.path, failure.cause)]) from None
     session = pytest.Session.from_config(config)
     config._do_configure()
     try:

@@ -29,7 +29,7 @@ from grader.border.proxies import SubmissionProxy
 from grader.course import Course
 from grader.course.source import names_bound_by, parse
 from grader.course.suite import Group, check_name, group_of, sentence_of
-from grader.errors import CourseError
+from grader.errors import CourseError, UserError
 from grader.files import python_files
 from grader.judge import session
 from grader.judge.check import Check
@@ -37,6 +37,7 @@ from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CollectedChecks
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
+from grader.suites.collecting import Solution, asking
 from grader.suites.modules import standing_in
 from grader.suites.proxies import make_handle
 
@@ -137,6 +138,29 @@ def _place_kept(folder: Path) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, left, timer[1])
 
 
+class _BrokenItem(pytest.Item):
+    """Stands for the tests of a file that cannot be collected."""
+
+    def runtest(self) -> None:
+        """There is nothing to run."""
+
+    function = obj = runtest
+
+
+class _Broken(Check):
+    """A check whose file cannot be collected: a fault of the course, which costs nobody points."""
+
+    runs_item = True
+
+    def __init__(self, item: Any, exercise: str, problem: str) -> None:
+        super().__init__(item, exercise, 0)
+        self._problem = problem
+        self.body = self._fail
+
+    def _fail(self, submission: object) -> None:
+        raise UserError(f"the suite's file cannot be collected: {self._problem}")
+
+
 def _refuse_limit(*_: object) -> None:
     """In the place of ``resource.setrlimit``, which would limit the judge."""
     frame = sys._getframe(1)
@@ -152,6 +176,7 @@ class _SuiteHooks(session._SessionHooks):
         self._exceptions = exceptions
         self._course = course
         self._own_limit = limit
+        self._files: dict[str, tuple[pytest.Item | pytest.Collector, str]] = {}
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{_TIMEOUT}(seconds): the test's own limit")
@@ -177,6 +202,21 @@ class _SuiteHooks(session._SessionHooks):
                 exceptions=self._exceptions,
             )
         _name_apart([check for check in self.checks.values() if isinstance(check, SuiteCheck)])
+
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+        seen = len(self.problems)
+        super().pytest_exception_interact(node, call)
+        if len(self.problems) > seen:
+            name = node.nodeid.partition("::")[0].partition("/")[2]
+            self._files.setdefault(name, (node, self.problems[-1]))
+
+    def broken(self, groups: Sequence[Group]) -> Iterator[Check]:
+        """A check that is at fault for each exercise whose tests are in a file that cannot be collected."""
+        for group in groups:
+            for name in dict.fromkeys(entry.partition("::")[0] for entry in (*group.tests, *group.hidden)):
+                if name in self._files:
+                    node, problem = self._files[name]
+                    yield _Broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
         """pytest calls it."""
@@ -221,13 +261,14 @@ def collected_suite(
         session._check_files_forgotten(course.root),
         contextlib.ExitStack() as stack,
     ):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), asking(Solution(course.solutions_dir, course.root, suite.names)):
             warnings.simplefilter("ignore")  # about the suite: nobody here can mend it
             if files:
                 stack.enter_context(session._session(files, course.root, hooks, suite=True))
-        if hooks.problems:
+        if hooks.problems and not hooks.checks:
             raise session._cannot_collect(hooks.problems)
-        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener())
+        checks = [*hooks.checks.values(), *hooks.broken(groups)]
+        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener())
 
 
 @contextlib.contextmanager

@@ -85,7 +85,7 @@ class Bridge:
         self._functions: dict[int, Callable[..., Any]] = {}
         self._has_functions = False
         self._handles: dict[int, Any] = {}
-        self._kept: list[object] = []
+        self._kept: dict[int, object] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
         self._begin: tuple[Any, ...] = (forwards_logs,)
@@ -202,7 +202,7 @@ class Bridge:
 
     def keep(self, value: object) -> int:
         """A number for an object, which is kept alive while the check runs."""
-        self._kept.append(value)
+        self._kept[id(value)] = value
         if callable(value):
             self._functions[id(value)] = value
         return id(value)
@@ -243,6 +243,8 @@ class Bridge:
                 return self._tensors[rest[0]]
             case "argument":
                 return passing.original(rest[0])
+            case "object":
+                return self._kept[rest[0]]
             case "graph":
                 return _with_graph(self, rest[0], rest[1], passing.inputs)
             case "new":
@@ -351,9 +353,11 @@ class Passing:
             own.write(now)
         elif isinstance(own, list):
             own[:] = now
-        else:
+        elif isinstance(own, dict | set):
             own.clear()
             own.update(now)
+        else:
+            vars(own).update(now)
 
     def write(self, written: Sequence[Any]) -> None:
         """Writes the files of the submission where the test looks for them.
@@ -417,7 +421,7 @@ class Passing:
             return "function", self.bridge.keep(value)
         if sources.is_own(kind.__module__, self.bridge.root):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
-            return "object", self.bridge.keep(value), self.tree(kind), fields
+            return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
 
     def _tensor(self, value: torch.Tensor) -> tuple[Any, ...]:

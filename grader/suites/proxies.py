@@ -1,6 +1,6 @@
 """Proxies: what a suite's tests hold in place of the submission's functions, classes and objects.
 
-A `Late` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
+A `Deferred` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
 stands for an object over there. A value of the test is never compared with one: the object's own ``==`` and ``<`` would
 be the submission's word for its own result, and the value may be the expected answer.
 """
@@ -33,6 +33,8 @@ _OPERATORS: Final = tuple(
 _COMPARISONS: Final = ["lt", "le", "gt", "ge"]
 
 
+asked_while_collecting: Final[list[Callable[..., Any]]] = []
+"""Answers operations where there is no submission yet: `grader.suites.collecting`."""
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
@@ -68,6 +70,9 @@ class _Used(Crossing):
 
     def __iter__(self) -> Iterator[Any]:
         iterator = self._run("iter")
+        if not running:
+            yield from iterator
+            return
         with contextlib.suppress(StopIteration):
             while True:
                 yield running[-1].run("next", iterator)
@@ -140,7 +145,7 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
         pair = (other, value) if is_reflected else (value, other)
         if not isinstance(value, _Used):
             return getattr(operator, name)(*pair)
-        result = running[-1].run(name, *pair)
+        result = running[-1].run(name, *pair) if running else self._run(name, other)
         # Else a lying difference would be the word about an expected value.
         if not isinstance(result, _Used) and not isinstance(other, _Used):
             raise AssertionError(_NO_VALUE)
@@ -233,30 +238,42 @@ def _made(value: Any, by: Call) -> Any:
     return value
 
 
-class Late(_Used):
+class Deferred(_Used):
     """Something in a module of the submission, by its name there, or made of that while the suite was collected.
 
     Args:
         module: the module's name on the far side.
         names: of attributes, from the module on.
-        made_by: what makes it: a function of the submission and its arguments.
+        made_by: what makes it: an operation, something of the submission, and the arguments.
     """
 
     def __init__(self, module: str, names: tuple[str, ...], made_by: tuple[Any, ...] | None = None) -> None:
         vars(self).update(_module=module, _names=names, _made_by=made_by)
+
+    @classmethod
+    def of(cls, operation: str, target: Deferred, *args: object) -> Deferred:
+        """What an operation on something of the submission gives."""
+        return cls(target._module, (), (operation, target, args, {}))
+
+    @property
+    def place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
+        """The module, the names in it, and what it is made by."""
+        return self._module, self._names, self._made_by
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         if self._made_by is None:
             return "name", self._module, list(self._names)
         made = passing.bridge.made
         if id(self) not in made:
-            function, args, kwargs = self._made_by
-            made[id(self)] = passing.bridge.run("call", function, *args, **kwargs)
+            operation, target, args, kwargs = self._made_by
+            made[id(self)] = passing.bridge.run(operation, target, *args, **kwargs)
         return passing.tree(made[id(self)])
 
     def _run(self, operation: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
         if not running:
-            raise pytest.UsageError(f"`{self!r}` is used while the suite is collected: there is no submission yet")
+            if not asked_while_collecting:
+                raise pytest.UsageError(f"`{self!r}` is used where there is no submission")
+            return asked_while_collecting[-1](operation, self, *args)
         return super()._run(operation, *args, shown=shown, **kwargs)
 
     def _call(self, *args: object, **kwargs: object) -> Call:
@@ -266,14 +283,16 @@ class Late(_Used):
         return self._run("get")
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return super().__call__(*args, **kwargs) if running else Late(self._module, (), (self, args, kwargs))
+        return (
+            super().__call__(*args, **kwargs) if running else Deferred(self._module, (), ("call", self, args, kwargs))
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "__name__":
             return self._names[-1] if self._names else self._module
         if running or name.startswith("__"):
             return super().__getattr__(name)
-        return Late(self._module, (*self._names, name))
+        return Deferred(self._module, (*self._names, name))
 
     def __setattr__(self, name: str, value: object) -> None:
         self._run("setattr", name, value)
@@ -295,7 +314,8 @@ class Late(_Used):
 
     def __repr__(self) -> str:
         if self._made_by is not None:
-            return f"{self._made_by[0]!r}({', '.join(map(repr, self._made_by[1]))})"
+            operation, target, args, _ = self._made_by
+            return f"{target!r}{'' if operation == 'call' else f'.{operation}'}({', '.join(map(repr, args))})"
         return ".".join((*self._names,)) or self._module
 
 

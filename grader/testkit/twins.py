@@ -263,14 +263,14 @@ class _Call:
         made.training = training
         return made
 
-    def _make_object(self, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
-        made = _side.objects.get(number)
+    def _make_object(self, key: int, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+        made = _side.objects.get(key)
         if made is None:
             cls = self.build(kind)
-            made = _side.objects[number] = cls.__new__(cls)
+            made = _side.objects[key] = cls.__new__(cls)
         for name, value in fields:
             object.__setattr__(made, name, self.build(value))
-        return made
+        return self.keep(number, made, dict(vars(made)))
 
     def _make_optimizer(self, number: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
         made = _side.objects.get(number)
@@ -289,6 +289,9 @@ class _Call:
         for one in self.passed:
             if one.value is value:
                 return "argument", one.number
+        for key, one in _side.objects.items():
+            if one is value:
+                return "object", key
         if kind in _TENSORS:
             return self._describe_tensor(value, is_read)
         if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
@@ -338,6 +341,9 @@ class _Call:
             elif isinstance(value, io.StringIO | io.BytesIO):
                 if not value.closed and value.getvalue() != before:
                     found.append((number, ("value", value.getvalue())))
+            elif not isinstance(value, list | dict | set):  # an object of the test's own class
+                if _has_changed(vars(value), before):
+                    found.append((number, _Call().describe(vars(value))))
             elif _has_changed(value, before):
                 found.append((number, _Call().describe(value)))
         return found
@@ -478,6 +484,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "get": lambda value: value,
     "method": lambda owner, name, *args: getattr(owner, name)(*args),
     "contains": _contains,
+    "item": lambda owner, at: list(owner)[at],
     "isinstance": isinstance,
     "issubclass": issubclass,
     "deepcopy": copy.deepcopy,
