@@ -96,6 +96,6 @@ class ServiceHere:
 
 def desk_here(folder: Path, topic: str) -> LocalDesk:
     """A desk for a topic of a folder that is no course's; its failures are explained."""
-    desk = LocalDesk(folder, topic, cast("Course", SimpleNamespace(kit=None)))
+    desk = LocalDesk(folder, topic, cast("Course", SimpleNamespace(kit=None, module_file="{}.py".format)))
     desk.explains_failures = True
     return desk

@@ -342,13 +342,15 @@ class CollectedChecks:
 
     def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs a check without fixtures directly: pytest's set-up takes longer than most checks."""
-        parameters: dict[str, Any] = getattr(getattr(check.item, "callspec", None), "params", {})
-        marks = {mark.name for mark in check.item.iter_markers()}
-        has_fixtures = set(check.item.fixturenames) - {"submission", *parameters}
-        if not check.runs_item and (has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}):
-            return self._run_in_session(check, desk)
+        parameters: dict[str, Any] = {}
+        if not check.runs_item:
+            parameters = getattr(getattr(check.item, "callspec", None), "params", {})
+            marks = {mark.name for mark in check.item.iter_markers()}
+            has_fixtures = set(check.item.fixturenames) - {"submission", *parameters}
+            if has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}:
+                return self._run_in_session(check, desk)
         try:
-            return run(check, desk, {} if check.runs_item else dict(parameters))
+            return run(check, desk, dict(parameters))
         except pytest.skip.Exception as skipped:
             return outcome_of(check, causes.not_assessed(str(skipped)))
 

@@ -141,10 +141,10 @@ def _place_kept(folder: Path) -> Iterator[None]:
 class _BrokenItem(pytest.Item):
     """Stands for the tests of a file that cannot be collected."""
 
-    def function(self) -> None:
-        """The file cannot be collected."""
+    def runtest(self) -> None:
+        """There is nothing to run."""
 
-    obj = function
+    function = obj = runtest
 
 
 class _Broken(Check):

@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any, Final
 
 from grader.course import Course
+from grader.course.definitions import defined_names, lines_in
 from grader.course.source import Definition, first_line
 from grader.grading.settings import topics_of
 from grader.intake.kinds import FILE_BYTES
@@ -39,7 +40,11 @@ def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], o
 
 
 def defined_topics(cells: Sequence[str], course: Course) -> list[str]:
-    """The topics of which cells define an exercise."""
+    """The topics of which cells define an exercise; of a suite's topic, anything that its stub defines."""
+    if course.suite is not None:
+        here = {*defined_names(lines_in(_module(cells)))}
+        files = {one.name: course.stub_file(one.name) for one in course.modules if not one.is_package}
+        return [name for name, file in files.items() if here.intersection(defined_names(lines_in(file.read_bytes())))]
     defined = topics_of(course).defined(_module(cells))
     return [topic.name for topic in course.topics if topic.name in defined]
 

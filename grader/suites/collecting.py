@@ -23,7 +23,7 @@ import torch
 from grader.suites.bridge import PLAIN
 from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
-from grader.suites.proxies import Late, asked_while_collecting
+from grader.suites.proxies import Deferred, asked_while_collecting
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "iter": list,
@@ -47,7 +47,7 @@ class Solution:
         self._folder, self._root, self._names = folder, root, frozenset(names)
         self._modules: dict[str, ModuleType] = {}
 
-    def answer(self, name: str, late: Late, *args: object) -> Any:
+    def answer(self, name: str, late: Deferred, *args: object) -> Any:
         """What an operation gives on what a proxy stands for."""
         if not self._folder.is_dir():
             raise pytest.UsageError(f"`{late!r}` is used while the suite is collected, and there is no solution to ask")
@@ -57,12 +57,12 @@ class Solution:
             found = _OPERATIONS.get(name) or getattr(operator, name)
             result = found(value, *map(self._value, args))
             if name == "iter":
-                return [self._as_proxy(one, Late.of("item", late, at)) for at, one in enumerate(result)]
-            return self._as_proxy(result, Late.of(name, late, *args) if name != "get" else late)
+                return [self._as_proxy(one, Deferred.of("item", late, at)) for at, one in enumerate(result)]
+            return self._as_proxy(result, Deferred.of(name, late, *args) if name != "get" else late)
 
     def _value(self, value: Any) -> Any:
         """The solution's own value of a proxy."""
-        if not isinstance(value, Late):
+        if not isinstance(value, Deferred):
             return value
         module, names, made_by = value.place
         if made_by is not None:
@@ -78,19 +78,19 @@ class Solution:
             found = getattr(found, name)
         return found
 
-    def _as_proxy(self, value: Any, late: Late) -> Any:
+    def _as_proxy(self, value: Any, late: Deferred) -> Any:
         kind = type(value)
         if kind in PLAIN or isinstance(value, torch.Tensor | np.ndarray | np.generic):
             return value
         if kind in (list, tuple):
-            return kind(self._as_proxy(one, Late.of("item", late, at)) for at, one in enumerate(value))
+            return kind(self._as_proxy(one, Deferred.of("item", late, at)) for at, one in enumerate(value))
         if kind is dict:
-            return {key: self._as_proxy(one, Late.of("getitem", late, key)) for key, one in value.items()}
+            return {key: self._as_proxy(one, Deferred.of("getitem", late, key)) for key, one in value.items()}
         module, names = getattr(value, "__module__", None), str(getattr(value, "__qualname__", "")).split(".")
         if isinstance(module, str) and module.partition(".")[0] in self._names and all(map(str.isidentifier, names)):
             with contextlib.suppress(AttributeError, ImportError):
-                if self._value(Late(module, tuple(names))) is value:
-                    return Late(module, tuple(names))
+                if self._value(Deferred(module, tuple(names))) is value:
+                    return Deferred(module, tuple(names))
         return late
 
     @contextlib.contextmanager

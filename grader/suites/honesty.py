@@ -30,7 +30,7 @@ _READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile"
 _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
 
 
-class Place(msgspec.Struct, frozen=True, order=True):
+class SuitePlace(msgspec.Struct, frozen=True, order=True):
     """A place in a suite, and what is to be known of it."""
 
     file: Path
@@ -42,7 +42,7 @@ class Place(msgspec.Struct, frozen=True, order=True):
         return f"{self.file}:{self.line}: {self.text}"
 
 
-_seen: set[Place] = set()
+_seen: set[SuitePlace] = set()
 
 
 def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: str = "") -> None:
@@ -53,15 +53,15 @@ def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: 
         if Path(frame.f_code.co_filename).is_relative_to(root):
             file, line = Path(frame.f_code.co_filename), frame.f_lineno
     if file is not None:
-        _seen.add(Place(file, line, kind, text or TEXTS[kind]))
+        _seen.add(SuitePlace(file, line, kind, text or TEXTS[kind]))
 
 
-def seen_in(folder: Path) -> list[Place]:
+def seen_in(folder: Path) -> list[SuitePlace]:
     """The places of a suite that were seen while its tests ran in this process."""
     return sorted(one for one in _seen if one.file.is_relative_to(folder))
 
 
-def places_in(folder: Path, names: Collection[str]) -> list[Place]:
+def places_in(folder: Path, names: Collection[str]) -> list[SuitePlace]:
     """The places that the source of a suite shows, and those that were seen in this process.
 
     Args:
@@ -73,7 +73,7 @@ def places_in(folder: Path, names: Collection[str]) -> list[Place]:
             tree = parse(file)
         except CourseError:
             continue  # its collection says why
-        found |= {Place(file, *one) for one in _of_file(tree, own)}
+        found |= {SuitePlace(file, *one) for one in _of_file(tree, own)}
     return sorted(found)
 
 

@@ -12,28 +12,28 @@ from typing import Any
 
 from grader.border.failures import SubmissionRaised
 from grader.suites.bridge import running
-from grader.suites.proxies import Late
+from grader.suites.proxies import Deferred
 
 
 class ProxyModule(ModuleType):
-    """Stands for a module of the submission; every name in it is a `Late`."""
+    """Stands for a module of the submission; every name in it is a `Deferred`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._exceptions.get(name) or Late(self._far, (name,))
+        return self._exceptions.get(name) or Deferred(self._far, (name,))
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):
             super().__setattr__(name, value)
         else:
-            running[-1].run("setattr", Late(self._far, ()), name, value)
+            running[-1].run("setattr", Deferred(self._far, ()), name, value)
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}>"
 
     def __delattr__(self, name: str) -> None:
-        running[-1].run("delattr", Late(self._far, ()), name)
+        running[-1].run("delattr", Deferred(self._far, ()), name)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -1,6 +1,6 @@
 """Proxies: what a suite's tests hold in place of the submission's functions, classes and objects.
 
-A `Late` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
+A `Deferred` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
 stands for an object over there. A value of the test is never compared with one: the object's own ``==`` and ``<`` would
 be the submission's word for its own result, and the value may be the expected answer.
 """
@@ -238,7 +238,7 @@ def _made(value: Any, by: Call) -> Any:
     return value
 
 
-class Late(_Used):
+class Deferred(_Used):
     """Something in a module of the submission, by its name there, or made of that while the suite was collected.
 
     Args:
@@ -251,7 +251,7 @@ class Late(_Used):
         vars(self).update(_module=module, _names=names, _made_by=made_by)
 
     @classmethod
-    def of(cls, operation: str, target: Late, *args: object) -> Late:
+    def of(cls, operation: str, target: Deferred, *args: object) -> Deferred:
         """What an operation on something of the submission gives."""
         return cls(target._module, (), (operation, target, args, {}))
 
@@ -283,14 +283,16 @@ class Late(_Used):
         return self._run("get")
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return super().__call__(*args, **kwargs) if running else Late(self._module, (), ("call", self, args, kwargs))
+        return (
+            super().__call__(*args, **kwargs) if running else Deferred(self._module, (), ("call", self, args, kwargs))
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "__name__":
             return self._names[-1] if self._names else self._module
         if running or name.startswith("__"):
             return super().__getattr__(name)
-        return Late(self._module, (*self._names, name))
+        return Deferred(self._module, (*self._names, name))
 
     def __setattr__(self, name: str, value: object) -> None:
         self._run("setattr", name, value)

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from judge_here import grade_here
 
 from grader.course import Course, checks_of
 from grader.course.answers import handed_out
@@ -15,6 +16,8 @@ from grader.grading.promises import Defect
 from grader.grading.settings import topics_of
 from grader.grading.verify import verify_course
 from grader.intake.find import open_submission
+from grader.intake.submission import Submission
+from grader.notebook.cells import defined_topics, submission_of
 from grader.suites.bridge import is_harmless
 from grader.suites.honesty import places_in
 
@@ -74,6 +77,14 @@ def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -
     assert read.files.keys() == {"pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/ops.py"}
 
 
+def test_notebooks_cells_are_the_module_of_a_topic() -> None:
+    course = Course.load(COURSE)
+    cells = [(COURSE / "solutions" / "adapters.py").read_text()]
+    assert defined_topics(cells, course) == ["adapters"] and defined_topics(["x = 1"], course) == []
+    (result,) = grade_here(COURSE, submission_of(cells, course, ["adapters"], None), only=["adapters.files"])
+    assert {one.verdict for one in result.exercises[0].checks} == {"passed"}
+
+
 def test_places_where_the_student_has_a_say_are_listed_with_their_lines() -> None:
     found = places_in(COURSE / "tests", ["tests.adapters", "pkg"])
     lines = {(one.file.name, line_of(one.file, one.line), one.kind) for one in found}
@@ -98,6 +109,17 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect() -> None:
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
     assert re.search(r"test_pkg.py:32: asks the student's own `==`", notes)
+
+
+def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
+    file = course / "tests" / "test_files.py"
+    file.write_text(f"import not_there\n{file.read_text()}")
+    solution = Submission("right", python_files(COURSE / "solutions"))
+    (result,) = grade_here(course, solution, only=["adapters.files", "pkg.scalars"])
+    broken, right = result.exercises
+    assert [one.verdict for one in broken.checks] == ["error"] and broken.max == 0
+    assert "test_files.py:1: ModuleNotFoundError: No module named 'not_there'" in broken.checks[0].message
+    assert {one.verdict for one in right.checks} == {"passed"}
 
 
 def test_only_text_and_numbers_come_back_as_files() -> None:

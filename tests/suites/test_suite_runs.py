@@ -27,6 +27,8 @@ WRONG = (
     (ADAPTERS, ".read_text().split()", ".read_text().splitlines()", {"path"}),
     (ADAPTERS, "yield from text.split()", "yield text", {"iterates"}),
     (PKG, "raise BadScalar(data)", "return", {"raises"}),
+    (PKG, "return x / 2", "return x // 3", {"table[half-half-1]"}),
+    (PKG, "return param.ask()", "return param", {"own_object"}),
     (OPS, "return a + b", "return a - b", {"add", "drawn"}),
     (PKG, "def work", "def works", {"fast"}),
 )
@@ -65,7 +67,7 @@ def plain_pytest(folder: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 28
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 31
     assert result.score == result.max == 28
     (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "limits its own process (test_clock.py:20)" in memory.message

@@ -47,6 +47,26 @@ def test_values():
     assert float(Scalar(2.5)) == 2.5
 
 
+@pytest.mark.parametrize(("name", "function", "expected"), pkg.table())
+def test_table(name, function, expected):
+    assert function(2) == expected
+
+
+class Param:
+    def __init__(self):
+        self.is_asked = False
+
+    def ask(self):
+        self.is_asked = True
+        return self
+
+
+def test_own_object():
+    param = Param()
+    assert pkg.ask(param) is param
+    assert param.is_asked
+
+
 class TestMany:
     @pytest.fixture(autouse=True)
     def made(self):

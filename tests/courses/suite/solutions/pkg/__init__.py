@@ -31,9 +31,25 @@ class Scalar:
         return float(self.data)
 
 
+def double(x):
+    return 2 * x
+
+
+def half(x):
+    return x / 2
+
+
+def table():
+    return [("double", double, 4), ("half", half, 1)]
+
+
 def work():
     return sum(range(10))
 
 
 def secret(n):
     return 4711
+
+
+def ask(param):
+    return param.ask()
