@@ -191,8 +191,11 @@ class SuiteRun:
         found: dict[Path, Module] = {}
         known = {one.path for one in modules}
         for file in files:
-            root = next((root for root in self._roots if file.is_relative_to(root)), None)
-            if root is None or "site-packages" in file.parts or file.is_relative_to(root / self._suite.name):
+            around = [root for root in self._roots if file.is_relative_to(root)]
+            if not around:
+                continue
+            root = max(around, key=lambda one: len(one.parts))  # `src` in the folder of the solution
+            if "site-packages" in file.parts or file.is_relative_to(root / self._suite.name):
                 continue
             top = root / file.relative_to(root).parts[0]
             if top not in known:

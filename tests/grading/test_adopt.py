@@ -163,6 +163,22 @@ def test_students_get_stubs_and_what_lies_beside_them(adopted: Adopted) -> None:
     assert all((tests.parent / name).read_text() == text for name, text in FILES.items() if name.startswith("tests/"))
 
 
+def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        {
+            "src/pkg/__init__.py": "",
+            "src/pkg/one.py": "def one():\n    return 1\n",
+            "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
+            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() == 1 and two.two() == 2\n",
+        },
+    )
+    found = adopt_suite(tmp_path / "tests", ["pkg.one"], tmp_path / "course")
+    stubs = {one.name: one.read_text() for one in (tmp_path / "course" / "exercises" / "pkg").iterdir()}
+    assert "return one() + one()" in stubs["two.py"] and "return" not in stubs["one.py"]
+    assert (found.look, [one.exercise for one in Course.load(found.course).groups]) == ((), ["pkg.one"])
+
+
 @pytest.mark.parametrize(
     ("tests", "modules", "message", "fix"),
     [
