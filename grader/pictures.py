@@ -150,17 +150,17 @@ class RankStep(msgspec.Struct, frozen=True):
 
     Attributes:
         step: its stair: 0 if its place is not known, else higher the further it got.
-        state: whether it returned, waits in a collective, runs, ended or raised.
+        state: whether it returned, waits in a collective, or runs.
         text: the same in words, with the ranks that it waits for.
     """
 
     step: int
-    state: Literal["returned", "waits", "runs", "ended", "raised"]
+    state: Literal["returned", "waits", "runs"]
     text: str
 
 
 class Stair(msgspec.Struct, frozen=True):
-    """How far each rank got, to be drawn rank by rank: of a run in which not all have returned."""
+    """How far each rank got, to be drawn rank by rank: of a run that does not end."""
 
     ranks: tuple[RankStep, ...]
 

@@ -168,7 +168,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         is_of_another_type: whether `returned` has another type or dtype than the right value.
         looked_at: whether `returned` is not what the call returned: the model afterwards, the results rank by rank.
         compared: the returned and the right matrix, to be drawn; always None for a hidden check.
-        stair: how far each rank got, to be drawn, if a run of several did not end well.
+        stair: how far each rank got, to be drawn, if a run of several did not end.
     """
 
     kind: CauseKind

@@ -38,14 +38,12 @@ class SubmissionRaised(Exception):
         exact: whether that is the built-in type itself, not one of the same name.
         message: the exception's text, at most 2,000 characters.
         frames: the student's own lines, outermost first.
-        stair: how far each rank got, if it was raised on one of several.
     """
 
     kind: str = "Exception"
     exact: bool = False
     message: str = ""
     frames: tuple[Frame, ...] = ()
-    stair: Stair | None = None
 
 
 class MissingName(SubmissionRaised):
@@ -82,15 +80,19 @@ class NoAnswer(BaseException):
 
     Attributes:
         examples: the exchanges up to that point; set only if the process itself still runs and reports the failure.
-        stair: how far each rank got, if there are several.
     """
 
     examples: tuple[tuple[Exchange, ...], ...] = ()
-    stair: Stair | None = None
 
 
 class SubmissionTimeout(NoAnswer):
-    """Submitted code did not answer in time."""
+    """Submitted code did not answer in time.
+
+    Attributes:
+        stair: how far each rank got, if there are several.
+    """
+
+    stair: Stair | None = None
 
 
 class SubmissionCrashed(NoAnswer):

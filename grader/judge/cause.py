@@ -110,8 +110,7 @@ def _first_wrong(call: Call | None, failure: Mismatch, calls: Sequence[Call]) ->
 
 def _raised(error: failures.SubmissionRaised, most: int = 500) -> dict[str, Any]:
     kind = error.kind or "Exception"
-    facts = {"exception_type": kind, "exception_message": error.message[:most], "frames": error.frames}
-    return {**facts, "stair": error.stair}
+    return {"exception_type": kind, "exception_message": error.message[:most], "frames": error.frames}
 
 
 def unwritten(check: Check, failure: BaseException) -> Cause:
@@ -172,7 +171,7 @@ def _crash(error: failures.SubmissionCrashed, memory_limit: int) -> dict[str, An
     if isinstance(error, failures.KilledBySystem):
         return {"kind": "memory_short", "reason": failures.MEMORY_SHORT}
     kind = "no_answer" if isinstance(error, failures.BadReply) else "crash"
-    facts: dict[str, Any] = {"kind": kind, "reason": str(error)[:MAX_TEXT] or "ended the process", "stair": error.stair}
+    facts: dict[str, Any] = {"kind": kind, "reason": str(error)[:MAX_TEXT] or "ended the process"}
     if isinstance(error, failures.OutOfMemory):
         facts |= {"memory": TooMuchMemory(memory_limit, error.held, error.asked), "frames": error.frames[-1:]}
     return facts

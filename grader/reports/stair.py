@@ -10,7 +10,7 @@ from grader.pictures import Stair
 from grader.text import clean
 
 _TITLE: Final = "how far each rank got"
-_COLOURS: Final = {"returned": "green", "waits": "yellow", "runs": "cyan", "ended": "red", "raised": "red"}
+_COLOURS: Final = {"returned": "green", "waits": "yellow", "runs": "cyan"}
 _WIDTH: Final = 3
 """Columns of one step."""
 _LEAST: Final = 24

@@ -21,7 +21,7 @@ COURSE = Course.load(OWN)
 STAIR = Stair(
     (
         RankStep(1, "waits", "waits in all_reduce for ranks 1 and 2, line 12 of ddp.py, in average"),
-        RankStep(0, "ended", "ended with exit code 7 <b>\x1b[31m"),
+        RankStep(0, "runs", "runs, line 7 of <b>\x1b[31m.py"),
         RankStep(2, "returned", "returned"),
     )
 )
@@ -41,7 +41,7 @@ def test_a_bar_and_words_for_each_rank() -> None:
     assert drawn(100) == [
         "| how far each rank got",
         "| rank 0 ━━━    waits in all_reduce for ranks 1 and 2, line 12 of ddp.py, in average",
-        "| rank 1 ?      ended with exit code 7 <b>",
+        "| rank 1 ?      runs, line 7 of <b>.py",
         "| rank 2 ━━━━━━ returned",
     ]
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from grader.border.channel import Channel
-from grader.border.failures import NoAnswer, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
 from grader.border.transport import Activity
 from grader.course import Course
@@ -249,17 +249,12 @@ def test_an_exception_comes_as_itself_with_the_students_lines(written: Written) 
         ranks.run(submission.f, ranks.RANK)
     assert isinstance(caught.value, SubmissionRaised)
     assert [(frame.file, frame.line) for frame in caught.value.frames] == [("work.py", LINE + 1)]
-    assert stair_in(caught.value) == [
-        (2, f"waits in barrier for rank 1, line {LINE + 2} of work.py, in f"),
-        (1, f"raised ValueError, line {LINE + 1} of work.py, in f"),
-    ]
 
 
 def test_an_exception_of_all_ranks_says_so(written: Written) -> None:
     submission = written("def f():\n    return {}['x']\n")
-    with pytest.raises(KeyError, match="on every rank") as caught:
+    with pytest.raises(KeyError, match="on every rank"):
         ranks.run(submission.f)
-    assert stair_in(caught.value) == []  # none got further than another
 
 
 def test_a_look_that_finds_nothing_is_no_exception_of_the_students(written: Written) -> None:
@@ -268,7 +263,7 @@ def test_a_look_that_finds_nothing_is_no_exception_of_the_students(written: Writ
         ranks.run(submission.f, look=ranks.call(probes.state, ranks.RESULT))
 
 
-def stair_in(error: SubmissionRaised | NoAnswer) -> list[tuple[int, str]]:
+def stair_in(error: SubmissionTimeout) -> list[tuple[int, str]]:
     """The step and the words of each rank; none if nothing is to be drawn."""
     return [(one.step, one.text) for one in error.stair.ranks] if error.stair else []
 
@@ -384,9 +379,8 @@ def test_a_rank_that_nobody_joins_is_named(written: Written) -> None:
 
 def test_a_rank_that_dies_is_named(written: Written) -> None:
     submission = written("def f(rank):\n    if rank == 1:\n        os._exit(7)\n    dist.barrier()\n")
-    with pytest.raises(SubmissionCrashed, match="ended the process of rank 1 with exit code 7") as caught:
+    with pytest.raises(SubmissionCrashed, match="ended the process of rank 1 with exit code 7"):
         ranks.run(submission.f, ranks.RANK)
-    assert stair_in(caught.value)[1] == (0, "ended with exit code 7")
 
 
 def test_a_rank_killed_by_a_signal_is_named(written: Written) -> None:

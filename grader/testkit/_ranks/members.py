@@ -21,7 +21,7 @@ import torch
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line, source_lines
+from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line
 from grader.border.messages import Raised, Reply, Returned, TooLarge
 from grader.border.transport import Activity, Process
 from grader.package import FOLDER
@@ -189,10 +189,7 @@ class Member:
     def state(self) -> RankState:
         """Where it is, for messages; as it said itself when it was last asked."""
         if self.raised is not None:
-            stage, raised = self.raised
-            own = source_lines(raised.frames) if stage == "call" else ()
-            place = _place(own[-1].line, own[-1].file, own[-1].function) if own else ""
-            return RankState("raised", one_line(raised.kind, 40), place, lines=tuple(frame.line for frame in own))
+            return RankState("raised", one_line(self.raised[1].kind, 40))
         if self.ended is not None:
             return RankState("ended", self.ended, held=self.held)
         return RankState("returned") if self.has_returned else state_of(self.process.stacks())

@@ -2,27 +2,24 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from grader.pictures import RankStep, Stair
 from grader.testkit._ranks.members import RankState, listed
 
 
 def stair_of(states: Sequence[RankState]) -> Stair | None:
-    """The stair of the ranks; None if there is nothing to compare, as where all raised the same exception.
+    """The stair of ranks that do not end; None if there is nothing to compare.
 
-    Where two ranks call the same functions, the one with the higher line numbers is the further one.
+    Where two ranks call the same functions, the one with the higher line numbers is the further one. Of a run in which
+    one raised or died there is no stair: how far the others had got by then is chance.
     """
-    if any(
-        state.what in ("raised", "ended") for state in states
-    ):  # the place of a busy rank is a matter of chance then
-        states = [replace(state, place="", lines=()) if state.what == "runs" else state for state in states]
     if len({(state.what, state.name, state.lines) for state in states}) < 2:
         return None
     heights = sorted({state.lines for state in states if state.lines and state.what != "returned"})
     last = len(heights) + 1
     steps = []
     for rank, state in enumerate(states):
+        if state.what == "raised" or state.what == "ended":
+            return None
         step = last if state.what == "returned" else heights.index(state.lines) + 1 if state.lines else 0
         steps.append(RankStep(step, state.what, _text(rank, state, states)))
     return Stair(tuple(steps))
@@ -32,10 +29,6 @@ def _text(rank: int, state: RankState, states: Sequence[RankState]) -> str:
     match state.what:
         case "returned":
             return "returned"
-        case "ended":
-            return f"ended with {state.name}"
-        case "raised":
-            return f"raised {state.name}{state.at}"
         case "runs":
             return f"runs{state.at}" if state.place else "runs"
     missing = [other for other, one in enumerate(states) if (one.what, one.name) != ("waits", state.name)]

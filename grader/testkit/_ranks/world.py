@@ -351,7 +351,6 @@ def _failure(members: Sequence[Member], job: Job, errors: Sequence[str]) -> RunF
         error = failures.SubmissionCrashed(died(states, errors))
     else:
         error = failures.SubmissionTimeout(stuck(states, job.seconds))
-    if isinstance(error, failures.NoAnswer | failures.SubmissionRaised):
         error.stair = stair_of(states)
     return RunFailure(RunFailed(noted[:100]), error)
 
