@@ -63,8 +63,8 @@ def adopt_suite(
         CourseError: a file of the solution is not Python.
     """
     tests = tests.resolve()
-    if not tests.is_dir() or not any(tests.rglob("test_*.py")):
-        raise UserError(f"{tests} has no files test_*.py", fix="name the folder with the tests")
+    if not tests.is_dir() or not any([*tests.rglob("test_*.py"), *tests.rglob("*_test.py")]):
+        raise UserError(f"{tests} has no files test_*.py or *_test.py", fix="name the folder with the tests")
     roots = roots_of(tests, solution)
     if not names:
         known = listed([f"--modules {one}" for one in modules_imported(tests, roots)], 5) or "--modules adapters"

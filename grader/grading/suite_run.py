@@ -107,7 +107,7 @@ def modules_imported(tests: Path, roots: Sequence[Path]) -> list[str]:
     """The modules of the solution that tests import, with the adapters among the tests."""
     beside = [root for root in roots if root != tests]
     found = dict.fromkeys(["adapters"] if (tests / "adapters.py").is_file() else [])
-    for file in sorted(tests.rglob("test_*.py")):
+    for file in sorted({*tests.rglob("test_*.py"), *tests.rglob("*_test.py")}):
         with contextlib.suppress(CourseError):
             for node in ast.walk(parse(file)):
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
