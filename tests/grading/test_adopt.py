@@ -170,7 +170,7 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "src/pkg/__init__.py": "",
             "src/pkg/one.py": "def one():\n    return 1\n",
             "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
-            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() == 1 and two.two() == 2\n",
+            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() + two.two() == 3\n",
         },
     )
     found = adopt_suite(tmp_path / "tests", ["pkg.one"], tmp_path / "course")
