@@ -67,7 +67,7 @@ def survive(messages: Iterable[bytes]) -> tuple[int, int]:
         for kind in STRUCTS:
             with contextlib.suppress(WireError):
                 if isinstance(message := wire.unpack(data, kind), Raised):
-                    cause.import_failed("work", raised_error(message), "")
+                    cause.import_failed("work.py", raised_error(message), "")
     return count, values
 
 

@@ -21,7 +21,7 @@ from grader.sandbox.sandbox import full_set
 from grader.testkit import observation, strategies
 
 DOCS = REPO / "docs"
-NO_KEYS = ("topic", "manual", "<topic>", "<manual>", "<package>")
+NO_KEYS = ("topic", "manual", "is_package", "<topic>", "<manual>", "<package>")
 """Fields of a topic and its exercises that follow from the place of a table."""
 LIMITS = {
     "check_seconds": "10 s",

@@ -490,7 +490,7 @@ def import_of(source: str | bytes, name: str = "tensor_ops") -> str:
         run()
     except BaseException as error:
         described = Service(ModuleType(name), frozenset({f"{name}.py"})).describe(error)
-        return explain.message(causes.import_failed(name, raised_error(described), ""))
+        return explain.message(causes.import_failed(f"{name}.py", raised_error(described), ""))
     raise AssertionError("it can be imported")
 
 

@@ -138,7 +138,7 @@ def test_a_missing_name_and_a_stub_have_different_kinds() -> None:
     ],
 )
 def test_each_way_to_fail_at_import_has_its_kind(failure: ImportFailure, kind: str, words: str) -> None:
-    found = causes.import_failed("vectors", failure, "")
+    found = causes.import_failed("vectors.py", failure, "")
     assert (found.kind, found.stage, found.file) == (kind, "import", "vectors.py")
     assert explain.message(found) == words
     assert explain.result("a", found).verdict == VERDICT_OF[found.kind]

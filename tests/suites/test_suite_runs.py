@@ -53,11 +53,12 @@ def failing(result: SubmissionResult) -> set[str]:
     return {name for name, verdict in verdicts(result).items() if verdict != "passed"}
 
 
-def plain_pytest(folder: Path) -> set[str]:
+def plain_pytest(folder: Path, storage: Path) -> set[str]:
     """The tests that fail under plain pytest, named as checks are."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rf", "--tb=no", "tests"]
     command += ["-k", "not little", "--submission", str(folder)]
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(storage)
     run = subprocess.run(command, cwd=COURSE, capture_output=True, text=True, check=False, env=environment)
     assert "passed" in run.stdout, run.stdout + run.stderr
     return {
@@ -84,8 +85,8 @@ def test_plain_pytest_gives_the_same_verdicts(warm: WarmUp, tmp_path: Path) -> N
         (tmp_path / name).write_bytes(content)
     found = failing(warm(COURSE).of(Submission("wrong", files)))
     assert found >= {name for *_, names in WRONG for name in names}
-    assert plain_pytest(tmp_path) == found
-    assert plain_pytest(COURSE / "solutions") == set()
+    assert plain_pytest(tmp_path, tmp_path / "hypothesis") == found
+    assert plain_pytest(COURSE / "solutions", tmp_path / "hypothesis") == set()
 
 
 def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
