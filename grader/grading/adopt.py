@@ -101,7 +101,7 @@ class _AdoptedSuite:
     def write(self, course: Path, name: str, title: str) -> None:
         """Writes the course into a new folder."""
         solutions, exercises = course / "solutions", course / "exercises"
-        inside = [one.path.name for one in self._modules if one.name in self._ran.inside]
+        inside = [one.path.name for one in self._modules]  # never among the tests: students get those
 
         def left_out(folder: str, names: list[str]) -> set[str]:
             own = {one for one in names if one in inside and Path(folder) == self._tests}

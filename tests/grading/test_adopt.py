@@ -170,13 +170,23 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "src/pkg/__init__.py": "",
             "src/pkg/one.py": "def one():\n    return 1\n",
             "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
-            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() == 1 and two.two() == 2\n",
+            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() * two.two() == 2\n",
         },
     )
     found = adopt_suite(tmp_path / "tests", ["pkg.one"], tmp_path / "course")
     stubs = {one.name: one.read_text() for one in (tmp_path / "course" / "exercises" / "pkg").iterdir()}
     assert "return one() + one()" in stubs["two.py"] and "return" not in stubs["one.py"]
     assert (found.look, [one.exercise for one in Course.load(found.course).groups]) == ((), ["pkg.one"])
+
+
+def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_path: Path) -> None:
+    test = "from hw import f\ndef test_f():\n    assert f() == 1\n"
+    written(tmp_path, {"hw/hw.py": "def f():\n    return 1\n", "hw/hw_test.py": test})
+    found = adopt_suite(tmp_path / "hw", ["hw"], tmp_path / "course")
+    files = {one.relative_to(found.course).as_posix() for one in found.course.rglob("*.*")}
+    assert files == {"course.toml", "hw/hw_test.py", "exercises/hw.py", "solutions/hw.py"}
+    suite = Course.load(found.course).suite
+    assert suite is not None and (suite.path, suite.modules) == ("hw", ("hw",))
 
 
 @pytest.mark.parametrize(
