@@ -24,6 +24,7 @@ from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_im
 from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
+_LEFT_OUT: Final = frozenset({"xfail", "setrlimit"})
 _SHORTEST_NAME: Final = 3
 """Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
@@ -70,7 +71,7 @@ class _AdoptedSuite:
         self._ran = ran
         self._whole: list[tuple[Path, int, str]] = []
         self._written_by_students = " or ".join(one.name for one in modules)
-        passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks]
+        passed = [one for one in ran.tests if one.outcome == "passed" and not _LEFT_OUT.intersection(one.marks)]
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
@@ -203,6 +204,8 @@ class _AdoptedSuite:
                 yield f"{place} calls nothing of {self._written_by_students}, so it is in no exercise"
             elif "xfail" in one.marks:
                 yield f"{place} is expected to fail, so it is left out"
+            elif "setrlimit" in one.marks:
+                yield f"{place} limits its own process, and the students' code is in another one: it is left out"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"

@@ -70,6 +70,10 @@ def test_point():
     assert shapes.Point(2).x == 2
 def test_cube():
     assert shapes.cube(2) == 8
+def test_memory():
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+    assert shapes.area(1, 1) == 1
 def test_nothing():
     assert 1 + 1 == 2
 def test_broken():
@@ -138,10 +142,11 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
     found = "\n".join(adopted.look).replace(f"{adopted.course}/", "").replace(f"{adopted.course.parent.parent}/", "")
     for line in (
         "tests/test_elsewhere.py: cannot be read, so its tests are left out: ModuleNotFoundError: No module named",
-        "tests/test_shapes.py:20: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
-        "tests/test_shapes.py:22: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
-        "tests/test_shapes.py:24: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
-        "tests/test_shapes.py:27: `test_known_fault` is expected to fail, so it is left out",
+        "tests/test_shapes.py:20: `test_memory` limits its own process, and the students' code is in another one",
+        "tests/test_shapes.py:24: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
+        "tests/test_shapes.py:26: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
+        "tests/test_shapes.py:28: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
+        "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
         "conftest.py: is not in the folder of the tests, so it is not taken along",
