@@ -46,7 +46,7 @@ def _is_turned(answer: AnswerCode, node: ast.AST, mask: str) -> bool:
 
 
 def _bare(node: ast.AST) -> ast.AST:
-    """An expression without what only gives it another shape or dtype."""
+    """An expression without the calls that only change its shape or dtype."""
     while True:
         match node:
             case ast.Call(ast.Attribute(of, name)) if name in _SHAPES:
@@ -74,7 +74,7 @@ def _is_low(node: ast.AST) -> bool:
 
 
 def under_a_root(answer: AnswerCode, name: str) -> int:
-    """Something with this name is added to what a root is taken of."""
+    """Something with this name is added to the argument of a root."""
     for one, of in _roots(answer):
         nodes = [*ast.walk(of), *(answer.values(of.id) if isinstance(of, ast.Name) else ())]
         if any(_is_added(each, name) for each in nodes):
@@ -96,7 +96,7 @@ def added_to_a_root(answer: AnswerCode, name: str) -> int:
 
 
 def logs_a_sum(answer: AnswerCode) -> int:
-    """A number is added to what a logarithm is taken of."""
+    """A number is added to the argument of a logarithm."""
     for one in answer.calls("log"):
         match one.node:
             case ast.Call(ast.Attribute(ast.Name("torch" | "math")), [of]) | ast.Call(ast.Attribute(of), []):
@@ -143,7 +143,7 @@ def keeps_live(answer: AnswerCode, key: str) -> int:
 
 
 def _roots(answer: AnswerCode) -> Iterator[tuple[PlacedNode, ast.AST]]:
-    """The square roots, and what each is taken of."""
+    """The square roots, each with its argument."""
     for one in answer.places:
         match one.node:
             case ast.Call(ast.Attribute(ast.Name("torch" | "math"), "sqrt"), [of]):

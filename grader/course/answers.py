@@ -121,7 +121,7 @@ def _users(tree: Iterable[ast.stmt], modules: set[str], fixtures: Iterable[str] 
 
 
 def _only_for(left_out: set[ast.stmt], tree: Sequence[ast.stmt], others: Iterable[ast.stmt]) -> set[ast.stmt]:
-    """The helpers in a file that something needs of what is left out, and nothing else of the file or of `others`."""
+    """The helpers in a file that the parts which are left out need, and nothing else of the file or of `others`."""
     found: set[ast.stmt] = set()
 
     def mentioned(nodes: Iterable[ast.stmt]) -> set[str]:

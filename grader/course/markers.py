@@ -1,7 +1,7 @@
 """Puts the markers of `stubs.py` into a solution that somebody wrote without them.
 
 Each function keeps its signature and docstring in the stub, each class its attributes and its methods' signatures. What
-only the solution needs is left out. Never changes what the solution does.
+only the solution needs is left out. Never changes the solution's behaviour.
 """
 
 import ast
@@ -87,7 +87,7 @@ def _shown(nodes: Iterable[ast.stmt], whole: Collection[str]) -> Iterator[ast.AS
 
 
 def _decorators(tree: ast.Module) -> Iterator[ast.AST]:
-    """What runs when the functions and classes of a module are defined: decorators and metaclasses."""
+    """The code that runs when the functions and classes of a module are defined: decorators and metaclasses."""
     for node in ast.walk(tree):
         if isinstance(node, Definition):
             yield from node.decorator_list

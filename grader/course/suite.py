@@ -22,7 +22,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What students write, by its name in a submission."""
+        """The students' files, by their names in a submission."""
         return tuple(one.rpartition(".")[2] for one in (*self.modules, *self.packages))
 
     def is_package(self, name: str) -> bool:

@@ -25,12 +25,13 @@ from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_im
 from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
+_LEFT_OUT: Final = frozenset({"xfail", "setrlimit"})
 _SHORTEST_NAME: Final = 3
 """Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
 
 class ExerciseNotes(NamedTuple):
-    """What is known of an exercise beside its tests.
+    """Facts of an exercise beside its tests.
 
     Attributes:
         points: None means a point for each test.
@@ -94,7 +95,7 @@ class _AdoptedSuite:
         self._ran = ran
         self._whole: list[tuple[Path, int, str]] = []
         self._written_by_students = " or ".join(one.name for one in modules)
-        passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks]
+        passed = [one for one in ran.tests if one.outcome == "passed" and not _LEFT_OUT.intersection(one.marks)]
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
@@ -125,7 +126,7 @@ class _AdoptedSuite:
     def write(self, course: Path, name: str, title: str) -> None:
         """Writes the course into a new folder."""
         solutions, exercises = course / "solutions", course / "exercises"
-        inside = [one.path.name for one in self._modules if one.name in self._ran.inside]
+        inside = [one.path.name for one in self._modules]  # never among the tests: students get those
 
         def left_out(folder: str, names: list[str]) -> set[str]:
             own = {one for one in names if one in inside and Path(folder) == self._tests}
@@ -211,7 +212,7 @@ class _AdoptedSuite:
         return names
 
     def made(self) -> Iterator[str]:
-        """What the course consists of, line by line."""
+        """The parts of the course, line by line."""
         number = sum(len(tests) for tests in self._groups.values())
         yield f"{counted(len(self._groups), 'exercise')} of {counted(number, 'test')}, a point for each test"
         for module in self._modules:
@@ -232,6 +233,8 @@ class _AdoptedSuite:
                 yield f"{place} calls nothing of {self._written_by_students}, so it is in no exercise"
             elif "xfail" in one.marks:
                 yield f"{place} is expected to fail, so it is left out"
+            elif "setrlimit" in one.marks:
+                yield f"{place} limits its own process, and the students' code is in another one: it is left out"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"

@@ -45,7 +45,7 @@ _NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
 
 @dataclass
 class _Check:
-    """A test as a check: its function's name, its points, and what was made of it."""
+    """A test as a check: its function's name, its points, and the check made of it."""
 
     function: str
     test: WrittenTest
@@ -310,7 +310,7 @@ class _Topic:
         (self._to / "exercises" / f"{self.name}.ipynb").write_bytes(notebook_with(self._cells(course)))
 
     def entries(self) -> Iterator[str]:
-        """What course.toml has about the topic."""
+        """The topic's lines of course.toml."""
         yield f'\n[[topics]]\nname = "{self.name}"\ntitle = {json.dumps(self.title, ensure_ascii=False)}\n'
         modules = {line.split()[1].partition(".")[0] for line in self._names.imports.values()} - _LOADED
         if found := sorted(one for one in modules if _is_installed(one)):
@@ -390,7 +390,7 @@ def _use_of_any(exercise: _Exercise) -> str:
 
 
 def _use_of(name: str, body: str) -> str:
-    """A use of an answer that a hidden test makes, with nothing in it of what is expected; empty if there is none."""
+    """A use of an answer that a hidden test makes, with nothing in it of the expected value; empty if there is none."""
     nodes = list(ast.walk(ast.parse(body)))
     calls = [one for one in nodes if isinstance(one, ast.Call) and _is_answer(one.func, name)]
     plain = [one for one in calls if not any(isinstance(part, ast.Name) for arg in one.args for part in ast.walk(arg))]

@@ -1,7 +1,8 @@
 """Turns a test of somebody's notebook into a check of ours: names of the notebook become ``submission.NAME``.
 
-Works on the syntax tree, and runs nothing. What a test compares stays as it is; an output that it expects becomes a
-comparison. What cannot be asked of another process is refused with a sentence for the person who adopts the notebook.
+Works on the syntax tree, and runs nothing. A test's comparisons stay as they are; an output that it expects becomes a
+comparison. A question that another process cannot answer is refused, with a sentence for the person who adopts the
+notebook.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class CannotTranslate(Exception):
 
 
 class Step(NamedTuple):
-    """Some statements of a test, and what comes of the last one: the value that is shown, and what is printed.
+    """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
 
-    Without a value (None) nothing is compared with it: the statements assert what they want.
+    Without a value (None) nothing is compared with it: the statements make their own assertions.
     """
 
     code: str
@@ -60,7 +61,7 @@ class NotebookNames(NamedTuple):
     Attributes:
         written: those that students give a meaning.
         given: those that cells give a meaning which are handed out.
-        derived: those of the given ones whose value depends on what students write, such as ``nine = square(3)``.
+        derived: those of the given ones whose value depends on students' code, such as ``nine = square(3)``.
         functions: those of both that are functions or classes.
         imports: the statement that imports a name, by the name.
     """
@@ -89,13 +90,13 @@ class Translated(NamedTuple):
 
 
 def translate(test: WrittenTest, names: NotebookNames, earlier: Mapping[str, ast.stmt]) -> Translated:
-    """The body of a check that asks what a test asks.
+    """The body of a check that asks the same as a test.
 
     Args:
         earlier: statements of earlier tests by the names that they bind: those that this one needs come first.
 
     Raises:
-        CannotTranslate: it changes the notebook, looks at its code, or needs what a notebook alone has.
+        CannotTranslate: it changes the notebook, looks at its code, or needs something that only a notebook has.
     """
     steps = [(_parsed(step.code), step) for step in test.steps]
     body = [statement for tree, _ in steps for statement in tree]
@@ -179,7 +180,7 @@ def _needed(body: list[ast.stmt], names: NotebookNames, earlier: Mapping[str, as
 
 
 def _with_output(body: list[ast.stmt], step: Step, names: NotebookNames, imports: dict[str, None]) -> list[ast.stmt]:
-    """The statements of a step, of which the last one compares with what is expected to come."""
+    """The statements of a step, of which the last one compares with the expected result."""
     if step.output is None:
         return body
     if not body or not isinstance(body[-1], ast.Expr):
@@ -287,7 +288,7 @@ def _last_name(function: ast.expr) -> str:
 
 
 def _remarks(tree: ast.AST, rewriter: _Rewriter) -> Iterator[str]:
-    """Sentences about what a person must look at."""
+    """Sentences about the places that a person must look at."""
     both: dict[str, None] = {}
     for node in ast.walk(tree):
         match node:

@@ -64,7 +64,7 @@ def tasks_of(path: Path) -> list[Task]:
 
 
 def are_doctests(tasks: Sequence[Task]) -> bool:
-    """Whether some of the tests are lines with a prompt, whose output is what is expected."""
+    """Whether some of the tests are lines with a prompt, which expect the output below them."""
     return any(code.startswith(">>>") for task in tasks for code, _, _ in task.tests())
 
 
@@ -77,7 +77,7 @@ def write_suite(tasks: Sequence[Task], folder: Path, path: Path, solution: Path 
         solution: as for `read_code_strings`.
 
     Returns:
-        What the tasks say of each function or class.
+        The tasks' own words on each function or class.
 
     Raises:
         UserError: there is no solution.
@@ -112,10 +112,10 @@ def write_suite(tasks: Sequence[Task], folder: Path, path: Path, solution: Path 
 
 
 def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
-    """What modules of such tests are about: one topic for all, or one for each that has its own solution.
+    """The topics of modules of such tests: one for all, or one for each that has its own solution.
 
     Args:
-        solution: a module, a notebook or a folder of them; None: what lies beside the tests.
+        solution: a module, a notebook or a folder of them; None: the files beside the tests.
 
     Raises:
         UserError: there is no solution.

@@ -43,7 +43,7 @@ class NotebookPiece(NamedTuple):
     Attributes:
         cell: its number in the master notebook, from 1.
         kind: ``answer`` is a text that students write; ``prompt`` is code in place of a solution.
-        text: of code, with our markers round what students write.
+        text: of code, with our markers round the students' parts.
         question: the number of its question; -1 for none.
         is_written: whether students write some of it.
     """
@@ -69,7 +69,7 @@ class NotebookQuestion:
     tests: list[WrittenTest] = field(default_factory=list)
 
     def shares(self) -> list[float]:
-        """The points of each test. Those without some share what is left of the question's."""
+        """The points of each test. Those without points share the rest of the question's."""
         own = [test.points for test in self.tests]
         points = self.points
         if isinstance(points, Mapping):
@@ -146,7 +146,7 @@ def _joined(source: str | list[str]) -> str:
 
 
 class _Reader:
-    """What both kinds have in common."""
+    """The common part of both kinds."""
 
     def __init__(self, name: str) -> None:
         self.master = Master(name)
@@ -160,7 +160,7 @@ class _Reader:
         self.master.pieces.append(NotebookPiece(cell.number, kind, text.strip("\n"), question))
 
     def add_code(self, cell: _Cell, question: int = -1, *, whole: bool = False) -> None:
-        """A cell of code; with `whole`, all of a solution without markers is what students write."""
+        """A cell of code; with `whole`, students write all of a solution without markers."""
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes]
         lines = without_marks(code.source)
@@ -314,7 +314,7 @@ class _Nbgrader(_Reader):
 
 
 def _boundary(cell: _Cell) -> tuple[str, Mapping[str, Any], str]:
-    """The mark of a cell of otter's, in small letters, what it says in YAML, and the text beside it."""
+    """The mark of a cell of otter's, in small letters, its YAML, and the text beside it."""
     text, rest = cell.text, cell.text
     if cell.kind == "markdown" and (fence := _FENCE.search(text)) and _BOUNDARY.match(fence[1]):
         text, rest = fence[1], _FENCE.sub("", text, count=1)

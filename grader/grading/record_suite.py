@@ -11,9 +11,12 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import pytest
+
+_LIMITS: Final = "setrlimit"
+"""The function of the system by which a test limits its own process, and the mark that such a test gets."""
 
 
 class Recorder:
@@ -44,10 +47,16 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        calls = self.tests[_name(item)]["calls"]
+        found = self.tests[_name(item)]
+        calls = found["calls"]
         for fixture in getattr(item, "fixturenames", ()):
             calls |= self._by_fixture.get(fixture, {})
-        return (yield from self._recording(calls))
+        try:
+            return (yield from self._recording(calls))
+        finally:
+            if _LIMITS in calls:
+                del calls[_LIMITS]
+                found["marks"].append(_LIMITS)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -64,8 +73,10 @@ class Recorder:
         """While the wrapped hook runs, notes the students' names that are called from elsewhere."""
         depth = 0
 
-        def profile(frame: FrameType, event: str, _: object) -> None:
+        def profile(frame: FrameType, event: str, called: object) -> None:
             nonlocal depth
+            if event == "c_call" and getattr(called, "__name__", "") == _LIMITS:
+                calls[_LIMITS] = None
             if event not in ("call", "return"):
                 return
             name = self._name_of(frame)
@@ -112,7 +123,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def main(settings_file: str) -> None:
-    """Runs the tests that the file of settings names, and writes what was recorded beside it."""
+    """Runs the tests that the file of settings names, and writes the record beside it."""
     settings = json.loads(Path(settings_file).read_text(encoding="utf-8"))
     sys.path[:0] = settings["path"]
     recorder = Recorder(settings["names"])

@@ -1,6 +1,6 @@
 """Puts our markers into the solutions of otter's and nbgrader's notebooks, in the place of theirs.
 
-Never changes what a solution does. Of functions that students write as a whole, the head and the docstring stay.
+Never changes the behaviour of a solution. Of functions that students write as a whole, the head and the docstring stay.
 """
 
 import ast

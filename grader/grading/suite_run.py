@@ -80,7 +80,8 @@ def roots_of(tests: Path, solution: Path | None) -> list[Path]:
 def _found(parts: Sequence[str], roots: Sequence[Path]) -> Path | None:
     """The file of a module, or the folder of a package, in the first folder that has it."""
     places = [place for root in roots for place in (root.joinpath(*parts), root.joinpath(*parts).with_suffix(".py"))]
-    return next((one for one in places if one.is_file() or (one.is_dir() and any(one.glob("*.py")))), None)
+    packages = {place for place in places if place not in roots and place.is_dir() and any(place.glob("*.py"))}
+    return next((one for one in places if one.is_file() or one in packages), None)
 
 
 def modules_named(names: Sequence[str], roots: Sequence[Path]) -> list[Module]:
@@ -204,7 +205,7 @@ class SuiteRun:
 
 
 def _definitions(file: Path) -> list[tuple[int, int, str]]:
-    """First line, last line and name of what a module defines at its top level."""
+    """First line, last line and name of each definition at the top level of a module."""
     found = []
     for node in parse(file).body:
         names = [node.name] if isinstance(node, Definition) else []

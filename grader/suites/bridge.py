@@ -1,4 +1,4 @@
-"""The judge's side of a suite's tests: what they pass to the submission crosses as data, and what comes back, too.
+"""The judge's side of a suite's tests: arguments cross to the submission as data, and so do results.
 
 `grader.testkit.twins` is the far side, which says what twins are. Nothing that comes from there is unpickled or run:
 a result is a tree of tagged values, and whatever is no value stays there, as a handle.
@@ -42,7 +42,7 @@ running: Final[list[Bridge]] = []
 
 
 class Crossing:
-    """What a proxy has to tell the bridge: `grader.suites.proxies` has the classes."""
+    """The data by which a proxy crosses: `grader.suites.proxies` has the classes."""
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         """The data that stands for it."""
@@ -56,7 +56,7 @@ class Bridge:
         root: the folder of the course: only files in it, and temporary ones of the test, are sent.
         make_handle: makes the proxy of an object that stays on the far side.
         exceptions: the classes that stand for exceptions of the submission, by name.
-        forwards_prints, forwards_logs: whether the test reads what is printed, or what is logged.
+        forwards_prints, forwards_logs: whether the test reads prints, or logs.
 
     Attributes:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.

@@ -1,4 +1,4 @@
-"""While a suite is collected there is no submission: the course's solution says what its module-level code needs.
+"""While a suite is collected there is no submission: the course's solution answers its module-level code.
 
 Some suites make a list of their tests of what students write: ``parametrize("f", MathTest.functions())``. Plain values
 of the solution are taken as they are; its functions and classes become proxies of the submission's by their names, and
@@ -48,7 +48,7 @@ class Solution:
         self._modules: dict[str, ModuleType] = {}
 
     def answer(self, name: str, late: Deferred, *args: object) -> Any:
-        """What an operation gives on what a proxy stands for."""
+        """The result of an operation on the object behind a proxy."""
         if not self._folder.is_dir():
             raise pytest.UsageError(f"`{late!r}` is used while the suite is collected, and there is no solution to ask")
         note("own-code", self._root, text=f"`{late!r}` {_TEXT}")

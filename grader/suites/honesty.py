@@ -1,7 +1,7 @@
 """The places of a suite where the student's own code has a say in the verdict, or that cannot work here.
 
 Some are read from the source, some are seen while tests run. Nothing of this changes a verdict: `verify` and `adopt`
-print the list, and docs/security.md says what it means.
+print the list, and docs/security.md explains it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
 
 
 class SuitePlace(msgspec.Struct, frozen=True, order=True):
-    """A place in a suite, and what is to be known of it."""
+    """A place in a suite, and why to look at it."""
 
     file: Path
     line: int
@@ -93,7 +93,7 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
 
 
 def _imports(tree: ast.Module, names: frozenset[str]) -> Iterator[ast.stmt]:
-    """The imports of what students write, wherever they are."""
+    """The imports of students' modules, at any depth."""
     for node in ast.walk(tree):
         parts: list[str] = []
         if isinstance(node, ast.Import):

@@ -87,7 +87,7 @@ def standing_in(
     """Imports of these names find proxies meanwhile.
 
     Args:
-        modules, packages: names under which the suite imports what students write.
+        modules, packages: names under which the suite imports the students' code.
         public: the names that ``from MODULE import *`` gives.
         exceptions: the classes that stand for exceptions of the submission, by name.
     """

@@ -1,4 +1,4 @@
-"""Proxies: what a suite's tests hold in place of the submission's functions, classes and objects.
+"""Proxies: a suite's tests hold them in place of the submission's functions, classes and objects.
 
 A `Deferred` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
 stands for an object over there. A value of the test is never compared with one: the object's own ``==`` and ``<`` would
@@ -116,7 +116,7 @@ class _Used(Crossing):
         return self._compared("ne", other, False)
 
     def _compared(self, operation: str, other: object, is_same: bool) -> Any:
-        """What their own ``==`` gives for two of their objects; a value of the test is never sent to be compared."""
+        """The result of their own ``==`` for two of their objects; a value of the test is never sent to be compared."""
         value = self._now() if running else self
         if not isinstance(value, _Used):
             return getattr(operator, operation)(value, other)
@@ -126,7 +126,7 @@ class _Used(Crossing):
         return True if is_same else NotImplemented
 
     def _now(self) -> Any:
-        """What it stands for."""
+        """The object that it stands for."""
         return self
 
     def __hash__(self) -> int:
@@ -244,7 +244,7 @@ class Deferred(_Used):
     Args:
         module: the module's name on the far side.
         names: of attributes, from the module on.
-        made_by: what makes it: an operation, something of the submission, and the arguments.
+        made_by: how it is made: an operation, something of the submission, and the arguments.
     """
 
     def __init__(self, module: str, names: tuple[str, ...], made_by: tuple[Any, ...] | None = None) -> None:
@@ -252,12 +252,12 @@ class Deferred(_Used):
 
     @classmethod
     def of(cls, operation: str, target: Deferred, *args: object) -> Deferred:
-        """What an operation on something of the submission gives."""
+        """The result of an operation on something of the submission."""
         return cls(target._module, (), (operation, target, args, {}))
 
     @property
     def place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
-        """The module, the names in it, and what it is made by."""
+        """The module, the names in it, and how it is made."""
         return self._module, self._names, self._made_by
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The far side of a suite's tests: makes real values of what they pass, calls the submission, and describes results.
+"""The far side of a suite's tests: makes real values of their arguments, calls the submission, and describes results.
 
 Runs beside the submission, holds no expected answer and decides nothing. `grader.suites.bridge` is the judge's side.
 A tensor that both sides have is a *twin*: its numbers and its gradient are compared before and after each call, and
@@ -35,7 +35,7 @@ _numbers: Final = itertools.count(1)
 
 
 class Passed(NamedTuple):
-    """An argument that the submission may change, and what it was."""
+    """An argument that the submission may change, and its value before."""
 
     number: int
     value: Any
@@ -51,9 +51,9 @@ class _Side:
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
-        replaced: attributes of modules that the test has set, and what they were.
+        replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
-        log: what is logged, if the test wants to see it.
+        log: the records of loggers, if the test wants to see it.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ def begin(logs: bool) -> None:
     """Forgets the check before.
 
     Args:
-        logs: whether the test reads what is logged.
+        logs: whether the test reads logs.
     """
     global _side
     _side.end()
@@ -94,7 +94,7 @@ def begin(logs: bool) -> None:
 
 
 class _Log(logging.Handler):
-    """Keeps what is logged since the last reply."""
+    """Keeps the records of loggers since the last reply."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -329,7 +329,7 @@ class _Call:
         return "value", value
 
     def changed(self) -> list[tuple[int, Any]]:
-        """The arguments that were changed in place, and what they are now."""
+        """The arguments that were changed in place, and their values now."""
         found: list[tuple[int, Any]] = []
         for number, value, before in self.passed:
             if isinstance(value, torch.Tensor):
@@ -454,7 +454,7 @@ def _callback(number: int) -> Callable[..., Any]:
 
 
 def _wait(thread: _Thread) -> Any:
-    """The next news of a call: its reply, or what it asks."""
+    """The next news of a call: its reply, or its question."""
     kind, value = thread.news.get()
     if kind == "asks":
         return ("asks", *value)
@@ -510,7 +510,7 @@ def run(
     """One operation on the submission.
 
     Returns:
-        The result, the arguments and twins that were changed, the files that were written, and what was logged; or the
+        The result, the arguments and twins that were changed, the files that were written, and the logs; or the
         question to a function of the test.
     """
     _take(pushes)

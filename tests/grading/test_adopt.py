@@ -70,6 +70,10 @@ def test_point():
     assert shapes.Point(2).x == 2
 def test_cube():
     assert shapes.cube(2) == 8
+def test_memory():
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+    assert shapes.area(1, 1) == 1
 def test_nothing():
     assert 1 + 1 == 2
 def test_broken():
@@ -138,10 +142,11 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
     found = "\n".join(adopted.look).replace(f"{adopted.course}/", "").replace(f"{adopted.course.parent.parent}/", "")
     for line in (
         "tests/test_elsewhere.py: cannot be read, so its tests are left out: ModuleNotFoundError: No module named",
-        "tests/test_shapes.py:20: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
-        "tests/test_shapes.py:22: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
-        "tests/test_shapes.py:24: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
-        "tests/test_shapes.py:27: `test_known_fault` is expected to fail, so it is left out",
+        "tests/test_shapes.py:20: `test_memory` limits its own process, and the students' code is in another one",
+        "tests/test_shapes.py:24: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
+        "tests/test_shapes.py:26: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
+        "tests/test_shapes.py:28: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
+        "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
         "conftest.py: is not in the folder of the tests, so it is not taken along",
@@ -170,13 +175,23 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "src/pkg/__init__.py": "",
             "src/pkg/one.py": "def one():\n    return 1\n",
             "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
-            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() + two.two() == 3\n",
+            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() * two.two() == 2\n",
         },
     )
     found = adopt_suite(tmp_path / "tests", ["pkg.one"], tmp_path / "course")
     stubs = {one.name: one.read_text() for one in (tmp_path / "course" / "exercises" / "pkg").iterdir()}
     assert "return one() + one()" in stubs["two.py"] and "return" not in stubs["one.py"]
     assert (found.look, [one.exercise for one in Course.load(found.course).groups]) == ((), ["pkg.one"])
+
+
+def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_path: Path) -> None:
+    test = "from hw import f\ndef test_f():\n    assert f() == 1\n"
+    written(tmp_path, {"hw/hw.py": "def f():\n    return 1\n", "hw/hw_test.py": test})
+    found = adopt_suite(tmp_path / "hw", ["hw"], tmp_path / "course")
+    files = {one.relative_to(found.course).as_posix() for one in found.course.rglob("*.*")}
+    assert files == {"course.toml", "hw/hw_test.py", "exercises/hw.py", "solutions/hw.py"}
+    suite = Course.load(found.course).suite
+    assert suite is not None and (suite.path, suite.modules) == ("hw", ("hw",))
 
 
 @pytest.mark.parametrize(
