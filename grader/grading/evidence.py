@@ -158,11 +158,11 @@ class TopicEvidence:
             return {}
         reasons: dict[tuple[str, str], str] = {}
         for exercise, result in self.graded_solution.results:
-            key = exercise.full_name, result.name.partition("[")[0]
+            key = exercise.full_name, result.name.partition("[")[0].rpartition(".")[2]  # two of a suite may be alike
             reasons[key] = reasons.get(key) or (result.message if result.verdict == "skipped" else "")
         found: dict[str, list[str]] = {}
         for check in checks_of(self.course, self.topic.name):
-            key = check.exercise, check.function.removeprefix("test_")
+            key = check.exercise, check.function.rpartition(".")[2].removeprefix("test_")
             if reason := reasons.get(key, "pytest does not collect it"):
                 place = f"{self.check_file}:{check.line}: `{check.function}`"
                 found.setdefault(check.exercise, []).append(f"{place}: {one_line(reason)}")

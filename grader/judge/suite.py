@@ -10,6 +10,7 @@ import ast
 import contextlib
 import importlib.abc
 import importlib.util
+import io
 import os
 import signal
 import sys
@@ -87,8 +88,8 @@ class SuiteCheck(Check):
         assert isinstance(channel, Channel)
         bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
         try:
-            with bridge.active(), _place_kept(self._root):
-                _run_item(self.item)
+            with bridge.active(), _place_kept(self._root), contextlib.redirect_stdout(io.StringIO()):
+                _run_item(self.item)  # what it prints itself must not mix with the grader's output
         except AssertionError as error:
             if self.hidden:
                 raise AssertionError("the answer is wrong") from None

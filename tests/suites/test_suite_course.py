@@ -99,16 +99,17 @@ def line_of(file: Path, line: int) -> str:
     return file.read_text().splitlines()[line - 1].strip()
 
 
-def test_verify_notes_what_a_suite_lacks_and_counts_no_defect() -> None:
+def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.CaptureFixture[str]) -> None:
     found: list[Defect] = []
     verify_course(Course.load(COURSE), found.append, is_quick=True)
+    assert "a print of the test's own" not in capfd.readouterr().out
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)
     assert "`adapters.files` has no hints" in notes
     assert "17 tests without a docstring" in notes
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
-    assert re.search(r"test_pkg.py:32: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:33: asks the student's own `==`", notes)
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
