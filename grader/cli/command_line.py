@@ -19,7 +19,7 @@ GROUPS: Final = {
     "Student": "init check watch learn show finish next list courses hint solution reset debug doctor help",
     "Instructor": "grade status restore report export mark comment regrade override extend excuse import history diff"
     " similar package ci",
-    "Course author": "new release verify",
+    "Course author": "new adopt release verify",
 }
 
 

@@ -19,7 +19,7 @@ from grader.grading.master_notebooks import Master, NotebookPiece, NotebookQuest
 from grader.grading.solution_marks import MarkedLine, marked
 
 
-class Task(NamedTuple):
+class CodedTask(NamedTuple):
     """A list of tests.
 
     Attributes:
@@ -54,21 +54,23 @@ def is_code_strings(path: Path) -> bool:
     return bool(files) and all(_tasks_in(file) for file in files)
 
 
-def tasks_of(path: Path) -> list[Task]:
+def tasks_of(path: Path) -> list[CodedTask]:
     """The lists of tests in a module, or in all modules of a folder."""
     return [
-        Task(file, str(about.get("function_name") or about.get("name") or file.stem), about)
+        CodedTask(file, str(about.get("function_name") or about.get("name") or file.stem), about)
         for file in _modules(path)
         for about in _tasks_in(file)
     ]
 
 
-def are_doctests(tasks: Sequence[Task]) -> bool:
+def are_doctests(tasks: Sequence[CodedTask]) -> bool:
     """Whether some of the tests are lines with a prompt, which expect the output below them."""
     return any(code.startswith(">>>") for task in tasks for code, _, _ in task.tests())
 
 
-def write_suite(tasks: Sequence[Task], folder: Path, path: Path, solution: Path | None) -> dict[str, ExerciseNotes]:
+def write_suite(
+    tasks: Sequence[CodedTask], folder: Path, path: Path, solution: Path | None
+) -> dict[str, ExerciseNotes]:
     """Writes tests of assertions as a suite for plain pytest, ``tests/``, and beside it the modules that they test.
 
     Args:
@@ -176,7 +178,7 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
             yield {"tests": value}
 
 
-def _question_of(task: Task) -> NotebookQuestion:
+def _question_of(task: CodedTask) -> NotebookQuestion:
     question = NotebookQuestion(task.name, 0, sentence(str(task.about.get("title") or "")), task.points)
     question.hint = task.hint
     for number, (code, says, one) in enumerate(task.tests(), start=1):

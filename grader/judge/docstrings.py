@@ -22,7 +22,7 @@ import torch
 
 from grader.border.channel import channel_of
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionRaised
-from grader.border.proxies import Call, SubmissionProxy
+from grader.border.proxies import Call, RemoteFunction, SubmissionProxy
 from grader.border.wire import plain
 from grader.course import Course, Exercise
 from grader.course.source import names_bound_by, names_in, parse
@@ -167,7 +167,7 @@ def _check(submission: SubmissionProxy, example: Written) -> None:
     channel = channel_of(getattr(submission, example.exercise))
     if example.gpus:
         submission.there(devices.start, example.gpus)
-    names = [getattr(submission, name) for name in example.names]
+    names = [RemoteFunction(channel, name) for name in example.names]  # values stay over there
     try:
         prompt = channel.request("call", (begin, example.imports, list(example.names), *names), {}, None)
     except MissingName as error:

@@ -1,7 +1,7 @@
 """Comparisons that a check can trust: exact types, real bytes, and a mismatch said in words.
 
 Only exact built-in types, tensors and NumPy's own arrays and scalars are compared, never through the value's own
-``__eq__``. A NumPy scalar counts as the Python number that it holds. Everything here runs in the judge on decoded data.
+``__eq__``. Everything here runs in the judge on decoded data.
 """
 
 import math
@@ -279,14 +279,15 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
 def _comparable(actual: object, expected: object) -> tuple[Any, Any]:
     """The two as what they are compared as: containers as plain ones, and NumPy's scalars.
 
-    Two scalars, or a scalar and an array, are compared as arrays, which have a dtype.
+    Two scalars, or a scalar and an array, are compared as arrays, which have a dtype. Where a scalar is expected, the
+    number that it holds is right, too; where a Python number is, a scalar is of another type.
     """
     one, other = plain(actual), plain(expected)
     kinds = [type(value) in arrays.SCALARS for value in (one, other)]
     if any(kinds):
         if all(is_scalar or arrays.is_array(value) for is_scalar, value in zip(kinds, (one, other), strict=True)):
             return arrays.numpy.asarray(one), arrays.numpy.asarray(other)
-        return arrays.as_number(one), arrays.as_number(other)
+        return one, arrays.as_number(other)
     return one, other
 
 

@@ -142,7 +142,7 @@ def test_a_line_of_a_file_that_has_changed_is_shown_as_it_was_and_not_at_another
     graded(out, {"ada": {**ADA, "curves.py": b"# new first line\n" + CODE}})
     (comment,) = row(out, "ada").comments
     assert comment.stale and "▸" not in "".join(shown_code(page(out)))
-    assert "Line 4: <code>copy = x.clone()</code></p><pre>this copies</pre>" in page(out)
+    assert "Line 4: <code>copy = x.clone()</code><pre>this copies</pre>" in page(out)
     assert "the work under it has changed, so these lines may be others now" in page(out)
     assert any(
         "comment of curves.moving_average, line 4: the work under it" in one for one in status_lines(out, notes=False)

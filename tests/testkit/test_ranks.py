@@ -352,7 +352,7 @@ def test_a_rank_that_waits_for_a_processor_has_the_time_to_say_where_it_is() -> 
     starved: Any = Starved()
     member = Member(0, starved, lambda size: None)
     member.post("call", b"")
-    assert locate([member]) == [RankState("runs", place="line 3 of work.py, in f")]
+    assert locate([member]) == [RankState("runs", place="line 3 of work.py, in f", lines=(3,))]
 
 
 def test_a_check_may_leave_out_the_lines_at_which_ranks_wait(written: Written) -> None:
