@@ -50,6 +50,8 @@ _PROFILE: Final = "suite"
 _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
+_FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
+"""What the failed subtests of a test have raised."""
 
 
 class SuiteCheck(Check):
@@ -107,11 +109,19 @@ def _run_item(item: pytest.Function) -> None:
         item.ihook.pytest_runtest_setup(item=item)
         ready = pytest.CallInfo.from_call(lambda: None, "setup")
         item.ihook.pytest_runtest_makereport(item=item, call=ready)  # `tmp_path` asks for it
-        item.ihook.pytest_runtest_call(item=item)
+        call = pytest.CallInfo.from_call(lambda: item.ihook.pytest_runtest_call(item=item), "call")
+        item.ihook.pytest_runtest_makereport(item=item, call=call)  # unittest's tests say there that they have failed
+        if failed := [*item.stash.get(_FAILED_PARTS, ()), *([call.excinfo.value] if call.excinfo else ())]:
+            raise failed[0]
     finally:
         try:
             item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
+        except BaseException as error:
+            while parts := getattr(error, "exceptions", ()):  # of several fixtures
+                error = parts[0]
+            raise error from None
         finally:
+            item.stash[_FAILED_PARTS] = []
             item._request = False  # type: ignore[assignment]
             item.funcargs = None  # type: ignore[assignment]
 
@@ -126,6 +136,8 @@ def _place_kept(folder: Path) -> Iterator[None]:
     os.chdir(folder)
     try:
         with pytest.MonkeyPatch.context() as patch:
+            for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
+                patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
@@ -204,6 +216,10 @@ class _SuiteHooks(session._SessionHooks):
         _name_apart([check for check in self.checks.values() if isinstance(check, SuiteCheck)])
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+        if isinstance(node, pytest.Item):
+            if call.excinfo is not None:
+                node.stash.setdefault(_FAILED_PARTS, []).append(call.excinfo.value)
+            return
         seen = len(self.problems)
         super().pytest_exception_interact(node, call)
         if len(self.problems) > seen:

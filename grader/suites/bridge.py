@@ -161,6 +161,10 @@ class Bridge:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
         known = kind(error.message)
         known.kind, known.message, known.frames = error.kind, error.message, error.frames
+        fields = self._value(self._ask(twins.fields_of_raised), Passing(self))
+        for name in fields if isinstance(fields, dict) else ():
+            if isinstance(name, str) and not name.startswith("_") and not hasattr(known, name):
+                setattr(known, name, fields[name])
         return known
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:

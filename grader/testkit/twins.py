@@ -54,6 +54,7 @@ class _Side:
         replaced: attributes of modules that the test has set, and what they were.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: what is logged, if the test wants to see it.
+        raised: the last exception.
     """
 
     def __init__(self) -> None:
@@ -65,6 +66,7 @@ class _Side:
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
+        self.raised: Exception | None = None
 
     def end(self) -> None:
         if self.log is not None:
@@ -521,7 +523,11 @@ def run(
     def work() -> tuple[Any, ...]:
         if operation == "setattr" and isinstance(owner, type(sys)):
             _side.replaced.append((owner, values[0], getattr(owner, values[0], _Side)))
-        result = _OPERATIONS[operation](owner, *values, **named_values)
+        try:
+            result = _OPERATIONS[operation](owner, *values, **named_values)
+        except Exception as error:
+            _side.raised = error
+            raise
         described = call.describe(result, is_read=operation == "getattr")
         logged = _side.log.take() if _side.log is not None else []
         return "returned", described, call.changed(), _pulls(), call.written(), logged
@@ -532,6 +538,11 @@ def run(
     _side.waiting.append(thread)
     thread.start()
     return _wait(thread)
+
+
+def fields_of_raised() -> Any:
+    """The attributes of the exception that was raised last."""
+    return _Call().describe(dict(getattr(_side.raised, "__dict__", {})))
 
 
 def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:

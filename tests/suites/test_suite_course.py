@@ -108,7 +108,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect() -> None:
     assert "17 tests without a docstring" in notes
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
-    assert re.search(r"test_pkg.py:32: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:34: asks the student's own `==`", notes)
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:

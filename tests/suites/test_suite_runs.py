@@ -62,13 +62,14 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
     run = subprocess.run(command, cwd=COURSE, capture_output=True, text=True, check=False, env=environment)
     assert "passed" in run.stdout, run.stdout + run.stderr
     return {
-        one.replace("::", ".") for one in re.findall(r"^FAILED \S+?\.py::(?:test_)?(\S+)", run.stdout, re.MULTILINE)
+        one.replace("::test_", ".").replace("::", ".")
+        for one in re.findall(r"^(?:SUB)?FAILED(?:\(.*?\))? \S+?\.py::(?:test_)?(\S+)", run.stdout, re.MULTILINE)
     }
 
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 31
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 34
     assert result.score == result.max == 28
     (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "limits its own process (test_clock.py:20)" in memory.message
@@ -194,3 +195,10 @@ def test_hang_or_crash_costs_its_exercise_only(warm: WarmUp, code: str) -> None:
     assert {name for name, verdict in found.items() if verdict != "passed"} <= {"fast", "secret"}
     if "while" in code:
         assert "no answer in 2 s" in exercise_of(result, "clock").checks[0].message
+
+
+def test_crash_in_a_fixture_leaves_nothing_for_the_next_submission(warm: WarmUp) -> None:
+    ends = "\n\nclass Scalar:\n    def __init__(self, data):\n        import os; os._exit(0)\n"
+    grader = warm(COURSE)
+    assert verdicts(grader.of(submission("ends", more={PKG: ends})))["fixture"] == "crashed"
+    assert set(verdicts(grader.of(submission())).values()) == {"passed"}

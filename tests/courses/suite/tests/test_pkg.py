@@ -1,3 +1,5 @@
+import unittest
+
 import pkg
 import pkg.deep.ops as ops
 import pytest
@@ -37,8 +39,9 @@ def test_equal():
 def test_raises():
     with pytest.raises(ZeroDivisionError):
         ops.div(1, 0)
-    with pytest.raises(pkg.BadScalar):
+    with pytest.raises(pkg.BadScalar) as caught:
         Scalar("x")
+    assert caught.value.text == "x"
 
 
 def test_values():
@@ -74,3 +77,29 @@ class TestMany:
 
     def test_uses(self):
         assert self.one.data == 3.0
+
+
+@pytest.fixture
+def one():
+    one = Scalar(1.0)
+    yield one
+    assert one.data == 1.0
+
+
+class Cases(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(repr, Scalar(2.0))
+
+    def test_unit(self):
+        self.assertEqual(Scalar(3.0).data, 3.0)
+        with self.assertRaises(pkg.BadScalar):
+            Scalar("x")
+
+    def test_parts(self):
+        for x in (1, 3):
+            with self.subTest(x=x):
+                self.assertEqual(pkg.half(x), x / 2)
+
+
+def test_fixture(one):
+    assert one + ONE == Scalar(2.0)

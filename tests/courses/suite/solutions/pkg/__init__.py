@@ -4,7 +4,9 @@ LIMIT = 3
 
 
 class BadScalar(Exception):
-    pass
+    def __init__(self, text):
+        super().__init__(text)
+        self.text = text
 
 
 class Scalar:
