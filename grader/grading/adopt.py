@@ -21,7 +21,16 @@ from grader.course.starter import names_for
 from grader.course.stubs import stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted
-from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_imported, modules_named, roots_of
+from grader.grading.suite_run import (
+    CLUTTER,
+    Module,
+    SuiteRun,
+    Test,
+    copy_tests,
+    modules_imported,
+    modules_named,
+    roots_of,
+)
 from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
@@ -94,7 +103,7 @@ class _AdoptedSuite:
         self._ran = ran
         self._whole: list[tuple[Path, int, str]] = []
         self._written_by_students = " or ".join(one.name for one in modules)
-        passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks]
+        passed = [one for one in ran.tests if one.outcome == "passed" and "xfail" not in one.marks and not one.limits]
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
@@ -131,7 +140,7 @@ class _AdoptedSuite:
             own = {one for one in names if one in inside and Path(folder) == self._tests}
             return own | shutil.ignore_patterns(*CLUTTER)(folder, names)
 
-        shutil.copytree(self._tests, course / self._tests.name, ignore=left_out)
+        copy_tests(self._tests, course / self._tests.name, left_out)
         absent = [one.name for one in self._ran.further]
         for module in self._modules:
             for file, inside_course in module.files():
@@ -232,6 +241,9 @@ class _AdoptedSuite:
                 yield f"{place} calls nothing of {self._written_by_students}, so it is in no exercise"
             elif "xfail" in one.marks:
                 yield f"{place} is expected to fail, so it is left out"
+            elif one.limits:
+                why = "limits its own process, and the student's code is in another one, so it is left out"
+                yield f"{place} {why}; memory is limited anyway, and time by `seconds` of the exercise"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
@@ -242,8 +254,11 @@ class _AdoptedSuite:
             yield f"{course / 'exercises' / module.path.name}: {why}"
         names = [one.name for one in (*self._modules, *self._ran.further)]
         yield from map(str, places_in(suite, names))
-        if (self._tests.parent / "conftest.py").is_file():
-            yield f"{self._tests.parent / 'conftest.py'}: is not in the folder of the tests, so it is not taken along"
+        above, own = self._tests.parent / "conftest.py", self._tests / "conftest.py"
+        if above.is_file() and own.is_file():
+            yield f"{above}: is not taken along; copy what the tests need of it into {own}, and adopt again"
+        elif above.is_file():
+            yield f"{suite / 'conftest.py'}: is a copy of {above}; if it opens files beside it, mend their paths"
 
 
 def _length_in(name: str, test: str) -> int:

@@ -32,13 +32,14 @@ class Recorder:
         self.errors: list[tuple[str, str]] = []
         self._names = names
         self._by_fixture: dict[str, dict[str, None]] = {}
+        self._limits = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.errors.append((report.nodeid, _reason(report)))
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        found = {"outcome": "passed", "line": item.location[1] or 0, "calls": {}}
+        found = {"outcome": "passed", "line": item.location[1] or 0, "calls": {}, "limits": False}
         found["marks"] = [mark.name for mark in item.iter_markers()]
         self.tests.setdefault(_name(item), found)
 
@@ -47,7 +48,11 @@ class Recorder:
         calls = self.tests[_name(item)]["calls"]
         for fixture in getattr(item, "fixturenames", ()):
             calls |= self._by_fixture.get(fixture, {})
-        return (yield from self._recording(calls))
+        self._limits = False
+        try:
+            return (yield from self._recording(calls))
+        finally:
+            self.tests[_name(item)]["limits"] |= self._limits
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -64,8 +69,10 @@ class Recorder:
         """While the wrapped hook runs, notes the students' names that are called from elsewhere."""
         depth = 0
 
-        def profile(frame: FrameType, event: str, _: object) -> None:
+        def profile(frame: FrameType, event: str, function: object) -> None:
             nonlocal depth
+            if event == "c_call" and depth == 0 and getattr(function, "__name__", "") == "setrlimit":
+                self._limits = True
             if event not in ("call", "return"):
                 return
             name = self._name_of(frame)
@@ -108,6 +115,8 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash else report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
     lines = [line.removeprefix("E").strip() for line in str(text).strip().splitlines() if line.strip()]
+    if missing := getattr(report.longrepr, "errorstring", ""):
+        return str(missing).strip().splitlines()[0]  # of a fixture that is not there
     return (lines[0] if crash or len(lines) == 1 else lines[-1]) if lines else "no reason"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import importlib.abc
 import importlib.util
 import os
@@ -28,7 +29,7 @@ from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_excep
 from grader.border.proxies import SubmissionProxy
 from grader.course import Course
 from grader.course.source import names_bound_by, parse
-from grader.course.suite import Group, check_name, group_of, sentence_of
+from grader.course.suite import Group, check_name, group_of, names_apart, sentence_of
 from grader.errors import CourseError, UserError
 from grader.files import python_files
 from grader.judge import session
@@ -246,12 +247,10 @@ def _own_seconds(item: pytest.Item) -> float:
 
 def _name_apart(checks: Sequence[SuiteCheck]) -> None:
     """Gives tests of one exercise that have the same name in two files the names of these, too."""
-    known: dict[tuple[str, str], list[SuiteCheck]] = {}
-    for check in checks:
-        known.setdefault((check.exercise, check.name), []).append(check)
-    for alike in known.values():
-        for check in alike if len(alike) > 1 else ():
-            check.name = f"{check.item.path.stem}.{check.name}"
+    for exercise in {check.exercise for check in checks}:
+        some = [check for check in checks if check.exercise == exercise]
+        for check, name in zip(some, names_apart([one.item.nodeid for one in some]), strict=True):
+            check.name = name
 
 
 @contextlib.contextmanager
@@ -354,14 +353,15 @@ def _public_names(course: Course) -> dict[str, list[str]]:
 
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
-    """A class for each exception that a stub defines, by its name: a suite may catch it."""
+    """A class by name for each exception that a stub defines, or a frozen dataclass raises: a suite may catch it."""
     bases: dict[str, str] = {}
     for name in python_files(course.exercises_dir):
         with contextlib.suppress(CourseError):
             for node in ast.walk(parse(course.exercises_dir / name)):
                 if isinstance(node, ast.ClassDef) and node.bases:
                     bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
-    found: dict[str, type[SubmissionRaised]] = {}
+    frozen = type("FrozenInstanceError", (kind_of("AttributeError"), dataclasses.FrozenInstanceError), {})
+    found: dict[str, type[SubmissionRaised]] = {"FrozenInstanceError": frozen}
     while more := {
         name: one for name, one in bases.items() if name not in found and (one in found or is_exception(one))
     }:

@@ -1,3 +1,4 @@
+import dataclasses
 import unittest
 
 import pkg
@@ -42,6 +43,8 @@ def test_raises():
     with pytest.raises(pkg.BadScalar) as caught:
         Scalar("x")
     assert caught.value.text == "x"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        pkg.Still(1).x = 2
 
 
 def test_values():

@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 from .deep.ops import add
 
 LIMIT = 3
@@ -5,6 +7,11 @@ LIMIT = 3
 
 class BadScalar(Exception):
     pass
+
+
+@dataclass(frozen=True)
+class Still:
+    x: int
 
 
 class Scalar:

@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 from .deep.ops import add
 
 LIMIT = 3
@@ -7,6 +9,11 @@ class BadScalar(Exception):
     def __init__(self, text):
         super().__init__(text)
         self.text = text
+
+
+@dataclass(frozen=True)
+class Still:
+    x: int
 
 
 class Scalar:
