@@ -87,9 +87,7 @@ def adopt(
       grader adopt tests --modules my_package utils --solution solved --to my-course
     """
     if more and not modules:
-        raise UserError(
-            f"there is more than one folder: {listed(more, 3)}", fix="name one, and modules after --modules"
-        )
+        raise UserError(f"there is more than one folder: {listed(more, 3)}", fix="name modules after --modules")
     names = [one for name in (*(modules or ()), *(more or ())) for one in name.split(",")]
     name = path.stem if path.is_file() else path.resolve().parent.name
     course = to or Path(f"{name or 'new'}-course")

@@ -85,7 +85,8 @@ class SuiteCheck(Check):
 
     def _run(self, submission: SubmissionProxy) -> None:
         names = self.item.fixturenames
-        reads = (not _READ_PRINTS.isdisjoint(names), "caplog" in names)
+        has_logs = "caplog" in names or hasattr(self.item.cls, "assertLogs")
+        reads = (not _READ_PRINTS.isdisjoint(names), has_logs)
         channel = submission._channel
         assert isinstance(channel, Channel)
         bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)

@@ -73,11 +73,20 @@ class _Side:
             self.log.remove()
         for thread in self.waiting:
             thread.answers.put(None)
-        for owner, name, value in reversed(self.replaced):
-            if value is _Side:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)
+        while self.replaced:
+            self.put_back(*self.replaced[-1][:2])
+
+    def put_back(self, owner: object, name: str) -> bool:
+        """Undoes what the test last did to an attribute; whether it did anything."""
+        for at in reversed(range(len(self.replaced))):
+            if self.replaced[at][0] is owner and self.replaced[at][1] == name:
+                value = self.replaced.pop(at)[2]
+                if value is _Side:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+                return True
+        return False
 
 
 _side = _Side()
@@ -521,10 +530,13 @@ def run(
     named_values = {name: call.build(one) for name, one in kwargs}
 
     def work() -> tuple[Any, ...]:
-        if operation == "setattr" and isinstance(owner, type(sys)):
-            _side.replaced.append((owner, values[0], getattr(owner, values[0], _Side)))
+        if operation == "setattr" and isinstance(owner, type(sys) | type):
+            _side.replaced.append((owner, values[0], vars(owner).get(values[0], _Side)))
         try:
-            result = _OPERATIONS[operation](owner, *values, **named_values)
+            if operation == "delattr" and _side.put_back(owner, *values):
+                result = None
+            else:
+                result = _OPERATIONS[operation](owner, *values, **named_values)
         except Exception as error:
             _side.raised = error
             raise

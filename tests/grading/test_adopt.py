@@ -171,7 +171,8 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "src/pkg/one.py": "def one():\n    return 1\n",
             "conftest.py": "import pytest\n@pytest.fixture\ndef three():\n    return 3\n",
             "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
-            "tests/test_both.py": "from pkg import one, two\ndef test_both(three):\n    assert one.one() + two.two() == three\n"
+            "tests/test_both.py": "from pkg import one, two\n"
+            "def test_both(three):\n    assert one.one() + two.two() == three\n"
             "def test_absent(four):\n    assert one.one() == four\n"
             "def test_limit():\n    import resource\n    one.one()\n"
             "    resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))\n",

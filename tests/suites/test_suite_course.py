@@ -104,11 +104,11 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect() -> None:
     verify_course(Course.load(COURSE), found.append, is_quick=True)
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)
-    assert "2 exercises without hints: `adapters.tensors` and `adapters.files`" in notes
+    assert "2 exercises without hints: `adapters.tensors`, `adapters.files`" in notes
     assert "17 tests without a docstring" in notes
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
-    assert re.search(r"test_pkg.py:35: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:38: asks the student's own `==`", notes)
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:

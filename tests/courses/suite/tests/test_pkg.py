@@ -1,5 +1,8 @@
 import dataclasses
+import io
 import unittest
+from contextlib import redirect_stdout
+from unittest import mock
 
 import pkg
 import pkg.deep.ops as ops
@@ -97,6 +100,16 @@ class Cases(unittest.TestCase):
         self.assertEqual(Scalar(3.0).data, 3.0)
         with self.assertRaises(pkg.BadScalar):
             Scalar("x")
+
+    def test_patched(self):
+        printed = io.StringIO()
+        with mock.patch("pkg.double", return_value=5), self.assertLogs("pkg") as logs, redirect_stdout(printed):
+            self.assertEqual(pkg.shout(2), 5)
+        self.assertEqual((logs.output, printed.getvalue()), (["WARNING:pkg:low"], "loud\n"))
+        self.assertEqual(pkg.double(2), 4)
+        with mock.patch.object(pkg.Scalar, "__float__", lambda self: 7.0):
+            self.assertEqual(float(Scalar(1.0)), 7.0)
+        self.assertEqual(float(Scalar(1.0)), 1.0)
 
     def test_parts(self):
         for x in (1, 3):

@@ -1,3 +1,4 @@
+import logging
 from dataclasses import dataclass
 
 from .deep.ops import add
@@ -62,3 +63,9 @@ def secret(n):
 
 def ask(param):
     return param.ask()
+
+
+def shout(x):
+    print("loud")
+    logging.getLogger("pkg").warning("low")
+    return double(x)
