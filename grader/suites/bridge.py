@@ -26,7 +26,7 @@ from torch import nn
 
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
-from grader.border.proxies import Call, Remote
+from grader.border.proxies import Call, Remote, maker_of
 from grader.suites import sources
 from grader.testkit import twins
 from grader.testkit.twins import detached, is_same
@@ -139,7 +139,7 @@ class Bridge:
             raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
         if shown is not None:
             shown.result, shown.answered = result, True
-            if isinstance(result, Remote):
+            if isinstance(result, Remote) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", shown)
         return result
 

@@ -117,5 +117,11 @@ class Cases(unittest.TestCase):
                 self.assertEqual(pkg.half(x), x / 2)
 
 
+def test_itself():
+    one = Scalar(2.0)
+    assert one.keep().data == 2.0
+    assert one.keep() is one and one.keep().data == 2.0
+
+
 def test_fixture(one):
     assert one + ONE == Scalar(2.0)

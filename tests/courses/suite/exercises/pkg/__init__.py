@@ -19,6 +19,9 @@ class Scalar:
     def __init__(self, data):
         raise NotImplementedError
 
+    def keep(self):
+        raise NotImplementedError
+
     def __add__(self, other):
         raise NotImplementedError
 

@@ -23,6 +23,9 @@ class Scalar:
             raise BadScalar(data)
         self.data = data
 
+    def keep(self):
+        return self
+
     def __add__(self, other):
         return Scalar(add(self.data, other.data))
 
