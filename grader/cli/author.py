@@ -18,7 +18,7 @@ from grader.course.starter import new_course, new_exercise
 from grader.errors import UserError
 from grader.grading.adopted import Adopted, require_free
 from grader.machine import Devices, resolve_devices
-from grader.text import aligned, counted
+from grader.text import aligned, counted, listed
 
 
 @app.command()
@@ -67,8 +67,9 @@ def adopt(
             show_default=False,
         ),
     ],
+    more: Annotated[list[str] | None, Argument(hidden=True)] = None,
     modules: Annotated[
-        list[str] | None, Option(metavar="NAME", help="A module or package that students write; may be repeated.")
+        list[str] | None, Option(metavar="NAME…", help="The modules and packages that students write.")
     ] = None,
     solution: Annotated[
         Path | None,
@@ -83,12 +84,15 @@ def adopt(
     Examples:
       grader adopt homework.ipynb
       grader adopt tests --modules adapters
-      grader adopt tests --modules my_package --modules utils --solution solved --to my-course
+      grader adopt tests --modules my_package utils --solution solved --to my-course
     """
+    if more and not modules:
+        raise UserError(f"there is more than one folder: {listed(more, 3)}", fix="name modules after --modules")
+    names = [one for name in (*(modules or ()), *(more or ())) for one in name.split(",")]
     name = path.stem if path.is_file() else path.resolve().parent.name
     course = to or Path(f"{name or 'new'}-course")
     require_free(course)
-    adopted = _adopted(path, course, [one for name in modules or () for one in name.split(",")], solution)
+    adopted = _adopted(path, course, names, solution)
     typer.echo(f"{adopted.course}: {adopted.made[0]}")
     print_lines(list(adopted.made[1:]))
     if adopted.look:

@@ -26,6 +26,7 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
         is_secret: whether students see neither its name nor its docstring.
         points: its weight among the checks of its exercise; None: 1.
         bonus: the points above the exercise's that it gives; 0 for a check that is part of the exercise.
+        file: its file below the folder of the suite; empty outside of suites.
     """
 
     exercise: str
@@ -35,6 +36,7 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
     hidden: bool
     is_secret: bool
     points: float | None
+    file: str = ""
     bonus: float
 
 

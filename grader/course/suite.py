@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -57,8 +58,22 @@ def group_of(groups: Iterable[Group], nodeid: str) -> tuple[Group, bool] | None:
 
 def check_name(nodeid: str) -> str:
     """The name of a test as students see it: without file and ``test_``, with its class."""
-    *classes, function = nodeid.split("::")[1:]
-    return ".".join([*classes, function.removeprefix("test_")])
+    place, bracket, values = nodeid.partition("[")
+    *classes, function = place.split("::")[1:]
+    return ".".join([*classes, function.removeprefix("test_")]) + bracket + values
+
+
+def names_apart(nodeids: Sequence[str]) -> list[str]:
+    """The names of an exercise's tests: those that are in two files have the names of these before them."""
+    files: dict[str, set[str]] = {}
+    for one in nodeids:
+        files.setdefault(check_name(one).partition("[")[0], set()).add(one.partition("::")[0])
+    return [
+        f"{PurePosixPath(one.partition('::')[0]).stem.removeprefix('test_')}.{name}"
+        if len(files[(name := check_name(one)).partition("[")[0]]) > 1
+        else name
+        for one in nodeids
+    ]
 
 
 def sentence_of(docstring: str, name: str) -> str:

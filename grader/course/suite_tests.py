@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course.source import CheckInfo, Function, first_line, parse
-from grader.course.suite import Group, check_name, group_of, names
+from grader.course.suite import Group, group_of, names, names_apart
 from grader.errors import CourseError
 
 
@@ -62,24 +62,28 @@ def suite_checks(folder: Path, groups: Iterable[Group], topic: str, manifest: Pa
             if not any(names(entry, one.nodeid) for one in tests):
                 message = f"`{group.exercise}` names the test `{entry}`, which is not in {folder.name}/"
                 raise CourseError(manifest, None, message)
-    found = []
+    found: list[CheckInfo] = []
+    nodeids: dict[str, list[str]] = {}
     for test in tests:
         if (belongs := group_of(groups, test.nodeid)) is None:
             continue
         group, is_hidden = belongs
+        nodeids.setdefault(group.exercise, []).append(test.nodeid)
         found.append(
             CheckInfo(
                 exercise=group.exercise,
-                function=check_name(test.nodeid),
+                function="",
                 line=test.node.lineno,
                 docstring=ast.get_docstring(test.node) or "",
                 hidden=is_hidden,
                 is_secret=is_hidden,
                 points=None,
                 bonus=0.0,
+                file=test.nodeid.partition("::")[0],
             )
         )
-    return tuple(found)
+    apart = {exercise: iter(names_apart(some)) for exercise, some in nodeids.items()}
+    return tuple(msgspec.structs.replace(one, function=next(apart[one.exercise])) for one in found)
 
 
 def without_hidden(content: bytes, file: str, groups: Iterable[Group]) -> bytes:

@@ -21,7 +21,16 @@ from grader.course.starter import names_for
 from grader.course.stubs import stub_of
 from grader.errors import UserError
 from grader.grading.adopted import Adopted
-from grader.grading.suite_run import CLUTTER, Module, SuiteRun, Test, modules_imported, modules_named, roots_of
+from grader.grading.suite_run import (
+    CLUTTER,
+    Module,
+    SuiteRun,
+    Test,
+    copy_tests,
+    modules_imported,
+    modules_named,
+    roots_of,
+)
 from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
@@ -132,7 +141,7 @@ class _AdoptedSuite:
             own = {one for one in names if one in inside and Path(folder) == self._tests}
             return own | shutil.ignore_patterns(*CLUTTER)(folder, names)
 
-        shutil.copytree(self._tests, course / self._tests.name, ignore=left_out)
+        copy_tests(self._tests, course / self._tests.name, left_out)
         absent = [one.name for one in self._ran.further]
         for module in self._modules:
             for file, inside_course in module.files():
@@ -245,8 +254,11 @@ class _AdoptedSuite:
             yield f"{course / 'exercises' / module.path.name}: {why}"
         names = [one.name for one in (*self._modules, *self._ran.further)]
         yield from map(str, places_in(suite, names))
-        if (self._tests.parent / "conftest.py").is_file():
-            yield f"{self._tests.parent / 'conftest.py'}: is not in the folder of the tests, so it is not taken along"
+        above, own = self._tests.parent / "conftest.py", self._tests / "conftest.py"
+        if above.is_file() and own.is_file():
+            yield f"{above}: is not taken along; copy what the tests need of it into {own}, and adopt again"
+        elif above.is_file():
+            yield f"{suite / 'conftest.py'}: is a copy of {above}; if it opens files beside it, mend their paths"
 
 
 def _length_in(name: str, test: str) -> int:

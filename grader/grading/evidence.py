@@ -162,9 +162,9 @@ class TopicEvidence:
             reasons[key] = reasons.get(key) or (result.message if result.verdict == "skipped" else "")
         found: dict[str, list[str]] = {}
         for check in checks_of(self.course, self.topic.name):
-            key = check.exercise, check.function.rpartition(".")[2].removeprefix("test_")
+            key = check.exercise, check.function if check.file else check.function.removeprefix("test_")
             if reason := reasons.get(key, "pytest does not collect it"):
-                place = f"{self.check_file}:{check.line}: `{check.function}`"
+                place = f"{self.check_file / check.file}:{check.line}: `{check.function}`"
                 found.setdefault(check.exercise, []).append(f"{place}: {one_line(reason)}")
         return found
 

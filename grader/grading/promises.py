@@ -25,7 +25,7 @@ from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.drawing import problem_of
 from grader.results import NOT_ASSESSED, CheckResult
-from grader.text import counted
+from grader.text import counted, listed
 
 _NOTICE: Final = "assert_equal and assert_close also look at type, dtype and shape, as `==` does not"
 _PASSED: Final = ("passed", *NOT_ASSESSED)
@@ -71,8 +71,12 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
         tree = None  # then it does not equal the released one either
+    bare = [one.full_name for one in evidence.topic.exercises if not one.hints]
+    if evidence.course.suite is not None and bare:
+        text = f"{counted(len(bare), 'exercise')} without hints: {listed([f'`{one}`' for one in bare], 3)}"
+        yield Defect(evidence.course.manifest, None, text, is_note=True)
     for exercise in evidence.topic.exercises:
-        if not exercise.hints:
+        if not exercise.hints and evidence.course.suite is None:
             yield Defect(evidence.course.manifest, None, f"`{exercise.full_name}` has no hints", may_lack)
         if tree is not None and not exercise.group:
             nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))

@@ -119,6 +119,8 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash else report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
     lines = [line.removeprefix("E").strip() for line in str(text).strip().splitlines() if line.strip()]
+    if missing := getattr(report.longrepr, "errorstring", ""):
+        return str(missing).strip().splitlines()[0]  # of a fixture that is not there
     return (lines[0] if crash or len(lines) == 1 else lines[-1]) if lines else "no reason"
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,6 +118,14 @@ def modules_imported(tests: Path, roots: Sequence[Path]) -> list[str]:
     return sorted(found)
 
 
+def copy_tests(tests: Path, to: Path, ignore: Callable[[str, list[str]], set[str]]) -> None:
+    """Copies the folder of the tests, and into it the conftest.py of the folder above, unless it has one of its own."""
+    shutil.copytree(tests, to, ignore=ignore)
+    above = tests.parent / "conftest.py"
+    if above.is_file() and not (to / "conftest.py").exists():
+        shutil.copyfile(above, to / "conftest.py")
+
+
 class SuiteRun:
     """The tests as they run on the solution, with plain pytest in a new process.
 
@@ -131,7 +139,7 @@ class SuiteRun:
     def __init__(self, folder: Path, tests: Path, modules: Sequence[Module], roots: Sequence[Path]) -> None:
         self._folder = folder.resolve() / "plain"
         self._suite = self._folder / tests.name
-        shutil.copytree(tests, self._suite, ignore=shutil.ignore_patterns(*CLUTTER))
+        copy_tests(tests, self._suite, shutil.ignore_patterns(*CLUTTER))
         self._roots = [root for root in roots if root != tests]
         self._copies: dict[Path, Path] = {}
         for one in modules:

@@ -39,7 +39,7 @@ DeskFor = Callable[[Check], Desk]
 
 _OF_ASSUME: Final = "Using `assume` outside a property-based test"
 _NOT_USED = (
-    "terminal cacheprovider warnings faulthandler junitxml doctest debugging stepwise "
+    "terminal cacheprovider warnings faulthandler junitxml doctest stepwise "
     "pastebin setuponly setupplan threadexception unraisableexception pytester xdist xdist.looponfail hypothesispytest "
     "torchkata"
 )
@@ -51,7 +51,7 @@ _INSTEAD: Final = {
     "recwarn": "what a call warns of stays over there; a probe of the course's kit can run the call and return it",
 }
 """What a check does without a fixture of pytest's that looks at its own process."""
-_NOT_IN_CHECKS: Final = "capture logging unittest recwarn"
+_NOT_IN_CHECKS: Final = "capture logging unittest debugging recwarn"
 """Those that only the tests of a suite may use."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import importlib.abc
 import importlib.util
 import io
@@ -29,7 +30,7 @@ from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_excep
 from grader.border.proxies import SubmissionProxy
 from grader.course import Course
 from grader.course.source import names_bound_by, parse
-from grader.course.suite import Group, check_name, group_of, sentence_of
+from grader.course.suite import Group, check_name, group_of, names_apart, sentence_of
 from grader.errors import CourseError, UserError
 from grader.files import python_files
 from grader.judge import session
@@ -51,6 +52,8 @@ _PROFILE: Final = "suite"
 _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
+_FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
+"""What the failed subtests of a test have raised."""
 
 
 class SuiteCheck(Check):
@@ -83,7 +86,8 @@ class SuiteCheck(Check):
 
     def _run(self, submission: SubmissionProxy) -> None:
         names = self.item.fixturenames
-        reads = (not _READ_PRINTS.isdisjoint(names), "caplog" in names)
+        has_logs = "caplog" in names or hasattr(self.item.cls, "assertLogs")
+        reads = (not _READ_PRINTS.isdisjoint(names), has_logs)
         channel = submission._channel
         assert isinstance(channel, Channel)
         bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
@@ -108,11 +112,19 @@ def _run_item(item: pytest.Function) -> None:
         item.ihook.pytest_runtest_setup(item=item)
         ready = pytest.CallInfo.from_call(lambda: None, "setup")
         item.ihook.pytest_runtest_makereport(item=item, call=ready)  # `tmp_path` asks for it
-        item.ihook.pytest_runtest_call(item=item)
+        call = pytest.CallInfo.from_call(lambda: item.ihook.pytest_runtest_call(item=item), "call")
+        item.ihook.pytest_runtest_makereport(item=item, call=call)  # unittest's tests say there that they have failed
+        if failed := [*item.stash.get(_FAILED_PARTS, ()), *([call.excinfo.value] if call.excinfo else ())]:
+            raise failed[0]
     finally:
         try:
             item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
+        except BaseException as error:
+            while parts := getattr(error, "exceptions", ()):  # of several fixtures
+                error = parts[0]
+            raise error from None
         finally:
+            item.stash[_FAILED_PARTS] = []
             item._request = False  # type: ignore[assignment]
             item.funcargs = None  # type: ignore[assignment]
 
@@ -127,6 +139,8 @@ def _place_kept(folder: Path) -> Iterator[None]:
     os.chdir(folder)
     try:
         with pytest.MonkeyPatch.context() as patch:
+            for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
+                patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
@@ -205,6 +219,10 @@ class _SuiteHooks(session._SessionHooks):
         _name_apart([check for check in self.checks.values() if isinstance(check, SuiteCheck)])
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+        if isinstance(node, pytest.Item):
+            if call.excinfo is not None:
+                node.stash.setdefault(_FAILED_PARTS, []).append(call.excinfo.value)
+            return
         seen = len(self.problems)
         super().pytest_exception_interact(node, call)
         if len(self.problems) > seen:
@@ -231,12 +249,10 @@ def _own_seconds(item: pytest.Item) -> float:
 
 def _name_apart(checks: Sequence[SuiteCheck]) -> None:
     """Gives tests of one exercise that have the same name in two files the names of these, too."""
-    known: dict[tuple[str, str], list[SuiteCheck]] = {}
-    for check in checks:
-        known.setdefault((check.exercise, check.name), []).append(check)
-    for alike in known.values():
-        for check in alike if len(alike) > 1 else ():
-            check.name = f"{check.item.path.stem}.{check.name}"
+    for exercise in {check.exercise for check in checks}:
+        some = [check for check in checks if check.exercise == exercise]
+        for check, name in zip(some, names_apart([one.item.nodeid for one in some]), strict=True):
+            check.name = name
 
 
 @contextlib.contextmanager
@@ -339,14 +355,15 @@ def _public_names(course: Course) -> dict[str, list[str]]:
 
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
-    """A class for each exception that a stub defines, by its name: a suite may catch it."""
+    """A class by name for each exception that a stub defines, or a frozen dataclass raises: a suite may catch it."""
     bases: dict[str, str] = {}
     for name in python_files(course.exercises_dir):
         with contextlib.suppress(CourseError):
             for node in ast.walk(parse(course.exercises_dir / name)):
                 if isinstance(node, ast.ClassDef) and node.bases:
                     bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
-    found: dict[str, type[SubmissionRaised]] = {}
+    frozen = type("FrozenInstanceError", (kind_of("AttributeError"), dataclasses.FrozenInstanceError), {})
+    found: dict[str, type[SubmissionRaised]] = {"FrozenInstanceError": frozen}
     while more := {
         name: one for name, one in bases.items() if name not in found and (one in found or is_exception(one))
     }:

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import Mock
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ from torch import nn
 
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
-from grader.border.proxies import Call, Remote
+from grader.border.proxies import Call, Remote, maker_of
 from grader.suites import sources
 from grader.testkit import twins
 from grader.testkit.twins import detached, is_same
@@ -88,6 +89,7 @@ class Bridge:
         self._kept: dict[int, object] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
+        self._stdout = sys.stdout
         self._begin: tuple[Any, ...] = (forwards_logs,)
 
     @contextlib.contextmanager
@@ -137,7 +139,7 @@ class Bridge:
             raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
         if shown is not None:
             shown.result, shown.answered = result, True
-            if isinstance(result, Remote):
+            if isinstance(result, Remote) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", shown)
         return result
 
@@ -161,6 +163,10 @@ class Bridge:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
         known = kind(error.message)
         known.kind, known.message, known.frames = error.kind, error.message, error.frames
+        fields = self._value(self._ask(twins.fields_of_raised), Passing(self))
+        for name in fields if isinstance(fields, dict) else ():
+            if isinstance(name, str) and not name.startswith("_") and not hasattr(known, name):
+                setattr(known, name, fields[name])
         return known
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
@@ -183,7 +189,7 @@ class Bridge:
         return dict(found)
 
     def _forward_prints(self) -> None:
-        if self._forwards_prints:
+        if self._forwards_prints or sys.stdout is not self._stdout:
             sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
 
     # ---------------------------------------------------------------- twins
@@ -396,6 +402,9 @@ class Passing:
             return "array", self._number(value), value
         if isinstance(value, np.generic):
             return "value", value
+        if isinstance(value, Mock):  # it has every method, and so looks like a path
+            self.has_functions = True
+            return "function", self.bridge.keep(value)
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):

@@ -54,6 +54,7 @@ class _Side:
         replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: the records of loggers, if the test wants to see it.
+        raised: the last exception.
     """
 
     def __init__(self) -> None:
@@ -65,17 +66,27 @@ class _Side:
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
+        self.raised: Exception | None = None
 
     def end(self) -> None:
         if self.log is not None:
             self.log.remove()
         for thread in self.waiting:
             thread.answers.put(None)
-        for owner, name, value in reversed(self.replaced):
-            if value is _Side:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)
+        while self.replaced:
+            self.put_back(*self.replaced[-1][:2])
+
+    def put_back(self, owner: object, name: str) -> bool:
+        """Undoes what the test last did to an attribute; whether it did anything."""
+        for at in reversed(range(len(self.replaced))):
+            if self.replaced[at][0] is owner and self.replaced[at][1] == name:
+                value = self.replaced.pop(at)[2]
+                if value is _Side:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+                return True
+        return False
 
 
 _side = _Side()
@@ -519,9 +530,16 @@ def run(
     named_values = {name: call.build(one) for name, one in kwargs}
 
     def work() -> tuple[Any, ...]:
-        if operation == "setattr" and isinstance(owner, type(sys)):
-            _side.replaced.append((owner, values[0], getattr(owner, values[0], _Side)))
-        result = _OPERATIONS[operation](owner, *values, **named_values)
+        if operation == "setattr" and isinstance(owner, type(sys) | type):
+            _side.replaced.append((owner, values[0], vars(owner).get(values[0], _Side)))
+        try:
+            if operation == "delattr" and _side.put_back(owner, *values):
+                result = None
+            else:
+                result = _OPERATIONS[operation](owner, *values, **named_values)
+        except Exception as error:
+            _side.raised = error
+            raise
         described = call.describe(result, is_read=operation == "getattr")
         logged = _side.log.take() if _side.log is not None else []
         return "returned", described, call.changed(), _pulls(), call.written(), logged
@@ -532,6 +550,11 @@ def run(
     _side.waiting.append(thread)
     thread.start()
     return _wait(thread)
+
+
+def fields_of_raised() -> Any:
+    """The attributes of the exception that was raised last."""
+    return _Call().describe(dict(getattr(_side.raised, "__dict__", {})))
 
 
 def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:

@@ -149,7 +149,7 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
         "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
-        "conftest.py: is not in the folder of the tests, so it is not taken along",
+        "conftest.py: is not taken along; copy what the tests need of it into",
     ):
         assert line in found, found
     assert "unused" not in found
@@ -174,14 +174,25 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
         {
             "src/pkg/__init__.py": "",
             "src/pkg/one.py": "def one():\n    return 1\n",
+            "conftest.py": "import pytest\n@pytest.fixture\ndef three():\n    return 3\n",
             "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
-            "tests/test_both.py": "from pkg import one, two\ndef test_both():\n    assert one.one() * two.two() == 2\n",
+            "tests/test_both.py": "from pkg import one, two\n"
+            "def test_both(three):\n    assert one.one() + two.two() == three\n"
+            "def test_absent(four):\n    assert one.one() == four\n"
+            "def test_limit():\n    import resource\n    one.one()\n"
+            "    resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))\n",
         },
     )
     found = adopt_suite(tmp_path / "tests", ["pkg.one"], tmp_path / "course")
     stubs = {one.name: one.read_text() for one in (tmp_path / "course" / "exercises" / "pkg").iterdir()}
     assert "return one() + one()" in stubs["two.py"] and "return" not in stubs["one.py"]
-    assert (found.look, [one.exercise for one in Course.load(found.course).groups]) == ((), ["pkg.one"])
+    assert [(one.exercise, one.tests) for one in Course.load(found.course).groups] == [
+        ("pkg.one", ("test_both.py::test_both",))
+    ]
+    look = "\n".join(found.look)
+    assert "`test_absent` fails on the solution, so it is left out: fixture 'four' not found" in look
+    assert "`test_limit` limits its own process" in look
+    assert f"tests/conftest.py: is a copy of {tmp_path / 'conftest.py'}" in look
 
 
 def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_path: Path) -> None:
@@ -213,6 +224,8 @@ def test_what_cannot_be_adopted_is_refused_in_one_line(
 
 
 def test_command_never_writes_into_a_folder_that_holds_something(tmp_path: Path) -> None:
-    done = run_here("adopt", tmp_path, "--modules", "shapes", "--to", written(tmp_path / "mine", {"a": ""}))
+    done = run_here("adopt", tmp_path, "--modules", "shapes", "tools", "--to", written(tmp_path / "mine", {"a": ""}))
     assert (done.returncode, [one.name for one in (tmp_path / "mine").iterdir()]) == (4, ["a"])
     assert "mine is not empty" in done.stderr and "--to COURSE" in done.stderr
+    done = run_here("adopt", tmp_path, "shapes")
+    assert (done.returncode, "there is more than one folder: shapes" in done.stderr) == (4, True)

@@ -105,11 +105,11 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert "a print of the test's own" not in capfd.readouterr().out
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)
-    assert "`adapters.files` has no hints" in notes
+    assert "2 exercises without hints: `adapters.tensors`, `adapters.files`" in notes
     assert "17 tests without a docstring" in notes
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
-    assert re.search(r"test_pkg.py:33: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:39: asks the student's own `==`", notes)
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:

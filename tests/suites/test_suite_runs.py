@@ -27,6 +27,7 @@ WRONG = (
     (ADAPTERS, ".read_text().split()", ".read_text().splitlines()", {"path"}),
     (ADAPTERS, "yield from text.split()", "yield text", {"iterates"}),
     (PKG, "raise BadScalar(data)", "return", {"raises"}),
+    (PKG, "        return self\n", "        self.data = 0.0\n        return self\n", {"itself"}),
     (PKG, "return x / 2", "return x // 3", {"table[half-half-1]"}),
     (PKG, "return param.ask()", "return param", {"own_object"}),
     (OPS, "return a + b", "return a - b", {"add", "drawn"}),
@@ -62,13 +63,14 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
     run = subprocess.run(command, cwd=COURSE, capture_output=True, text=True, check=False, env=environment)
     assert "passed" in run.stdout, run.stdout + run.stderr
     return {
-        one.replace("::", ".") for one in re.findall(r"^FAILED \S+?\.py::(?:test_)?(\S+)", run.stdout, re.MULTILINE)
+        one.replace("::test_", ".").replace("::", ".")
+        for one in re.findall(r"^(?:SUB)?FAILED(?:\(.*?\))? \S+?\.py::(?:test_)?(\S+)", run.stdout, re.MULTILINE)
     }
 
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 31
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 36
     assert result.score == result.max == 28
     (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "limits its own process (test_clock.py:20)" in memory.message
@@ -83,7 +85,9 @@ def test_plain_pytest_gives_the_same_verdicts(warm: WarmUp, tmp_path: Path) -> N
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    found = failing(warm(COURSE).of(Submission("wrong", files)))
+    result = warm(COURSE).of(Submission("wrong", files))
+    found = failing(result)
+    assert set(verdicts(result).values()) == {"passed", "failed"}
     assert found >= {name for *_, names in WRONG for name in names}
     assert plain_pytest(tmp_path, tmp_path / "hypothesis") == found
     assert plain_pytest(COURSE / "solutions", tmp_path / "hypothesis") == set()
@@ -194,3 +198,10 @@ def test_hang_or_crash_costs_its_exercise_only(warm: WarmUp, code: str) -> None:
     assert {name for name, verdict in found.items() if verdict != "passed"} <= {"fast", "secret"}
     if "while" in code:
         assert "no answer in 2 s" in exercise_of(result, "clock").checks[0].message
+
+
+def test_crash_in_a_fixture_leaves_nothing_for_the_next_submission(warm: WarmUp) -> None:
+    ends = "\n\nclass Scalar:\n    def __init__(self, data):\n        import os; os._exit(0)\n"
+    grader = warm(COURSE)
+    assert verdicts(grader.of(submission("ends", more={PKG: ends})))["fixture"] == "crashed"
+    assert set(verdicts(grader.of(submission())).values()) == {"passed"}

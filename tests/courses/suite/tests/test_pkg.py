@@ -1,3 +1,9 @@
+import dataclasses
+import io
+import unittest
+from contextlib import redirect_stdout
+from unittest import mock
+
 import pkg
 import pkg.deep.ops as ops
 import pytest
@@ -38,8 +44,11 @@ def test_equal():
 def test_raises():
     with pytest.raises(ZeroDivisionError):
         ops.div(1, 0)
-    with pytest.raises(pkg.BadScalar):
+    with pytest.raises(pkg.BadScalar) as caught:
         Scalar("x")
+    assert caught.value.text == "x"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        pkg.Still(1).x = 2
 
 
 def test_values():
@@ -75,3 +84,45 @@ class TestMany:
 
     def test_uses(self):
         assert self.one.data == 3.0
+
+
+@pytest.fixture
+def one():
+    one = Scalar(1.0)
+    yield one
+    assert one.data == 1.0
+
+
+class Cases(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(repr, Scalar(2.0))
+
+    def test_unit(self):
+        self.assertEqual(Scalar(3.0).data, 3.0)
+        with self.assertRaises(pkg.BadScalar):
+            Scalar("x")
+
+    def test_patched(self):
+        printed = io.StringIO()
+        with mock.patch("pkg.double", return_value=5), self.assertLogs("pkg") as logs, redirect_stdout(printed):
+            self.assertEqual(pkg.shout(2), 5)
+        self.assertEqual((logs.output, printed.getvalue()), (["WARNING:pkg:low"], "loud\n"))
+        self.assertEqual(pkg.double(2), 4)
+        with mock.patch.object(pkg.Scalar, "__float__", lambda self: 7.0):
+            self.assertEqual(float(Scalar(1.0)), 7.0)
+        self.assertEqual(float(Scalar(1.0)), 1.0)
+
+    def test_parts(self):
+        for x in (1, 3):
+            with self.subTest(x=x):
+                self.assertEqual(pkg.half(x), x / 2)
+
+
+def test_itself():
+    one = Scalar(2.0)
+    assert one.keep().data == 2.0
+    assert one.keep() is one and one.keep().data == 2.0
+
+
+def test_fixture(one):
+    assert one + ONE == Scalar(2.0)

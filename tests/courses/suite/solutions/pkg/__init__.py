@@ -1,10 +1,20 @@
+import logging
+from dataclasses import dataclass
+
 from .deep.ops import add
 
 LIMIT = 3
 
 
 class BadScalar(Exception):
-    pass
+    def __init__(self, text):
+        super().__init__(text)
+        self.text = text
+
+
+@dataclass(frozen=True)
+class Still:
+    x: int
 
 
 class Scalar:
@@ -12,6 +22,9 @@ class Scalar:
         if isinstance(data, str):
             raise BadScalar(data)
         self.data = data
+
+    def keep(self):
+        return self
 
     def __add__(self, other):
         return Scalar(add(self.data, other.data))
@@ -53,3 +66,9 @@ def secret(n):
 
 def ask(param):
     return param.ask()
+
+
+def shout(x):
+    print("loud")
+    logging.getLogger("pkg").warning("low")
+    return double(x)
