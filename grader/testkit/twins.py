@@ -15,8 +15,11 @@ import itertools
 import logging
 import operator
 import queue
+import shutil
 import sys
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -65,6 +68,15 @@ class _Side:
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
+        self._folder: Path | None = None
+
+    def folder(self) -> Path:
+        """For files of the test, until the next check begins: none of them is in the current folder."""
+        if self._folder is None:
+            made = tempfile.mkdtemp()
+            weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+            self._folder = Path(made, _FOLDER)
+        return self._folder
 
     def end(self) -> None:
         if self.log is not None:
@@ -228,7 +240,7 @@ class _Call:
         return self.keep(number, file, content)
 
     def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
-        place = Path(_FOLDER, str(number), name)
+        place = _side.folder() / str(number) / name
         place.parent.mkdir(parents=True, exist_ok=True)
         for inside, content in files or ():
             file = place / inside if inside else place

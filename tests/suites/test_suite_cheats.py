@@ -126,6 +126,6 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     found = verdicts(result)
     honest = {"vector", "words", "own_data"}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
-    assert set(found.values()) == {"passed", "failed"}, found
+    assert {name for name, one in found.items() if one not in ("passed", "failed")} == set(), result.exercises
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)
