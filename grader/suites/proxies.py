@@ -243,6 +243,9 @@ class Handle(_Used, Remote):  # type: ignore[misc]
             return f"<{self._kind}>"
         return str(self._value(str, self._run("repr")))
 
+    def __format__(self, how: str) -> str:
+        return repr(self)  # of a number's class, too, it is not one
+
     __hash__ = _Used.__hash__  # type: ignore[assignment]
 
 
