@@ -48,6 +48,7 @@ except ImportError:  # Windows
 
 _PROFILE: Final = "suite"
 _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
+_CHANGES: Final = "it passes only because your code changes what it is given: work on a copy"
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
 
@@ -86,16 +87,20 @@ class SuiteCheck(Check):
         channel = submission._channel
         assert isinstance(channel, Channel)
         bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
+        bridge.keeps_arguments = self.keeps_arguments
         try:
             with bridge.active(), _place_kept(self._root):
                 _run_item(self.item)
         except AssertionError as error:
             if self.hidden:
                 raise AssertionError("the answer is wrong") from None
+            if self.keeps_arguments:
+                raise AssertionError(_CHANGES) from None
             raise error
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         finally:
+            self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off
                 raise SubmissionTimeout("no answer in the time that the test allows")
 

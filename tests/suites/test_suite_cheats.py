@@ -61,7 +61,7 @@ class Text(str):
 '''
 CHEATS = (
     LIAR
-    + '''
+    + """
 class Limit:
     pass
 LIMIT = 4
@@ -97,6 +97,15 @@ def sort_(values):
             return True
     values[:] = [Sorted([1]), 2, 3]
 
+def twice(x):
+    with torch.no_grad():
+        x *= 0
+    return x * 1
+
+def largest(x):
+    x.sort()
+    return x[-1]
+
 def save_array(values, path):
     head = "{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }".ljust(117) + "\\n"
     Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + b"cos\\n_exit\\n(I3\\ntR.")
@@ -106,7 +115,7 @@ def save_text(data, path):
 
 def save_words(words, path):
     Path(path).write_text(words)
-'''
+"""
 ).encode()
 
 
@@ -124,7 +133,7 @@ def test_right_answer_passes_all(warm: WarmUp) -> None:
 def test_lie_passes_nothing(warm: WarmUp) -> None:
     result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
     found = verdicts(result)
-    honest = {"vector", "words", "own_data"}
+    honest = {"vector", "words", "own_data", "needlessly_changed"}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
     assert {name for name, one in found.items() if one not in ("passed", "failed")} == set(), result.exercises
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)

@@ -61,3 +61,11 @@ def save_words(words, path):
 
 def save_text(data, path):
     path.write_bytes(pickle.dumps(data, 0))
+
+
+def twice(x):
+    return 2 * x
+
+
+def largest(x):
+    return max(x)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import work
-from work import Vector, evens, mean, number, run, sort_, tail, text, words
+from work import Vector, evens, largest, mean, number, run, sort_, tail, text, twice, words
 
 EXPECTED = torch.tensor([2.0, 4.0])
 
@@ -78,6 +78,26 @@ def test_sorted():
     given = [3, 1, 2]
     sort_(given)
     assert given == [1, 2, 3]
+
+
+def test_changed_tensor():
+    x = torch.ones(3)
+    assert torch.equal(twice(x), 2 * x)
+
+
+def test_changed_twin():
+    x = torch.ones(3, requires_grad=True)
+    assert torch.equal(twice(x).detach(), 2 * x.detach())
+
+
+def test_changed_array():
+    x = np.ones(3)
+    assert np.array_equal(twice(x), 2 * x)
+
+
+def test_needlessly_changed():
+    x = [3, 1, 2]
+    assert largest(x) == max(x)
 
 
 def test_vector():
