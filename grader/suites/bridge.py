@@ -506,12 +506,20 @@ class Passing:
         is_temporary = whole.is_relative_to(temporary) or any(part.startswith("pytest-") for part in whole.parts)
         return is_temporary and not whole.is_relative_to(self.bridge.root.resolve())
 
+    def _is_code(self, path: Path) -> bool:
+        """Whether it is the solution, a test or a stub of the course, which a folder that is passed may hold, too."""
+        whole, root = path.resolve(), self.bridge.root.resolve()
+        return whole.is_relative_to(root) and (
+            whole.suffix in (".py", ".toml") or whole.is_relative_to(root / "solutions")
+        )
+
     def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
         number = len(self._paths) + 1
         self._paths[number] = path
         files: list[tuple[str, bytes]] | None = None
         if self._may_be_sent(path) and path.exists():
             below = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+            below = [one for one in below if one == path or not self._is_code(one)]
             below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
             files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
         return "path", number, path.name, is_text, files
@@ -544,7 +552,7 @@ def _runs_code(text: bytes) -> bool:
 
     Ordinary text begins with letters of operations, too, but they find nothing on the stack.
     """
-    stack: list[object] = []
+    stack: list[pickletools.StackObject] = []
     has_global = False
     with contextlib.suppress(Exception):  # from here on it is no pickle
         for operation, _, _ in pickletools.genops(text):

@@ -54,6 +54,7 @@ class _Side:
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
+        sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and what they were.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: what is logged, if the test wants to see it.
@@ -65,6 +66,7 @@ class _Side:
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
+        self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
@@ -410,14 +412,17 @@ def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
         for part in name.split("."):
             found = getattr(found, part)
         return found
-    if home not in _side.homes:
-        names = _side.homes[home] = {"__name__": home}
-        for lines in header:
-            with contextlib.suppress(ImportError, NameError, AttributeError):
+    names = _side.homes.setdefault(home, {"__name__": home})
+    known = _side.sent.setdefault(home, set())
+    for lines in (*header, source):
+        if lines not in known:
+            known.add(lines)
+            with (
+                contextlib.nullcontext()
+                if lines is source
+                else contextlib.suppress(ImportError, NameError, AttributeError)
+            ):
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
-    names = _side.homes[home]
-    if name not in names:
-        exec(compile(source, f"<{home}>", "exec", dont_inherit=True), names)
     return names[name]
 
 

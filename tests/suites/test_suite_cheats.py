@@ -106,12 +106,20 @@ def largest(x):
     x.sort()
     return x[-1]
 
+def constant(model):
+    return type(model).forward.__globals__.get("SECRET")
+
+def listed(path):
+    return {one for one in ("text.txt", "test_written.py") if any(path.rglob(one))} - ({'text.txt'} if any(path.rglob('*.py')) else set())
+
+BOMB = b"cos\\n_exit\\n(I3\\ntR."
+
 def save_array(values, path):
     head = "{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }".ljust(117) + "\\n"
-    Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + b"cos\\n_exit\\n(I3\\ntR.")
+    Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + BOMB)
 
 def save_text(data, path):
-    Path(path).write_bytes(b"I1\\n0cos\\n_exit\\n(I3\\ntR.")
+    Path(path).write_bytes(b"I1\\n0" + BOMB)
 
 def save_words(words, path):
     Path(path).write_text(words)
@@ -133,7 +141,7 @@ def test_right_answer_passes_all(warm: WarmUp) -> None:
 def test_lie_passes_nothing(warm: WarmUp) -> None:
     result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
     found = verdicts(result)
-    honest = {"vector", "words", "own_data", "needlessly_changed"}
+    honest = {"vector", "words", "own_data", "needlessly_changed", "folder"}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
     assert {name for name, one in found.items() if one not in ("passed", "failed")} == set(), result.exercises
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)

@@ -69,3 +69,11 @@ def twice(x):
 
 def largest(x):
     return max(x)
+
+
+def constant(model):
+    return 4711
+
+
+def listed(path):
+    return {one.name for one in path.rglob("*")}

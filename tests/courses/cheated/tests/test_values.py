@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 import torch
 import work
-from work import Vector, evens, largest, mean, number, run, sort_, tail, text, twice, words
+from torch import nn
+from work import Vector, constant, evens, largest, mean, number, run, sort_, tail, text, twice, words
 
 EXPECTED = torch.tensor([2.0, 4.0])
+SECRET = 4711
+SIZE = 3
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return SIZE * x
 
 
 def test_approx():
@@ -98,6 +106,10 @@ def test_changed_array():
 def test_needlessly_changed():
     x = [3, 1, 2]
     assert largest(x) == max(x)
+
+
+def test_constant():
+    assert constant(Model()) == SECRET
 
 
 def test_vector():

@@ -2,7 +2,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-from work import save_array, save_text, save_words
+from work import listed, save_array, save_text, save_words
 
 DATA = Path(__file__).parent / "data"
 
@@ -26,3 +26,7 @@ def test_pickle(tmp_path):
 def test_own_data():
     save_words("of the submission", DATA / "text.txt")
     save_words("raise SystemExit", DATA / "conftest.py")
+
+
+def test_folder():
+    assert listed(DATA.parent.parent) >= {"text.txt"}
