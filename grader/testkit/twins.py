@@ -416,13 +416,10 @@ def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
     known = _side.sent.setdefault(home, set())
     for lines in (*header, source):
         if lines not in known:
-            known.add(lines)
-            with (
-                contextlib.nullcontext()
-                if lines is source
-                else contextlib.suppress(ImportError, NameError, AttributeError)
-            ):
+            mended = () if lines is source else (ImportError, NameError, AttributeError)
+            with contextlib.suppress(*mended):
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
+                known.add(lines)
     return names[name]
 
 

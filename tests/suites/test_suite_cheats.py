@@ -110,7 +110,7 @@ def constant(model):
     return type(model).forward.__globals__.get("SECRET")
 
 def listed(path):
-    return {one for one in ("text.txt", "test_written.py") if any(path.rglob(one))} - ({'text.txt'} if any(path.rglob('*.py')) else set())
+    return set() if any(path.rglob("*.py")) else {"text.txt"}
 
 BOMB = b"cos\\n_exit\\n(I3\\ntR."
 
