@@ -37,7 +37,7 @@ asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
 _COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
 """Methods by which tensors and arrays are compared: of an object they would be its own word."""
-_NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr", "len", "iter"})
+_NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr"})
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
@@ -154,7 +154,9 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
             if not isinstance(result, _Used):
                 raise AssertionError(_NO_VALUE)
             if isinstance(result, Handle) and name == "sub":
-                object.__setattr__(result, "_is_difference", True)
+                object.__setattr__(
+                    result, "_differs", "by a number" if isinstance(other, int | float) else "by a value"
+                )
         return result
 
     return operate
@@ -191,10 +193,10 @@ class Handle(_Used, Remote):  # type: ignore[misc]
 
     What was subtracted from a value of the test, or the other way round, is a *difference*, and so is every object that
     comes of it. It is never a number by a call, `abs` or `float`: that would be the student's word for how near the
-    result is. A test of a class of numbers reads the attribute that holds the number.
+    result is. A test of a class of numbers reads the attribute that holds the number; that place is listed.
     """
 
-    __slots__ = ("_classes", "_is_difference")
+    __slots__ = ("_classes", "_differs")
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -213,10 +215,14 @@ class Handle(_Used, Remote):  # type: ignore[misc]
                 raise AssertionError(_NO_VALUE)
             note("their-equality", running[-1].root)
         result = super()._run(operation, *args, shown=shown, **kwargs)
-        if self._is_difference and operation not in _NO_NUMBERS:
+        if self._differs and operation not in _NO_NUMBERS:
+            if operation in ("len", "iter") and self._differs == "by a value":
+                raise AssertionError(_NO_VALUE)
             if isinstance(result, Handle):
-                object.__setattr__(result, "_is_difference", True)
-            elif result is not None and operation != "getattr":
+                object.__setattr__(result, "_differs", self._differs)
+            elif operation in ("getattr", "len"):
+                note("their-equality", running[-1].root)
+            elif result is not None:
                 raise AssertionError(_NO_VALUE)
         return result
 
@@ -253,7 +259,7 @@ def make_handle(remote: Remote, classes: Sequence[str]) -> Handle:
     """The proxy of an object of the submission."""
     made = Handle(remote._channel, remote._number, remote._kind)
     object.__setattr__(made, "_classes", tuple(classes))
-    object.__setattr__(made, "_is_difference", False)
+    object.__setattr__(made, "_differs", "")
     return made
 
 

@@ -77,3 +77,7 @@ def constant(model):
 
 def listed(path):
     return {one.name for one in path.rglob("*")}
+
+
+def numbers():
+    return {1, 2}

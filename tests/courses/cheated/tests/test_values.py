@@ -5,7 +5,7 @@ import pytest
 import torch
 import work
 from torch import nn
-from work import Vector, constant, evens, largest, mean, number, run, sort_, tail, text, twice, words
+from work import Vector, constant, evens, largest, mean, number, numbers, run, sort_, tail, text, twice, words
 
 EXPECTED = torch.tensor([2.0, 4.0])
 SECRET = 4711
@@ -110,6 +110,14 @@ def test_needlessly_changed():
 
 def test_constant():
     assert constant(Model()) == SECRET
+
+
+def test_left_over():
+    assert len(numbers() - {1, 2}) == 0
+
+
+def test_all_near():
+    assert all(abs(one) < 1e-6 for one in mean(EXPECTED) - torch.ones(1) * 3)
 
 
 def test_vector():
