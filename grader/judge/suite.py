@@ -38,7 +38,7 @@ from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
-from grader.suites.modules import standing_in
+from grader.suites.modules import Globals, standing_in
 from grader.suites.proxies import make_handle
 
 try:
@@ -58,9 +58,13 @@ class SuiteCheck(Check):
 
     Args:
         root: the course's folder, which is the current one while it runs.
+
+    Attributes:
+        globals: of the suite's modules.
     """
 
     runs_item = True
+    globals: Globals | None = None
 
     def __init__(
         self,
@@ -89,6 +93,8 @@ class SuiteCheck(Check):
         bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
         bridge.keeps_arguments = self.keeps_arguments
         try:
+            if self.globals is not None:
+                self.globals.begin(channel.transport)
             with bridge.active(), _place_kept(self._root):
                 _run_item(self.item)
         except AssertionError as error:
@@ -272,6 +278,10 @@ def collected_suite(
                 stack.enter_context(session._session(files, course.root, hooks, suite=True))
         if hooks.problems and not hooks.checks:
             raise session._cannot_collect(hooks.problems)
+        kept = Globals(course.checks_dir)
+        for check in hooks.checks.values():
+            assert isinstance(check, SuiteCheck)
+            check.globals = kept
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
         yield CollectedChecks(checks, hooks.run, limit, listener or NoListener())
 

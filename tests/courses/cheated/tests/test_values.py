@@ -1,3 +1,4 @@
+import functools
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from work import Vector, constant, evens, largest, mean, number, numbers, run, s
 EXPECTED = torch.tensor([2.0, 4.0])
 SECRET = 4711
 SIZE = 3
+MADE = []
 
 
 class Model(nn.Module):
@@ -118,6 +120,25 @@ def test_left_over():
 
 def test_all_near():
     assert all(abs(one) < 1e-6 for one in mean(EXPECTED) - torch.ones(1) * 3)
+
+
+@functools.cache
+def cached():
+    return text()
+
+
+def made():
+    if not MADE:
+        MADE.append(Vector(1, 2))
+    return MADE[0]
+
+
+def test_cached():
+    assert cached() == "abc"
+
+
+def test_made():
+    assert made().x == 1
 
 
 def test_vector():
