@@ -70,9 +70,15 @@ class Check:
         right_runs: of each example, the runs that passed.
         runs_item: whether its body is the whole run of its test by pytest, with fixtures and Hypothesis.
         seconds: how long it may take; 0 means as long as the limits say.
+        changed: kinds of arguments that the submission has changed in its last run, if it may change any.
+        changed_by_solution: those that the course's solution changes; None until that was run.
+        keeps_arguments: whether its runs go on with the arguments as they were passed.
     """
 
     runs_item = False
+    changed: frozenset[str] = frozenset()
+    changed_by_solution: frozenset[str] | None = None
+    keeps_arguments = False
 
     def __init__(
         self,

@@ -78,6 +78,10 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         desk.allow(check.seconds)
         channel = desk.channel()
         result, trace = _CheckRun(check, desk, fixtures, channel).result(examples)
+        if result.verdict == "passed" and check.changed and _changes_more(check, desk, fixtures):
+            desk.end_process()
+            check.keeps_arguments = True
+            result, trace = _CheckRun(check, desk, fixtures, desk.channel()).result(examples)
         if check.runs_item and result.verdict != "passed":
             desk.end_process()  # what the test has sent to it may be of use in the next
         return result, trace
@@ -92,8 +96,30 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
             outcome = outcome_of(check, causes.fault(check, reason))
     except CheckFault as error:
         outcome = outcome_of(check, causes.fault(check, error.__cause__ or error))
+    finally:
+        check.keeps_arguments = False
     desk.end_process()
     return outcome
+
+
+def _changes_more(check: Check, desk: Desk, fixtures: dict[str, Any]) -> bool:
+    """Whether a submission changes arguments of a kind that the course's solution leaves as they are.
+
+    What a test expects may be made of them, and is wrong with them.
+    """
+    changed, known = check.changed, check.on_reference
+    if check.changed_by_solution is None:
+
+        def note(reference: Desk) -> tuple[CheckResult, Trace]:
+            outcome = run(check, reference, fixtures)
+            check.changed_by_solution = check.changed
+            return outcome
+
+        check.on_reference = None  # it is run once more
+        with contextlib.suppress(Overrun):
+            desk.reference_also_fails(check, note)
+        check.on_reference = known or check.on_reference
+    return check.changed_by_solution is not None and not changed <= check.changed_by_solution
 
 
 def _own_fault(check: Check, desk: Desk, error: SubmissionCrashed, fixtures: dict[str, Any]) -> str:

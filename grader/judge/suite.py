@@ -40,7 +40,7 @@ from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
-from grader.suites.modules import standing_in
+from grader.suites.modules import Globals, standing_in
 from grader.suites.proxies import make_handle
 
 try:
@@ -50,6 +50,7 @@ except ImportError:  # Windows
 
 _PROFILE: Final = "suite"
 _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
+_CHANGES: Final = "it passes only because your code changes what it is given: work on a copy"
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
 _FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
@@ -61,9 +62,13 @@ class SuiteCheck(Check):
 
     Args:
         root: the course's folder, which is the current one while it runs.
+
+    Attributes:
+        globals: of the suite's modules.
     """
 
     runs_item = True
+    globals: Globals | None = None
 
     def __init__(
         self,
@@ -91,16 +96,22 @@ class SuiteCheck(Check):
         channel = submission._channel
         assert isinstance(channel, Channel)
         bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
+        bridge.keeps_arguments = self.keeps_arguments
         try:
+            if self.globals is not None:
+                self.globals.begin(channel.transport)
             with bridge.active(), _place_kept(self._root), contextlib.redirect_stdout(io.StringIO()):
                 _run_item(self.item)  # what it prints itself must not mix with the grader's output
         except AssertionError as error:
             if self.hidden:
                 raise AssertionError("the answer is wrong") from None
+            if self.keeps_arguments:
+                raise AssertionError(_CHANGES) from None
             raise error
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         finally:
+            self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off
                 raise SubmissionTimeout("no answer in the time that the test allows")
 
@@ -284,6 +295,10 @@ def collected_suite(
                 stack.enter_context(session._session(files, course.root, hooks, suite=True))
         if hooks.problems and not hooks.checks:
             raise session._cannot_collect(hooks.problems)
+        kept = Globals(course.checks_dir)
+        for check in hooks.checks.values():
+            assert isinstance(check, SuiteCheck)
+            check.globals = kept
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
         yield CollectedChecks(checks, hooks.run, limit, listener or NoListener())
 

@@ -15,6 +15,7 @@ import os
 import pickletools
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -32,9 +33,8 @@ from grader.testkit import twins
 from grader.testkit.twins import detached, is_same
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
-_RUNS_CODE: Final = frozenset(
-    {"GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "EXT1", "EXT2", "EXT4"}
-)
+_ARRAY: Final = b"\x93NUMPY"
+_CALLS: Final = frozenset({"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD", "EXT1", "EXT2", "EXT4"})
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _MOST_FILES: Final = 200
 _MOST_FILE_BYTES: Final = 16 << 20
@@ -62,6 +62,8 @@ class Bridge:
     Attributes:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
+        changed: kinds of arguments of the test that the submission has changed in place.
+        keeps_arguments: whether such a change is not made here.
     """
 
     def __init__(
@@ -76,6 +78,8 @@ class Bridge:
         self.channel = channel
         self.is_waiting = False
         self.made: dict[int, Any] = {}
+        self.changed: set[str] = set()
+        self.keeps_arguments = False
         self.root = root
         self._make_handle = make_handle
         self._exceptions = exceptions
@@ -121,11 +125,14 @@ class Bridge:
                 reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
         except SubmissionRaised as error:
             self._forward_prints()
-            if (own := self._raised) is not None and str(own)[:200] == error.message[:200]:
-                self._raised = None
+            own, self._raised = self._raised, None
+            if own is not None and (_text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
                 raise own from None  # the test's own function has raised it
             raise self._as_known(error) from None
         self._forward_prints()
+        if isinstance(self._raised, AssertionError):  # and the submission has caught it
+            own, self._raised = self._raised, None
+            raise own
         try:
             _, described, changed, pulls, written, logged = reply
             self._pull(pulls)
@@ -178,9 +185,10 @@ class Bridge:
         try:
             return "returned", passing.tree(function(*values, **dict(kwargs)))
         except Exception as error:
-            self._raised = error
+            if not isinstance(self._raised, AssertionError):  # the first one counts
+                self._raised = error
             kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
-            return "raised", (kind, str(error))
+            return "raised", (kind, _text_of(error))
 
     def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins."""
@@ -231,6 +239,9 @@ class Bridge:
     def _pull(self, pulls: Sequence[Any]) -> None:
         for key, data, grad, requires_grad in pulls:
             if (tensor := self._tensors.get(key)) is not None:
+                if key > 0 and not is_same(tensor.detach(), data):
+                    self.changed.add(type(tensor).__name__)
+                    data = tensor.detach() if self.keeps_arguments else data
                 put(tensor, data)
                 if tensor.is_leaf:
                     tensor.requires_grad_(requires_grad)
@@ -308,6 +319,11 @@ def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[
     return result
 
 
+def _text_of(error: BaseException) -> str:
+    """What the submission learns of an exception of the test's own function: an assertion names what it expects."""
+    return "" if isinstance(error, AssertionError) else str(error)
+
+
 def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
     """Writes numbers into a tensor.
 
@@ -349,6 +365,9 @@ class Passing:
     def change(self, number: int, now: Any) -> None:
         """Gives an argument the value that the submission has given it in place."""
         own = self._passed[number]
+        self.bridge.changed.add(type(own).__name__)
+        if self.bridge.keeps_arguments:
+            return
         if isinstance(own, torch.Tensor):
             put(own, now)
         elif isinstance(own, np.ndarray):
@@ -368,12 +387,15 @@ class Passing:
     def write(self, written: Sequence[Any]) -> None:
         """Writes the files of the submission where the test looks for them.
 
-        One that would run code if it were unpickled is left out: nothing from a submission is unpickled here.
+        One that would run code if it were unpickled is left out: nothing from a submission is unpickled here. So is
+        one in the folder of the course, which other submissions use, too.
         """
         for number, inside, content in written[:_MOST_FILES]:
             place = self._paths[number]
             file = place / inside if inside else place
             if ".." in Path(inside).parts or Path(inside).is_absolute() or not is_harmless(content):
+                continue
+            if not self._may_be_written(file):
                 continue
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
@@ -486,12 +508,27 @@ class Passing:
         except (OSError, ValueError):
             return False
 
+    def _may_be_written(self, path: Path) -> bool:
+        """Whether it is in a temporary folder, and not in the course's."""
+        whole = path.resolve()
+        temporary = Path(tempfile.gettempdir()).resolve()
+        is_temporary = whole.is_relative_to(temporary) or any(part.startswith("pytest-") for part in whole.parts)
+        return is_temporary and not whole.is_relative_to(self.bridge.root.resolve())
+
+    def _is_code(self, path: Path) -> bool:
+        """Whether it is the solution, a test or a stub of the course, which a folder that is passed may hold, too."""
+        whole, root = path.resolve(), self.bridge.root.resolve()
+        return whole.is_relative_to(root) and (
+            whole.suffix in (".py", ".toml") or whole.is_relative_to(root / "solutions")
+        )
+
     def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
         number = len(self._paths) + 1
         self._paths[number] = path
         files: list[tuple[str, bytes]] | None = None
         if self._may_be_sent(path) and path.exists():
             below = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+            below = [one for one in below if one == path or not self._is_code(one)]
             below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
             files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
         return "path", number, path.name, is_text, files
@@ -499,17 +536,46 @@ class Passing:
 
 def is_harmless(content: bytes) -> bool:
     """Whether a file is text, or an array of numbers: nothing that runs code if a test unpickles it."""
-    if content.startswith(b"\x93NUMPY"):
-        return b"'descr': '<" in content[:200] or (b"'descr': '|" in content[:200] and b"'|O'" not in content[:200])
+    if content.startswith(_ARRAY):
+        return _is_array_of_numbers(content)
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    if content.startswith(b"PK") or b"\0" in content:
+    return not (content.startswith(b"PK") or b"\0" in content or _runs_code(content))
+
+
+def _is_array_of_numbers(content: bytes) -> bool:
+    file = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        *_, dtype = read(file)
+    except Exception:  # the reader raises any, of a header that is none
         return False
-    with contextlib.suppress(Exception):  # it is no pickle
-        return not any(operation.name in _RUNS_CODE for operation, _, _ in pickletools.genops(content))
-    return True
+    return not dtype.hasobject
+
+
+def _runs_code(text: bytes) -> bool:
+    """Whether a text is a pickle that calls something: its operations are followed, and none is done.
+
+    Ordinary text begins with letters of operations, too, but they find nothing on the stack.
+    """
+    stack: list[pickletools.StackObject] = []
+    has_global = False
+    with contextlib.suppress(Exception):  # from here on it is no pickle
+        for operation, _, _ in pickletools.genops(text):
+            taken, mark = list(operation.stack_before), pickletools.markobject
+            if mark in taken:
+                taken = stack[next(at for at in reversed(range(len(stack))) if stack[at] is mark) :]
+            if len(stack) < len(taken):
+                break
+            has_global |= operation.name == "GLOBAL"
+            if operation.name in _CALLS or (has_global and operation.name == "STOP"):
+                return True
+            del stack[len(stack) - len(taken) :]
+            stack += operation.stack_after
+    return False
 
 
 def _is_data(value: Any) -> bool:

@@ -21,7 +21,7 @@ from grader.errors import CourseError
 Kind = Literal["own-code", "their-equality", "source-sent", "not-here"]
 TEXTS: Final[dict[Kind, str]] = {
     "own-code": "compares with the student's own code: what is expected is the student's word",
-    "their-equality": "asks the student's own `==`, `<` or `in`",
+    "their-equality": "asks the student's own `==`, `<`, `in` or `-`",
     "source-sent": "is sent to the student's process as source: no expected answer must be in it",
     "not-here": "looks at this process, and the student's code is in another one: it cannot work here",
 }

@@ -8,12 +8,12 @@ be the submission's word for its own result, and the value may be the expected a
 from __future__ import annotations
 
 import contextlib
-import importlib
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -35,6 +35,9 @@ _COMPARISONS: Final = ["lt", "le", "gt", "ge"]
 
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
+_COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
+"""Methods by which tensors and arrays are compared: of an object they would be its own word."""
+_NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr"})
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
@@ -147,8 +150,13 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
             return getattr(operator, name)(*pair)
         result = running[-1].run(name, *pair) if running else self._run(name, other)
         # Else a lying difference would be the word about an expected value.
-        if not isinstance(result, _Used) and not isinstance(other, _Used):
-            raise AssertionError(_NO_VALUE)
+        if not isinstance(other, _Used):
+            if not isinstance(result, _Used):
+                raise AssertionError(_NO_VALUE)
+            if isinstance(result, Handle) and name == "sub":
+                object.__setattr__(
+                    result, "_differs", "by a number" if isinstance(other, int | float) else "by a value"
+                )
         return result
 
     return operate
@@ -181,9 +189,14 @@ for _name in ("neg", "pos", "invert", "abs", "round"):
 
 
 class Handle(_Used, Remote):  # type: ignore[misc]
-    """An object that stays in the student process; `isinstance` asks the names of its classes that came with it."""
+    """An object that stays in the student process; `isinstance` asks the names of its classes that came with it.
 
-    __slots__ = ("_classes",)
+    What was subtracted from a value of the test, or the other way round, is a *difference*, and so is every object that
+    comes of it. It is never a number by a call, `abs` or `float`: that would be the student's word for how near the
+    result is. A test of a class of numbers reads the attribute that holds the number; that place is listed.
+    """
+
+    __slots__ = ("_classes", "_differs")
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -191,13 +204,27 @@ class Handle(_Used, Remote):  # type: ignore[misc]
         for name in object.__getattribute__(self, "_classes"):
             module, _, kind = name.rpartition(".")
             if module.partition(".")[0] in _KNOWN:
-                with contextlib.suppress(ImportError, AttributeError):
-                    found = getattr(importlib.import_module(module), kind)
-                    if isinstance(found, type) and (
-                        module.partition(".")[0] != "torch" or issubclass(found, _OF_TORCH)
-                    ):
-                        return found
+                found = vars(sys.modules.get(module, object)).get(kind)  # nothing is imported because they say so
+                if isinstance(found, type) and (module.partition(".")[0] != "torch" or issubclass(found, _OF_TORCH)):
+                    return found
         return Handle
+
+    def _run(self, operation: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+        if operation == "call" and shown is not None and shown.name in _COMPARING:
+            if any(isinstance(one, torch.Tensor | np.ndarray) for one in args):
+                raise AssertionError(_NO_VALUE)
+            note("their-equality", running[-1].root)
+        result = super()._run(operation, *args, shown=shown, **kwargs)
+        if self._differs and operation not in _NO_NUMBERS:
+            if operation in ("len", "iter") and self._differs == "by a value":
+                raise AssertionError(_NO_VALUE)
+            if isinstance(result, Handle):
+                object.__setattr__(result, "_differs", self._differs)
+            elif operation in ("getattr", "len"):
+                note("their-equality", running[-1].root)
+            elif result is not None:
+                raise AssertionError(_NO_VALUE)
+        return result
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         return "value", Remote(self._channel, self._number, self._kind)
@@ -222,6 +249,9 @@ class Handle(_Used, Remote):  # type: ignore[misc]
             return f"<{self._kind}>"
         return str(self._value(str, self._run("repr")))
 
+    def __format__(self, how: str) -> str:
+        return repr(self)  # of a number's class, too, it is not one
+
     __hash__ = _Used.__hash__  # type: ignore[assignment]
 
 
@@ -229,6 +259,7 @@ def make_handle(remote: Remote, classes: Sequence[str]) -> Handle:
     """The proxy of an object of the submission."""
     made = Handle(remote._channel, remote._number, remote._kind)
     object.__setattr__(made, "_classes", tuple(classes))
+    object.__setattr__(made, "_differs", "")
     return made
 
 

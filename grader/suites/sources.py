@@ -1,6 +1,7 @@
 """The source of a class of a suite, for the far side: with the imports, constants and classes that stand beside it.
 
-It is read from the suite's file. Functions of the file, and with them its tests, are never sent.
+It is read from the suite's file. Functions of the file, and with them its tests, are never sent, nor is anything that
+the class does not mention: a constant beside it may be an expected answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from grader.course.source import names_bound_by, names_in
 from grader.errors import UserError
 from grader.suites import honesty
 
@@ -37,7 +39,7 @@ def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:
     source, line = found
     text = f"class `{kind.__name__}` {honesty.TEXTS['source-sent']}"
     honesty.note("source-sent", root, Path(sys.modules[home].__file__ or home), line, text)
-    return home, kind.__name__, source, header_of(home)
+    return home, kind.__name__, source, _header_of(home, source)
 
 
 @functools.lru_cache(maxsize=64)
@@ -61,10 +63,16 @@ def _source_in(home: str, name: str) -> tuple[str, int] | None:
     return (ast.unparse(node), node.lineno) if isinstance(node, ast.ClassDef) else None
 
 
-@functools.lru_cache(maxsize=64)
-def header_of(home: str) -> list[str]:
-    """The imports, constants and classes at the top of a module, each as its own text, in order."""
-    return [ast.unparse(found) for one in _tree(home).body if (found := _sent(one, home)) is not None]
+@functools.lru_cache(maxsize=256)
+def _header_of(home: str, source: str) -> list[str]:
+    """What a class needs of the imports, constants and classes at the top of its module, each as a text, in order."""
+    found = [sent for one in _tree(home).body if (sent := _sent(one, home)) is not None]
+    needed, more = names_in(ast.parse(source)), {"*"}
+    while more:
+        needed |= more
+        mentioned = [names_in(one) for one in found if not needed.isdisjoint(names_bound_by(one))]
+        more = set[str]().union(*mentioned) - needed
+    return [ast.unparse(one) for one in found if not needed.isdisjoint(names_bound_by(one))]
 
 
 def _sent(node: ast.stmt, home: str) -> ast.stmt | None:

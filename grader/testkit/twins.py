@@ -15,8 +15,11 @@ import itertools
 import logging
 import operator
 import queue
+import shutil
 import sys
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -51,6 +54,7 @@ class _Side:
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
+        sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: the records of loggers, if the test wants to see it.
@@ -63,10 +67,20 @@ class _Side:
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
+        self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
         self.raised: Exception | None = None
+        self._folder: Path | None = None
+
+    def folder(self) -> Path:
+        """For files of the test, until the next check begins: none of them is in the current folder."""
+        if self._folder is None:
+            made = tempfile.mkdtemp()
+            weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+            self._folder = Path(made, _FOLDER)
+        return self._folder
 
     def end(self) -> None:
         if self.log is not None:
@@ -239,7 +253,7 @@ class _Call:
         return self.keep(number, file, content)
 
     def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
-        place = Path(_FOLDER, str(number), name)
+        place = _side.folder() / str(number) / name
         place.parent.mkdir(parents=True, exist_ok=True)
         for inside, content in files or ():
             file = place / inside if inside else place
@@ -409,14 +423,14 @@ def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
         for part in name.split("."):
             found = getattr(found, part)
         return found
-    if home not in _side.homes:
-        names = _side.homes[home] = {"__name__": home}
-        for lines in header:
-            with contextlib.suppress(ImportError, NameError, AttributeError):
+    names = _side.homes.setdefault(home, {"__name__": home})
+    known = _side.sent.setdefault(home, set())
+    for lines in (*header, source):
+        if lines not in known:
+            mended = () if lines is source else (ImportError, NameError, AttributeError)
+            with contextlib.suppress(*mended):
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
-    names = _side.homes[home]
-    if name not in names:
-        exec(compile(source, f"<{home}>", "exec", dont_inherit=True), names)
+                known.add(lines)
     return names[name]
 
 

@@ -1,0 +1,83 @@
+import json
+import pickle
+
+import numpy as np
+
+LIMIT = 3
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __abs__(self):
+        return (self.x**2 + self.y**2) ** 0.5
+
+    def __sub__(self, other):
+        if isinstance(other, Vector):
+            return Vector(self.x - other.x, self.y - other.y)
+        return Vector(self.x - other, self.y - other)
+
+
+def number(x):
+    return float(x) ** 2
+
+
+def mean(x):
+    return x.mean()
+
+
+def tail(x):
+    return x[1:]
+
+
+def evens(n):
+    return 2 * np.arange(n)
+
+
+def run(check):
+    check(42)
+
+
+def words(text):
+    return text.split()
+
+
+def text():
+    return "abc"
+
+
+def sort_(values):
+    values.sort()
+
+
+def save_array(values, path):
+    np.save(path, np.array(values))
+
+
+def save_words(words, path):
+    path.write_text(words)
+
+
+def save_text(data, path):
+    path.write_bytes(pickle.dumps(data, 0))
+
+
+def twice(x):
+    return 2 * x
+
+
+def largest(x):
+    return max(x)
+
+
+def constant(model):
+    return 4711
+
+
+def listed(path):
+    return {one.name for one in path.rglob("*")}
+
+
+def numbers():
+    return {1, 2}

@@ -1,0 +1,147 @@
+import functools
+import math
+
+import numpy as np
+import pytest
+import torch
+import work
+from torch import nn
+from work import Vector, constant, evens, largest, mean, number, numbers, run, sort_, tail, text, twice, words
+
+EXPECTED = torch.tensor([2.0, 4.0])
+SECRET = 4711
+SIZE = 3
+MADE = []
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return SIZE * x
+
+
+def test_approx():
+    assert number(2) == pytest.approx(4.0)
+
+
+def test_isclose():
+    assert math.isclose(number(3), 9.0)
+
+
+def test_abs():
+    assert abs(number(4) - 16.0) < 1e-6
+
+
+def test_close():
+    torch.testing.assert_close(number(5), 25.0)
+
+
+def test_item():
+    assert (mean(EXPECTED) - torch.tensor(3.0)).abs().item() < 1e-6
+
+
+def test_quotient():
+    assert abs(mean(2 * EXPECTED) / 6.0 - 1) < 1e-6
+
+
+def test_method():
+    assert mean(3 * EXPECTED).allclose(torch.tensor(9.0))
+
+
+def test_norm():
+    assert float((tail(EXPECTED) - torch.tensor([4.0])).norm()) == 0
+
+
+def test_numpy():
+    np.testing.assert_allclose(evens(3), np.array([0, 2, 4]))
+
+
+def test_numpy_bool():
+    assert np.all(evens(4) == np.array([0, 2, 4, 6]))
+
+
+def test_limit():
+    if work.LIMIT != 3:
+        pytest.skip("another limit")
+    assert work.LIMIT == 3
+
+
+def test_callback():
+    def check(x):
+        assert x == 42
+
+    run(check)
+
+
+def test_unwritten():
+    try:
+        words("a b")
+    except NotImplementedError:
+        pytest.skip("not written")
+
+
+def test_kind():
+    assert isinstance(text(), str)
+    assert text() == "abc"
+
+
+def test_sorted():
+    given = [3, 1, 2]
+    sort_(given)
+    assert given == [1, 2, 3]
+
+
+def test_changed_tensor():
+    x = torch.ones(3)
+    assert torch.equal(twice(x), 2 * x)
+
+
+def test_changed_twin():
+    x = torch.ones(3, requires_grad=True)
+    assert torch.equal(twice(x).detach(), 2 * x.detach())
+
+
+def test_changed_array():
+    x = np.ones(3)
+    assert np.array_equal(twice(x), 2 * x)
+
+
+def test_needlessly_changed():
+    x = [3, 1, 2]
+    assert largest(x) == max(x)
+
+
+def test_constant():
+    assert constant(Model()) == SECRET
+
+
+def test_left_over():
+    assert len(numbers() - {1, 2}) == 0
+
+
+def test_all_near():
+    assert all(abs(one) < 1e-6 for one in mean(EXPECTED) - torch.ones(1) * 3)
+
+
+@functools.cache
+def cached():
+    return text()
+
+
+def made():
+    if not MADE:
+        MADE.append(Vector(1, 2))
+    return MADE[0]
+
+
+def test_cached():
+    assert cached() == "abc"
+
+
+def test_made():
+    assert made().x == 1
+
+
+def test_vector():
+    assert abs(Vector(3, 4)) == 5.0
+    assert abs(Vector(3, 4) - Vector(0, 0)) == 5.0
+    assert (Vector(3, 4) - 1).x == 2

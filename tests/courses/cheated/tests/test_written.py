@@ -1,0 +1,32 @@
+import pickle
+from pathlib import Path
+
+import numpy as np
+from work import listed, save_array, save_text, save_words
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_array(tmp_path):
+    save_array([1.0, 2.0], tmp_path / "a.npy")
+    assert np.load(tmp_path / "a.npy", allow_pickle=True).tolist() == [1.0, 2.0]
+
+
+def test_words(tmp_path):
+    for one in ("Result: 5", "one two", "cat\ndog\n", "total", "is\nare\n"):
+        save_words(one, tmp_path / "words.txt")
+        assert (tmp_path / "words.txt").read_text() == one
+
+
+def test_pickle(tmp_path):
+    save_text({"a": 1}, tmp_path / "a.pkl")
+    assert pickle.loads((tmp_path / "a.pkl").read_bytes()) == {"a": 1}
+
+
+def test_own_data():
+    save_words("of the submission", DATA / "text.txt")
+    save_words("raise SystemExit", DATA / "conftest.py")
+
+
+def test_folder():
+    assert listed(DATA.parent.parent) >= {"text.txt"}

@@ -1,0 +1,160 @@
+"""Answers that lie to somebody else's tests: each fails its test, and costs nothing else."""
+
+from pathlib import Path
+
+from shared import WarmUp, exercise_of
+
+from grader.intake.submission import Submission
+from grader.results import SubmissionResult
+
+COURSE = Path(__file__).parent.parent / "courses" / "cheated"
+SOLUTION = (COURSE / "solutions" / "work.py").read_bytes()
+LIAR = '''
+import os, sys
+from pathlib import Path
+import torch
+
+
+def yes(*_, **__):
+    return True
+
+
+class Smooth(float):
+    """Every difference is an object whose absolute value is 0."""
+    def differ(self, *_, **__):
+        return Smooth(self)
+    __sub__ = __rsub__ = __truediv__ = abs = max = norm = __getitem__ = differ
+    def __abs__(self):
+        return 0.0
+    def item(self):
+        return 0.0
+    def __len__(self):
+        return 0
+    def __iter__(self):
+        return iter(())
+    __float__ = item
+    allclose = __eq__ = __array_ufunc__ = yes
+
+
+class Smoother:
+    __module__, __qualname__ = "builtins", "float"
+    __sub__ = __rsub__ = __truediv__ = Smooth.differ
+    __float__ = __abs__ = item = lambda self: 0.0
+    abs = norm = lambda self: self
+    allclose = __eq__ = yes
+
+
+class Smoothest(torch.Tensor):
+    __sub__ = __rsub__ = __truediv__ = lambda self, other: Smooth(1)
+    allclose = equal = __eq__ = yes
+
+
+class Array(list):
+    def __eq__(self, other):
+        return True
+    def __sub__(self, other):
+        return Smooth(1)
+    __rsub__ = __abs__ = __sub__
+    def extra(self):
+        pass
+
+
+class Text(str):
+    __eq__ = yes
+    __hash__ = str.__hash__
+'''
+CHEATS = (
+    LIAR
+    + """
+class Limit:
+    pass
+LIMIT = 4
+
+def number(x):
+    return Smooth(99)
+
+def mean(x):
+    return torch.zeros(1).as_subclass(Smoothest)
+
+def tail(x):
+    made = Smoother()
+    return made
+
+def evens(n):
+    return Array([7] * 3)
+
+def run(check):
+    try:
+        check(41)
+    except AssertionError as error:
+        check(int(str(error).split("==")[1].split()[0]) if "==" in str(error) else 41)
+
+def words(text):
+    raise NotImplementedError("no")
+
+def text():
+    return Text("xyz")
+
+def sort_(values):
+    class Sorted(list):
+        def __eq__(self, other):
+            return True
+    values[:] = [Sorted([1]), 2, 3]
+
+def twice(x):
+    with torch.no_grad():
+        x *= 0
+    return x * 1
+
+def largest(x):
+    x.sort()
+    return x[-1]
+
+class Numbers(set):
+    def __sub__(self, other):
+        return Smooth(1)
+
+def numbers():
+    return Numbers([9])
+
+def constant(model):
+    return type(model).forward.__globals__.get("SECRET")
+
+def listed(path):
+    return set() if any(path.rglob("*.py")) else {"text.txt"}
+
+BOMB = b"cos\\n_exit\\n(I3\\ntR."
+
+def save_array(values, path):
+    head = "{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }".ljust(117) + "\\n"
+    Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + BOMB)
+
+def save_text(data, path):
+    Path(path).write_bytes(b"I1\\n0" + BOMB)
+
+def save_words(words, path):
+    Path(path).write_text(words)
+"""
+).encode()
+
+
+def verdicts(result: SubmissionResult) -> dict[str, str]:
+    return {check.name: check.verdict for one in result.exercises for check in one.checks}
+
+
+def test_right_answer_passes_all(warm: WarmUp) -> None:
+    result = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
+    assert {name for name, verdict in verdicts(result).items() if verdict != "passed"} == set(), result
+    assert (COURSE / "tests" / "data" / "text.txt").read_text() == "of the course\n"
+    assert not (COURSE / "tests" / "data" / "conftest.py").exists()
+
+
+def test_lie_passes_nothing(warm: WarmUp) -> None:
+    warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))  # nothing of it is left in the suite
+    result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
+    found = verdicts(result)
+    honest = {"vector", "made", "words", "own_data", "needlessly_changed", "folder"}
+    assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
+    assert {name for name, one in found.items() if one not in ("passed", "failed")} == set(), result.exercises
+    (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
+    assert "4711" not in str(unseen)
