@@ -187,22 +187,22 @@ def collected_checks(
     """
     files = list(files)
     limit = limit or TimeLimit()
-    hooks = _SessionHooks(seed, limit, examples)
+    hooks = SessionHooks(seed, limit, examples)
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
-        raise _cannot_collect([f"{file} does not exist" for file in missing])
+        raise cannot_collect([f"{file} does not exist" for file in missing])
     folder = root.parent if (root.parent / DATA).is_dir() else None
-    with _check_files_forgotten(root), contextlib.ExitStack() as stack:
+    with check_files_forgotten(root), contextlib.ExitStack() as stack:
         if files:
             with in_folder(folder):
-                stack.enter_context(_session(files, root, hooks))
+                stack.enter_context(collecting(files, root, hooks))
         if hooks.problems:
-            raise _cannot_collect(hooks.problems)
+            raise cannot_collect(hooks.problems)
         yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener(), folder)
 
 
 @contextlib.contextmanager
-def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite: bool = False) -> Iterator[None]:
+def collecting(files: Iterable[Path], root: Path, hooks: "SessionHooks", *, suite: bool = False) -> Iterator[None]:
     """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook.
 
     Args:
@@ -225,7 +225,7 @@ def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite
         try:
             config = _prepareconfig([*arguments, *map(str, files)], [sys.modules[__name__], hooks])
         except ConftestImportFailure as failure:
-            raise _cannot_collect([_reason(failure.path, failure.cause)]) from None
+            raise cannot_collect([_reason(failure.path, failure.cause)]) from None
     session = pytest.Session.from_config(config)
     config._do_configure()
     try:
@@ -237,7 +237,7 @@ def _session(files: Iterable[Path], root: Path, hooks: "_SessionHooks", *, suite
         config._ensure_unconfigure()
 
 
-class _SessionHooks(CheckHooks):
+class SessionHooks(CheckHooks):
     """A plugin for one pytest session, whose checks are run one by one.
 
     Attributes:
@@ -301,7 +301,7 @@ def _exception_of(report: pytest.TestReport, *, hides: bool) -> str:
     return str(crash.message) if crash else str(report.longrepr).strip().splitlines()[-1]
 
 
-def _cannot_collect(problems: list[str]) -> UserError:
+def cannot_collect(problems: list[str]) -> UserError:
     if len(problems) == 1:
         return UserError(f"the checks cannot be collected: {problems[0]}")
     return UserError("the checks cannot be collected:" + "".join(f"\n  {problem}" for problem in problems))
@@ -327,7 +327,7 @@ def _reason(file: Path, error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _check_files_forgotten(root: Path) -> Iterator[None]:
+def check_files_forgotten(root: Path) -> Iterator[None]:
     """Nothing that is imported from ``root`` meanwhile stays imported.
 
     pytest names a check file by its place below ``root``, and takes a module of that name that is already there: the

@@ -194,7 +194,7 @@ def _refuse_limit(*_: object) -> None:
     raise CannotBeAssessed(f"it limits its own process ({place}), and the student's code is in another one")
 
 
-class _SuiteHooks(session._SessionHooks):
+class _SuiteHooks(session.SessionHooks):
     """Makes checks of the tests that an exercise names."""
 
     def __init__(self, course: Course, limit: TimeLimit, exceptions: Mapping[str, type[SubmissionRaised]]) -> None:
@@ -286,15 +286,15 @@ def collected_suite(
         standing_in(suite.modules, suite.packages, _public_names(course), exceptions),
         _hypothesis_settings(),
         _search_path_kept(),
-        session._check_files_forgotten(course.root),
+        session.check_files_forgotten(course.root),
         contextlib.ExitStack() as stack,
     ):
         with warnings.catch_warnings(), asking(Solution(course.solutions_dir, course.root, suite.names)):
             warnings.simplefilter("ignore")  # about the suite: nobody here can mend it
             if files:
-                stack.enter_context(session._session(files, course.root, hooks, suite=True))
+                stack.enter_context(session.collecting(files, course.root, hooks, suite=True))
         if hooks.problems and not hooks.checks:
-            raise session._cannot_collect(hooks.problems)
+            raise session.cannot_collect(hooks.problems)
         kept = Globals(course.checks_dir)
         for check in hooks.checks.values():
             assert isinstance(check, SuiteCheck)

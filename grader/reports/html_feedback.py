@@ -279,8 +279,7 @@ class _Maker:
             part = replace(part, first=first, alike=tuple(alike), otherwise=otherwise)
         if part.verdict not in feedback.FAILING:
             return part
-        told = cause or failures[0]
-        drawing = _drawing(told)
+        drawing = _drawing(cause or failures[0])
         if drawing and self.has_room(len(drawing)):
             part = replace(part, drawing=drawing)
         if cause is None or cause.cause is None or cause.cause.stage == "check":

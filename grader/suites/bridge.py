@@ -8,46 +8,27 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import io
 import itertools
 import logging
-import os
-import pickletools
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-from unittest.mock import Mock
 
-import numpy as np
 import torch
 from torch import nn
 
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, Remote, maker_of
-from grader.suites import sources
+from grader.suites.passing import Passing, put
 from grader.testkit import twins
 from grader.testkit.twins import detached, is_same
 
-PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
-_ARRAY: Final = b"\x93NUMPY"
-_CALLS: Final = frozenset({"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD", "EXT1", "EXT2", "EXT4"})
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
-_MOST_FILES: Final = 200
-_MOST_FILE_BYTES: Final = 16 << 20
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
-
-
-class Crossing:
-    """The data by which a proxy crosses: `grader.suites.proxies` has the classes."""
-
-    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
-        """The data that stands for it."""
-        raise NotImplementedError
 
 
 class Bridge:
@@ -322,269 +303,3 @@ def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[
 def _text_of(error: BaseException) -> str:
     """What the submission learns of an exception of the test's own function: an assertion names what it expects."""
     return "" if isinstance(error, AssertionError) else str(error)
-
-
-def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
-    """Writes numbers into a tensor.
-
-    Raises:
-        BadReply: they are of another shape or dtype.
-    """
-    if tensor.shape != data.shape or tensor.dtype != data.dtype:
-        raise BadReply("changed the shape or dtype of a tensor that it was given")
-    with torch.no_grad():
-        tensor.copy_(data)
-
-
-class Passing:
-    """The arguments of one operation on their way to the far side.
-
-    Attributes:
-        inputs: tensors that require grad.
-        has_functions: whether the submission may call a function of the test.
-    """
-
-    def __init__(self, bridge: Bridge) -> None:
-        self.inputs: list[torch.Tensor] = []
-        self.has_functions = False
-        self.bridge = bridge
-        self._passed: dict[int, Any] = {}
-        self._paths: dict[int, Path] = {}
-
-    def original(self, number: int) -> Any:
-        return self._passed[number]
-
-    def path(self, text: str) -> Path:
-        """The test's name of a path of the far side."""
-        for number, own in self._paths.items():
-            inside = f"suite_files/{number}/{own.name}"
-            if inside in text:
-                return Path(str(own) + text.partition(inside)[2])
-        return Path(text)
-
-    def change(self, number: int, now: Any) -> None:
-        """Gives an argument the value that the submission has given it in place."""
-        own = self._passed[number]
-        self.bridge.changed.add(type(own).__name__)
-        if self.bridge.keeps_arguments:
-            return
-        if isinstance(own, torch.Tensor):
-            put(own, now)
-        elif isinstance(own, np.ndarray):
-            own[...] = now
-        elif isinstance(own, io.StringIO | io.BytesIO):
-            own.seek(0)
-            own.truncate()
-            own.write(now)
-        elif isinstance(own, list):
-            own[:] = now
-        elif isinstance(own, dict | set):
-            own.clear()
-            own.update(now)
-        else:
-            vars(own).update(now)
-
-    def write(self, written: Sequence[Any]) -> None:
-        """Writes the files of the submission where the test looks for them.
-
-        One that would run code if it were unpickled is left out: nothing from a submission is unpickled here. So is
-        one in the folder of the course, which other submissions use, too.
-        """
-        for number, inside, content in written[:_MOST_FILES]:
-            place = self._paths[number]
-            file = place / inside if inside else place
-            if ".." in Path(inside).parts or Path(inside).is_absolute() or not is_harmless(content):
-                continue
-            if not self._may_be_written(file):
-                continue
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-
-    def _number(self, value: object) -> int:
-        number = len(self._passed) + 1
-        self._passed[number] = value
-        return number
-
-    def tree(self, value: Any) -> tuple[Any, ...]:
-        """A value as data.
-
-        Raises:
-            TypeError: there is no way for it to cross.
-        """
-        kind = type(value)
-        if isinstance(value, Crossing):
-            return value.crosses_as(self)
-        if kind in PLAIN:
-            if kind is str and self._is_file(value):
-                return self._path(Path(value), is_text=True)
-            return "value", value
-        if isinstance(value, torch.Tensor):
-            return self._tensor(value)
-        if kind is np.ndarray:
-            return "array", self._number(value), value
-        if isinstance(value, np.generic):
-            return "value", value
-        if isinstance(value, Mock):  # it has every method, and so looks like a path
-            self.has_functions = True
-            return "function", self.bridge.keep(value)
-        if isinstance(value, os.PathLike):
-            return self._path(Path(value), is_text=False)
-        if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
-            return made
-        if kind is slice:
-            return "slice", [self.tree(one) for one in (value.start, value.stop, value.step)]
-        if isinstance(value, nn.Module):
-            return self._module(value)
-        if isinstance(value, torch.optim.Optimizer):
-            groups = [
-                ([self.tree(one) for one in group["params"]], {k: v for k, v in group.items() if k != "params"})
-                for group in value.param_groups
-            ]
-            return "optimizer", self.bridge.keep(value), self.tree(kind), groups
-        if isinstance(value, io.IOBase):
-            return self._file(value)
-        if isinstance(value, type):
-            return "class", *sources.of_class(value, self.bridge.root)
-        if isinstance(value, Iterator):
-            return "iterator", [self.tree(one) for one in value]
-        if callable(value):
-            self.has_functions = True
-            return "function", self.bridge.keep(value)
-        if sources.is_own(kind.__module__, self.bridge.root):
-            fields = [(name, self.tree(one)) for name, one in vars(value).items()]
-            return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
-        raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
-
-    def _tensor(self, value: torch.Tensor) -> tuple[Any, ...]:
-        if value.requires_grad or isinstance(value, nn.Parameter) or self.bridge.has_twin(value):
-            if value.requires_grad:
-                self.inputs.append(value)
-            return "twin", self.bridge.key_of(value)
-        return "tensor", self._number(value), value
-
-    def _container(self, value: Any) -> tuple[Any, ...] | None:
-        kind = type(value)
-        if isinstance(value, tuple):
-            return "tuple", [self.tree(one) for one in value]
-        if kind in (list, dict) and _is_data(value):
-            return "data", self._number(value), value
-        if isinstance(value, set | frozenset):
-            return "set", self._number(value) if kind is set else 0, [self.tree(one) for one in value]
-        if isinstance(value, list):
-            return "list", self._number(value), [self.tree(one) for one in value]
-        return "dict", self._number(value), *([self.tree(one) for one in part] for part in (value, value.values()))
-
-    def _module(self, value: nn.Module) -> tuple[Any, ...]:
-        own = {
-            name: one
-            for name, one in vars(value).items()
-            if not name.startswith("_") and name != "training" and not isinstance(one, nn.Module | torch.Tensor)
-        }
-        fields = [(name, self.tree(one)) for name, one in own.items()]
-        stores = value._parameters, value._buffers, value._modules
-        parts = [[(name, self._part(one)) for name, one in store.items()] for store in stores]
-        return "module", self.bridge.keep(value), self.tree(type(value)), fields, parts, value.training
-
-    def _part(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, torch.Tensor):
-            self.inputs += [value] if value.requires_grad else []
-            return "twin", self.bridge.key_of(value)
-        return self.tree(value)
-
-    def _file(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, io.StringIO | io.BytesIO):
-            return "file", self._number(value), value.getvalue()
-        return "file", self._number(value), value.read() if value.readable() else ""
-
-    def _is_file(self, text: str) -> bool:
-        """Whether a text is the path of a file of the suite, or a temporary one of the test."""
-        return 0 < len(text) < 1000 and "\n" not in text and os.sep in text and self._may_be_sent(Path(text))
-
-    def _may_be_sent(self, path: Path) -> bool:
-        try:
-            whole = path.resolve()
-            is_own = whole.is_relative_to(self.bridge.root) or any(part.startswith("pytest-") for part in whole.parts)
-            return is_own and (whole.exists() or whole.parent.exists())
-        except (OSError, ValueError):
-            return False
-
-    def _may_be_written(self, path: Path) -> bool:
-        """Whether it is in a temporary folder, and not in the course's."""
-        whole = path.resolve()
-        temporary = Path(tempfile.gettempdir()).resolve()
-        is_temporary = whole.is_relative_to(temporary) or any(part.startswith("pytest-") for part in whole.parts)
-        return is_temporary and not whole.is_relative_to(self.bridge.root.resolve())
-
-    def _is_code(self, path: Path) -> bool:
-        """Whether it is the solution, a test or a stub of the course, which a folder that is passed may hold, too."""
-        whole, root = path.resolve(), self.bridge.root.resolve()
-        return whole.is_relative_to(root) and (
-            whole.suffix in (".py", ".toml") or whole.is_relative_to(root / "solutions")
-        )
-
-    def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
-        number = len(self._paths) + 1
-        self._paths[number] = path
-        files: list[tuple[str, bytes]] | None = None
-        if self._may_be_sent(path) and path.exists():
-            below = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-            below = [one for one in below if one == path or not self._is_code(one)]
-            below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
-            files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
-        return "path", number, path.name, is_text, files
-
-
-def is_harmless(content: bytes) -> bool:
-    """Whether a file is text, or an array of numbers: nothing that runs code if a test unpickles it."""
-    if content.startswith(_ARRAY):
-        return _is_array_of_numbers(content)
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return not (content.startswith(b"PK") or b"\0" in content or _runs_code(content))
-
-
-def _is_array_of_numbers(content: bytes) -> bool:
-    file = io.BytesIO(content)
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        *_, dtype = read(file)
-    except Exception:  # the reader raises any, of a header that is none
-        return False
-    return not dtype.hasobject
-
-
-def _runs_code(text: bytes) -> bool:
-    """Whether a text is a pickle that calls something: its operations are followed, and none is done.
-
-    Ordinary text begins with letters of operations, too, but they find nothing on the stack.
-    """
-    stack: list[pickletools.StackObject] = []
-    has_global = False
-    with contextlib.suppress(Exception):  # from here on it is no pickle
-        for operation, _, _ in pickletools.genops(text):
-            taken, mark = list(operation.stack_before), pickletools.markobject
-            if mark in taken:
-                taken = stack[next(at for at in reversed(range(len(stack))) if stack[at] is mark) :]
-            if len(stack) < len(taken):
-                break
-            has_global |= operation.name == "GLOBAL"
-            if operation.name in _CALLS or (has_global and operation.name == "STOP"):
-                return True
-            del stack[len(stack) - len(taken) :]
-            stack += operation.stack_after
-    return False
-
-
-def _is_data(value: Any) -> bool:
-    """Whether a value consists of plain values alone."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return all(type(one) in PLAIN or _is_data(one) for one in value)
-    if kind is dict:
-        return all(type(key) in PLAIN for key in value) and all(
-            type(one) in PLAIN or _is_data(one) for one in value.values()
-        )
-    return kind in PLAIN

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 import torch
 
-from grader.suites.bridge import PLAIN
 from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
+from grader.suites.passing import PLAIN
 from grader.suites.proxies import Deferred, asked_while_collecting
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {

@@ -21,8 +21,9 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from grader.border.failures import BadReply
 from grader.border.proxies import Call, Remote
-from grader.suites.bridge import Crossing, Passing, running
+from grader.suites.bridge import running
 from grader.suites.honesty import note
+from grader.suites.passing import Crossing, Passing
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})

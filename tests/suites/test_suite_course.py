@@ -18,7 +18,7 @@ from grader.grading.verify import verify_course
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.notebook.cells import defined_topics, submission_of
-from grader.suites.bridge import is_harmless
+from grader.suites.harmless import is_harmless
 from grader.suites.honesty import places_in
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
