@@ -158,8 +158,8 @@ class Channel:
         """
         kept = []
         for value, before, shown in self._copies:
-            # Of the references, one is the list's, one this name's, one that of the question itself.
-            if sys.getrefcount(value) > 3 + (shown is not None and shown.result is value):
+            is_kept = sys.getrefcount(value) > _references_in_a_loop() + (shown is not None and shown.result is value)
+            if is_kept:
                 kept.append((value, before, shown))
             elif bool(_differs(before, value.detach()).any()):
                 self._copies.clear()
@@ -389,3 +389,11 @@ def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     if before.dtype in _SIGNED:
         before, after = before.view(_SIGNED[before.dtype]), after.view(_SIGNED[after.dtype])
     return (before != after) & ~((before != before) & (after != after))
+
+
+def _references_in_a_loop() -> int:
+    """The references to an object that only a tuple in a list holds, as a loop counts them: in Python 3.14 one less."""
+    number = 0
+    for value, _ in [(object(), None)]:
+        number = sys.getrefcount(value)
+    return number
