@@ -19,8 +19,8 @@ from pathlib import Path
 
 from common import finish
 
+from grader.adopt.suite import adopt_suite
 from grader.course.model import files_below
-from grader.grading.adopt import adopt_suite
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission

@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from grader.adopt.adopted import Adopted, require_free
 from grader.cli import options
 from grader.cli.command_line import app, print_lines
 from grader.course import Course, stubs
 from grader.course.starter import new_course, new_exercise
 from grader.errors import UserError
-from grader.grading.adopted import Adopted, require_free
 from grader.machine import Devices, resolve_devices
 from grader.text import aligned, counted, listed
 
@@ -77,9 +77,7 @@ def adopt(
     ] = None,
     to: Annotated[Path | None, Option(metavar="COURSE", help="A new folder. Default: beside you, NAME-course.")] = None,
 ) -> None:
-    """Make a course of tests that you have: they stay as they are.
-
-    A notebook's tests, and tests that are texts with code, become checks.
+    """Make a course of tests that you have: pytest files, a notebook, texts with code. They stay as they are.
 
     Examples:
       grader adopt homework.ipynb
@@ -104,15 +102,14 @@ def adopt(
 
 def _adopted(path: Path, to: Path, modules: Sequence[str], solution: Path | None) -> Adopted:
     """The course that is made of tests, or of a notebook."""
-    from grader.grading.adopt import adopt_suite
-    from grader.grading.adopt_notebook import adopt_code_strings, adopt_notebook
-    from grader.grading.code_strings import is_code_strings
+    from grader.adopt.code_strings import is_code_strings
+    from grader.adopt.notebook_course import adopt_code_strings, adopt_notebook
+    from grader.adopt.suite import adopt_suite
 
     if path.suffix == ".ipynb":
         return adopt_notebook(path, to)
     if not modules and is_code_strings(path):
         return adopt_code_strings(path, to, solution)
-
     return adopt_suite(path, modules, to, solution)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.source import CheckInfo, Function, first_line, parse
+from grader.course.source import CheckInfo, Function, decorator, first_line, parse
 from grader.course.suite import Group, group_of, names, names_apart
 from grader.errors import CourseError
 
@@ -77,13 +77,20 @@ def suite_checks(folder: Path, groups: Iterable[Group], topic: str, manifest: Pa
                 docstring=ast.get_docstring(test.node) or "",
                 hidden=is_hidden,
                 is_secret=is_hidden,
-                points=None,
+                points=_points_of(test.node),
                 bonus=0.0,
                 file=test.nodeid.partition("::")[0],
             )
         )
     apart = {exercise: iter(names_apart(some)) for exercise, some in nodeids.items()}
     return tuple(msgspec.structs.replace(one, function=next(apart[one.exercise])) for one in found)
+
+
+def _points_of(test: Function) -> float | None:
+    """The number in ``@pytest.mark.points(2)``; None if there is none."""
+    mark = decorator(test, "points")
+    value = getattr(mark.args[0], "value", None) if mark is not None and mark.args else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 def without_hidden(content: bytes, file: str, groups: Iterable[Group]) -> bytes:

@@ -8,6 +8,7 @@ import msgspec
 
 from grader.course import Course
 from grader.course.assignments import Assignment
+from grader.course.definitions import defined_names, lines_in
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.handout import handed_out_text
 from grader.errors import UserError
@@ -144,29 +145,28 @@ def topics_of(course: Course) -> Topics:
         """The bytes of a course's file; none if it was handed out without it."""
         return file.read_bytes() if file.is_file() else b""
 
-    if course.suite is not None:
-        return _files_of_suite(course)
-    exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in course.modules}
+    suite = course.suite
+    modules = [topic for topic in course.modules if not topic.is_package]
+    exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in modules}
+    stubs = {name: content(course.stub_file(name)) for name in exercises}
+    packages: frozenset[str] = frozenset()
+    if suite is not None:  # an exercise may be a group of tests, which no file defines
+        exercises = {name: own & {*defined_names(lines_in(stubs[name]))} for name, own in exercises.items()}
+        packages = frozenset(filter(suite.is_package, suite.names))
+        beside = {name: course.exercises_dir / f"{name}.py" for name in suite.names if name not in packages}
+        stubs |= {name: content(file) for name, file in beside.items() if file.is_file()}
     answers = [file(name) for name in exercises for file in (course.solution_file, course.misconceptions_file)]
     return Topics(
         frozenset(exercises),
         exercises,
         frozenset(one.file for one in course.manual if one.file),
-        {name: content(course.stub_file(name)) for name in exercises},
+        stubs,
         frozenset(fingerprint(content(file)) for file in answers),
         frozenset(one.work_file for one in course.manual if not one.file),
         {one.file: content(course.template_file(one)) for one in course.manual if one.file},
         tuple(handed_out_text(course, topic) for topic in course.modules) if course.manual else (),
+        packages=packages,
     )
-
-
-def _files_of_suite(course: Course) -> Topics:
-    """The modules and packages that students of a suite write: by name alone, as no exercise is one definition."""
-    assert course.suite is not None
-    modules = frozenset(name for name in course.suite.names if not course.suite.is_package(name))
-    packages = frozenset(course.suite.names) - modules
-    stubs = {name: file.read_bytes() for name in modules if (file := course.exercises_dir / f"{name}.py").is_file()}
-    return Topics(modules & {topic.name for topic in course.modules}, stubs=stubs, packages=packages)
 
 
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:

@@ -53,6 +53,8 @@ _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary
 _CHANGES: Final = "it passes only because your code changes what it is given: work on a copy"
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
+_POINTS: Final = "points"
+"""The mark of a test's own points, beside those of its exercise's other tests."""
 _FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
 """What the failed subtests of a test have raised."""
 
@@ -80,10 +82,12 @@ class SuiteCheck(Check):
         limit: TimeLimit,
         exceptions: Mapping[str, type[SubmissionRaised]],
     ) -> None:
-        super().__init__(item, group.exercise, 0, hidden="all" if hidden else False, may_change=True, limit=limit)
+        hides: bool | str = "all" if hidden else False
+        points = _number_of(item, _POINTS)
+        super().__init__(item, group.exercise, 0, hidden=hides, may_change=True, limit=limit, points=points)
         self.name = check_name(item.nodeid)
         self.sentence = sentence_of(item.function.__doc__ or "", self.name.partition("[")[0])
-        self.seconds = _own_seconds(item) or group.seconds
+        self.seconds = _number_of(item, _TIMEOUT) or group.seconds
         self.body = limit.timed(self._run)
         self._root = root
         self._exceptions = exceptions
@@ -206,6 +210,7 @@ class _SuiteHooks(session.SessionHooks):
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{_TIMEOUT}(seconds): the test's own limit")
+        config.addinivalue_line("markers", f"{_POINTS}(number): its part of the exercise's points")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -252,10 +257,11 @@ class _SuiteHooks(session.SessionHooks):
         """pytest calls it."""
 
 
-def _own_seconds(item: pytest.Item) -> float:
-    mark = item.get_closest_marker(_TIMEOUT)
-    value = (mark.args or tuple(mark.kwargs.values()) or (0,))[0] if mark else 0
-    return float(value) if isinstance(value, int | float) else 0.0
+def _number_of(item: pytest.Item, name: str) -> float | None:
+    """The number in a mark of a test; None if it has no such mark."""
+    mark = item.get_closest_marker(name)
+    value = (mark.args or tuple(mark.kwargs.values()) or (None,))[0] if mark else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _name_apart(checks: Sequence[SuiteCheck]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from grader.border.failures import SubmissionRaised
 from grader.suites.bridge import running
-from grader.suites.proxies import Deferred
+from grader.suites.proxies import Deferred, value_of
 
 
 class ProxyModule(ModuleType):
@@ -24,7 +24,8 @@ class ProxyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._exceptions.get(name) or Deferred(self._far, (name,))
+        found = self._exceptions.get(name) or Deferred(self._far, (name,))
+        return value_of(found) if running and name in running[-1].channel.variables else found
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):

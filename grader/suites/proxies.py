@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from grader.border.failures import BadReply
+from grader.border.failures import BadReply, UnwrittenValue
 from grader.border.proxies import Call, Remote
 from grader.suites.bridge import running
 from grader.suites.honesty import note
@@ -349,6 +349,19 @@ class Deferred(_Used):
             operation, target, args, _ = self._made_by
             return f"{target!r}{'' if operation == 'call' else f'.{operation}'}({', '.join(map(repr, args))})"
         return ".".join((*self._names,)) or self._module
+
+
+def value_of(variable: Deferred) -> Any:
+    """The value of a variable of the submission, as the running check sees it.
+
+    Raises:
+        UnwrittenValue: it is the ``...`` that was handed out.
+    """
+    name = variable.__name__
+    value = running[-1].run("get", variable, shown=Call(name, (), {}, is_read=True))
+    if isinstance(value, Handle) and value._kind == "ellipsis":
+        raise UnwrittenValue(name)
+    return value
 
 
 class Derived(type):

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from command_here import run_here
 
+from grader.adopt.adopted import Adopted
+from grader.adopt.suite import adopt_suite
 from grader.course import Course
 from grader.errors import UserError
-from grader.grading.adopt import adopt_suite
-from grader.grading.adopted import Adopted
 
 FILES = {
     "shapes.py": """

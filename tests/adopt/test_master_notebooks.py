@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from command_here import run_here
 
+from grader.adopt.code_strings import is_code_strings
+from grader.adopt.master_notebooks import NotebookQuestion, read_master
+from grader.adopt.notebook_course import adopt_notebook
+from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.course import Course
 from grader.errors import UserError
-from grader.grading.adopt_notebook import adopt_notebook
-from grader.grading.adopted_tests import Step, WrittenTest
-from grader.grading.code_strings import is_code_strings
-from grader.grading.master_notebooks import NotebookQuestion, read_master
 
 
 def saved(folder: Path, cells: Sequence[tuple[str, str] | tuple[str, str, str]]) -> Path:
@@ -166,7 +166,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     cells = [
         *question("q1", "points: 2", square, ("# HIDDEN\nsquare(2)", "4"), ("# HIDDEN\nsquare(3)", "9")),
         *question("q2", "", square.replace("square", "cube"), ("# HIDDEN\nx = 2\ncube(x)", "4")),
-        *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\nhasattr(x, 'real')", "True"), ("x + 1", "2")),
+        *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\ncallable(x)", "False"), ("x + 1", "2")),
         *question("q4", "", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y", "3")),
     ]
     adopted = adopt_notebook(saved(tmp_path, cells), tmp_path / "course")  # type: ignore[arg-type]
@@ -174,8 +174,8 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     assert [line.partition(" (")[0] for line in adopted.look] == [
         "`x` is an answer to q3 and q4: tests see the last value that it gets",
         "cell 6: all tests that give points are hidden: here they give all of them, or none",
-        "cell 15: students must see one check of each exercise: they get the text of this one",
-        "cell 23: the test looks at the code of an answer, by `hasattr`, not at what it does: it is left out; "
+        "cell 15: students must see one test of each exercise: they get the text of this one",
+        "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
         "cell 24: the solution does not pass it here",
     ]

@@ -16,9 +16,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
+from grader.adopt.notebook_tests import Step, WrittenTest
+from grader.adopt.solution_marks import marked, without_marks
 from grader.errors import UserError
-from grader.grading.adopted_tests import Step, WrittenTest
-from grader.grading.solution_marks import marked, without_marks
 from grader.intake.notebook import as_python
 
 _BOUNDARY = re.compile(
@@ -94,6 +94,15 @@ class Master:
     files: list[str] = field(default_factory=list)
     look: list[str] = field(default_factory=list)
     title: str = ""
+    is_notebook: bool = True
+
+    def replace(self, pattern: re.Pattern[str], new: str) -> None:
+        """Puts something into the place of a text, in all cells and tests."""
+        self.pieces = [one._replace(text=pattern.sub(new, one.text)) for one in self.pieces]
+        for question in self.questions:
+            for at, test in enumerate(question.tests):
+                steps = tuple(step._replace(code=pattern.sub(new, step.code)) for step in test.steps)
+                question.tests[at] = test._replace(steps=steps)
 
 
 class _Cell(NamedTuple):
@@ -180,7 +189,7 @@ class _Reader:
         try:
             tree = ast.parse(code)
             says = ast.get_docstring(tree) or ""
-        except SyntaxError:  # `translate` says it
+        except SyntaxError:  # `function_of` says it
             pass
         step = Step(code, cell.value, cell.printed) if compares_output else Step(code, None)
         return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})

@@ -10,9 +10,9 @@ import pytest
 from plain_suite import passed_by_plain_pytest
 from shared import ADOPTED, WarmUp
 
+from grader.adopt.adopted import Adopted
+from grader.adopt.suite import adopt_suite
 from grader.course.model import files_below
-from grader.grading.adopt import adopt_suite
-from grader.grading.adopted import Adopted
 from grader.intake.submission import Submission
 
 SECONDS = 1.5

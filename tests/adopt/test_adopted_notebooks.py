@@ -66,16 +66,17 @@ def test_what_a_person_must_look_at_is_listed_with_its_cell(made: tuple[str, Pat
     topic, _, printed = made
     look = [line.strip() for line in printed.splitlines() if line.startswith("  cell")]
     if topic == "temperatures":
-        assert "5 exercises with 10 checks" in printed and "1 exercise for a person to mark: q6" in printed
+        assert "5 exercises with 11 tests" in printed and "1 exercise for a person to mark: q6" in printed
         (only,) = look
         assert only.startswith("cell 53: the test looks at the code of an answer, by `callable`")
     else:
-        assert "4 exercises with 7 checks" in printed and "2 exercises for a person to mark" in printed
+        assert "4 exercises with 7 tests" in printed and "2 exercises for a person to mark" in printed
         assert "  squares.svg: it lies in data/ here, and the cells read it there" in printed
         changes, compares, scheme = look
         assert scheme.startswith("cell 21: its mark scheme is not taken over, as students see rubrics")
-        assert changes.startswith("cell 11: the test gives `squares` another meaning in the notebook: it is left out")
-        assert compares.startswith("cell 15: the test compares two answers of the student with each other")
+        failing = "cell 11: the solution does not pass it here (sum_of_squares does not use squares"
+        assert changes.startswith(failing) and "it is left out" in changes
+        assert compares.startswith("cell 15: the test compares with the student's own code")
 
 
 def test_the_made_course_is_sound(made: tuple[str, Path, str]) -> None:

@@ -5,22 +5,21 @@ Never changes a test, and leaves nothing behind if it fails.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, write
 from grader.course.definitions import definition
 from grader.course.markers import with_markers
 from grader.course.source import Definition, parse
 from grader.course.starter import names_for
 from grader.course.stubs import stub_of
+from grader.course.suite import Suite
 from grader.errors import UserError
-from grader.grading.adopted import Adopted
 from grader.grading.suite_run import (
     CLUTTER,
     Module,
@@ -39,26 +38,7 @@ _SHORTEST_NAME: Final = 3
 """Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
 
-class ExerciseNotes(NamedTuple):
-    """Facts of an exercise beside its tests.
-
-    Attributes:
-        points: None means a point for each test.
-        hidden: the tests that students do not see, as functions of a file: ``test_relu.py::test_values``.
-    """
-
-    points: float | None = None
-    hints: tuple[str, ...] = ()
-    hidden: frozenset[str] = frozenset()
-
-
-def adopt_suite(
-    tests: Path,
-    names: Sequence[str],
-    to: Path,
-    solution: Path | None = None,
-    notes: Mapping[str, ExerciseNotes] = MappingProxyType({}),
-) -> Adopted:
+def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | None = None) -> Adopted:
     """Makes a course of a folder of tests.
 
     Args:
@@ -66,7 +46,6 @@ def adopt_suite(
         names: the modules and packages that students write, as the tests import them.
         to: a new folder for the course.
         solution: the folder with these modules; None: the one that the tests are in.
-        notes: by the name of the function or class that tests are about.
 
     Raises:
         UserError: there are no tests or modules, or no test that passes calls one of the modules.
@@ -82,7 +61,7 @@ def adopt_suite(
     modules = modules_named(names, roots)
     with tempfile.TemporaryDirectory() as folder:
         ran = SuiteRun(Path(folder), tests, modules, roots)
-        course = _AdoptedSuite(tests, modules, ran, notes)
+        course = _AdoptedSuite(tests, modules, ran)
         made = Path(folder) / "made"
         course.write(made, *names_for(to))
         if to.is_dir():
@@ -95,10 +74,7 @@ def adopt_suite(
 class _AdoptedSuite:
     """The tests in groups, and the files of the course that they become."""
 
-    def __init__(
-        self, tests: Path, modules: Sequence[Module], ran: SuiteRun, notes: Mapping[str, ExerciseNotes]
-    ) -> None:
-        self._notes = notes
+    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun) -> None:
         self._tests = tests
         self._modules = modules
         self._ran = ran
@@ -157,56 +133,35 @@ class _AdoptedSuite:
                     for one, why in reasons.items():
                         line, _ = definition(text.split("\n"), one)
                         self._whole.append((inside_course, line, f"`{one}` {why}, so its stub gives it away"))
-                _write(solutions / inside_course, content)
-                _write(exercises / inside_course, stub)
+                write(solutions / inside_course, content)
+                write(exercises / inside_course, stub)
         for module in self._ran.further:
             first = Path(f"{module.name}/__init__.py" if module.path.is_dir() else f"{module.name}.py")
             for file, inside_course in module.files():
                 content = file.read_bytes()
                 if inside_course == first and parse(file).body:
                     content = b"# solution:\n" + content.rstrip(b"\n") + b"\n# end\n"
-                _write(solutions / inside_course, content)
-            _write(exercises / first, b"")
+                write(solutions / inside_course, content)
+            write(exercises / first, b"")
         for module in (*self._modules, *self._ran.further):
             for folder in (solutions, exercises):
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
-                    _write(folder / module.name / "__init__.py", b"")
-        _write(course / "course.toml", self._manifest(name, title).encode())
+                    write(folder / module.name / "__init__.py", b"")
+        write(course / "course.toml", self._manifest(name, title))
 
-    def _manifest(self, name: str, title: str) -> str:
+    def _manifest(self, name: str, title: str) -> bytes:
         every = (*self._modules, *self._ran.further)
-        files = [self._ran.inside.get(one.name, one.name) for one in every if one.path.is_file()]
-        lines = [
-            "[course]",
-            f"name = {_quoted(name)}",
-            f"title = {_quoted(title)}",
-            'credit = "per-check"',
-            "examples = false",
-            "",
-            "[suite]",
-            f"path = {_quoted(self._tests.name)}",
-            f"modules = {_quoted(files)}",
-            f"packages = {_quoted([one.name for one in every if one.path.is_dir()])}",
-        ]
+        files = tuple(self._ran.inside.get(one.name, one.name) for one in every if one.path.is_file())
+        suite = Suite(
+            path=self._tests.name, modules=files, packages=tuple(one.name for one in every if one.path.is_dir())
+        )
+        topics = []
         for module in self._modules:
-            groups = [(key, own) for key, own in self._names.items() if key[0] in module.written]
-            if groups:
-                lines += [
-                    "",
-                    "[[topics]]",
-                    f"name = {_quoted(module.name)}",
-                    f"title = {_quoted(names_for(Path(module.name))[1])}",
-                ]
-            for key, own in groups:
-                tests, notes = self._groups[key], self._notes.get(key[1], ExerciseNotes())
-                points = len(tests) if notes.points is None else notes.points
-                lines += ["", "[[topics.exercises]]", f"name = {_quoted(own)}", f"points = {points}"]
-                lines += [f"hints = {_quoted(notes.hints)}"] if notes.hints else []
-                hidden = [one for one in tests if one.name in notes.hidden]
-                for kind, some in (("tests", [one for one in tests if one not in hidden]), ("hidden_tests", hidden)):
-                    if some:
-                        lines += [f"{kind} = [", *(f"    {_quoted(entry)}," for entry in self._entries(some)), "]"]
-        return "\n".join([*lines, ""])
+            groups = [(own, self._groups[key]) for key, own in self._names.items() if key[0] in module.written]
+            exercises = [PlannedExercise(own, len(tests), self._entries(tests)) for own, tests in groups]
+            if exercises:
+                topics.append(PlannedTopic(module.name, names_for(Path(module.name))[1], exercises))
+        return manifest(name, title, suite, topics)
 
     def _entries(self, tests: Sequence[Test]) -> list[str]:
         """The names of tests, in which a file or class that belongs to them as a whole takes the place of its tests."""
@@ -266,12 +221,3 @@ def _length_in(name: str, test: str) -> int:
     words = test.partition("::")[2].replace("_", "").lower()
     plain = name.replace("_", "").lower()
     return len(plain) if len(plain) >= _SHORTEST_NAME and plain in words else 0
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
-
-
-def _quoted(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

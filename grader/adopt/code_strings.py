@@ -1,0 +1,140 @@
+"""Reads tests that are texts with code: lists of them in modules, and otter's generated files. Runs nothing."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from grader.adopt.master_notebooks import Master, NotebookPiece, NotebookQuestion, code_pieces, sentence
+from grader.adopt.notebook_tests import Step, WrittenTest, written_in
+from grader.adopt.solution_marks import MarkedLine, marked
+from grader.course.source import first_line
+from grader.errors import UserError
+
+
+def is_code_strings(path: Path) -> bool:
+    """Whether a module, or every module of a folder, is a list of tests that are texts with code."""
+    files = _modules(path)
+    return bool(files) and all(_tasks_in(file) for file in files)
+
+
+def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
+    """The topics of modules of such tests: one for all, or one for each that has its own solution.
+
+    Args:
+        solution: a module, a notebook or a folder of them; None: the files beside the tests.
+
+    Raises:
+        UserError: there is no solution.
+    """
+    found: list[Master] = []
+    shared = Master(path.stem if path.is_file() else path.resolve().parent.name, is_notebook=False)
+    for file, about in [(one, about) for one in _modules(path) for about in _tasks_in(one)]:
+        master = Master(file.stem, is_notebook=False) if "solution" in about else shared
+        master.title = str(about.get("title") or master.name)
+        if "solution" in about:
+            master.pieces.append(NotebookPiece(1, "code", textwrap.dedent(str(about["solution"])).strip("\n")))
+        master.questions.append(_question_of(file, about))
+        if master not in found:
+            found.append(master)
+    if shared.questions:
+        shared.pieces = list(_solved(path, solution))
+        shared.title = shared.name
+    for master in found:
+        wanted = {name for question in master.questions for test in question.tests for name in _mentioned(test)}
+        master.pieces = [_all_marked(piece, wanted) for piece in master.pieces]
+    return found
+
+
+def _modules(path: Path) -> list[Path]:
+    return [one for one in (sorted(path.glob("*.py")) if path.is_dir() else [path]) if not one.name.startswith("_")]
+
+
+def _tasks_in(file: Path) -> list[dict[str, Any]]:
+    """The dicts and lists of a module that have tests in them; only plain data is read."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return []
+    values = []
+    for one in tree.body:
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            with contextlib.suppress(ValueError):
+                values.append(ast.literal_eval(one.value))
+    return [task for value in values for task in _tasks(value)]
+
+
+def _tasks(value: Any) -> Iterator[dict[str, Any]]:
+    match value:
+        case {"suites": list(suites)}:
+            yield {**value, "tests": [case for suite in suites for case in suite.get("cases", ())]}
+        case {"tests": list()}:
+            yield value
+        case dict():
+            for one in value.values():
+                yield from _tasks(one) if isinstance(one, dict) else ()
+        case [str(first), *_] if "assert" in first or ">>>" in first:
+            yield {"tests": value}
+        case [{"code": _}, *_]:
+            yield {"tests": value}
+
+
+def _question_of(file: Path, about: Mapping[str, Any]) -> NotebookQuestion:
+    """The tests of a dict, with its words about the function or class that they are for."""
+    name = str(about.get("function_name") or about.get("name") or file.stem)
+    points = about.get("points") or {"each": 1}
+    question = NotebookQuestion(name, 0, sentence(str(about.get("title") or "")), points)
+    question.hint = " ".join(str(about.get("hint") or "").split())
+    for number, test in enumerate(about["tests"], start=1):
+        one = test if isinstance(test, dict) else {"code": test}
+        code = textwrap.dedent(str(one.get("code", ""))).replace("{fn}", name).strip()
+        steps = tuple(_steps(code)) if code.startswith(">>>") else (Step(code, None),)
+        says = sentence(str(one.get("failure_message") or one.get("name") or ""))
+        own = re.sub(r"[^a-z0-9]+", "_", says.lower()).strip("_")
+        place = f"{file.name}, test {number}"
+        question.tests.append(WrittenTest(place, steps, says, one.get("points"), bool(one.get("hidden")), own))
+    return question
+
+
+def _steps(code: str) -> Iterator[Step]:
+    for example in doctest.DocTestParser().get_examples(code):
+        prints = re.match(r"\s*print\(", example.source) is not None
+        yield Step(example.source, "" if prints else example.want, example.want if prints else "")
+
+
+def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:
+    """The pieces of the solution: a notebook's or a module's."""
+    places = [solution] if solution else [path.resolve().parent]
+    if places[0].is_dir():
+        places = [
+            one for one in sorted(places[0].iterdir()) if one.suffix in (".py", ".ipynb") and one != path.resolve()
+        ]
+    if not places:
+        raise UserError(f"there is no solution beside {path}", fix="name it: --solution FILE")
+    for place in places:
+        if place.suffix == ".ipynb":
+            yield from code_pieces(place)
+        else:
+            yield NotebookPiece(1, "code", place.read_text(encoding="utf-8"))
+
+
+def _mentioned(test: WrittenTest) -> set[str]:
+    return {word for step in test.steps for word in re.findall(r"[^\W\d]\w*", step.code)}
+
+
+def _all_marked(piece: NotebookPiece, wanted: set[str]) -> NotebookPiece:
+    """A piece with markers round what gives one of these names a meaning, if it has no markers."""
+    if piece.kind != "code" or "# solution:" in piece.text:
+        return piece
+    lines = [MarkedLine(text) for text in piece.text.split("\n")]
+    for one in ast.parse(piece.text).body:
+        if wanted.intersection(written_in([one])):
+            for at in range(first_line(one) - 1, one.end_lineno or one.lineno):
+                lines[at] = lines[at]._replace(is_solution=True)
+    return piece._replace(text=marked(lines))

@@ -1,0 +1,417 @@
+"""Makes a course of an instructor's notebook: exercises, solutions, tests, and the notebook that students get.
+
+A test that cannot be kept, or that the notebook's own solution does not pass here, is named with its cell; an exercise
+without any other is marked by a person, so that no points are lost in silence.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import keyword
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, require_free, write
+from grader.adopt.code_strings import read_code_strings
+from grader.adopt.master_notebooks import Master, NotebookQuestion, read_master
+from grader.adopt.notebook_tests import CannotKeep, SuiteFunction, WrittenTest, bindings, function_of, names_of
+from grader.course import Course
+from grader.course.handout import OURS, install_cell, notebook_with
+from grader.course.model import DATA
+from grader.course.stubs import release, stub_of
+from grader.course.suite import Suite
+from grader.errors import UserError
+from grader.grading.local_workers import LocalWorkers, solution_of
+from grader.grading.settings import GradingSettings, worker_options
+from grader.suites.honesty import places_in
+from grader.text import counted, printable
+
+_LOADED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
+"""Modules that need no preload."""
+_MOST_FILES: Final = 2_000
+"""Files beside a notebook that are looked for in it."""
+_NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
+_GIVEN: Final = "It gives something. What it must give is checked when it is graded."
+
+
+@dataclass
+class _Kept:
+    """A test of the suite: its function, and its points."""
+
+    name: str
+    test: WrittenTest
+    made: SuiteFunction
+    points: float
+    is_hidden: bool
+
+
+@dataclass
+class _Exercise:
+    """An exercise of the course that is made; without tests a person marks it."""
+
+    name: str
+    question: NotebookQuestion
+    tests: list[_Kept] = field(default_factory=list)
+    points: float = 0.0
+
+    @property
+    def counting(self) -> list[_Kept]:
+        return [one for one in self.tests if one.points]
+
+    @property
+    def is_by_test(self) -> bool:
+        """Whether each test has points of its own: not if students could then see none that counts."""
+        is_seen = any(not one.is_hidden for one in self.counting)
+        return len(self.counting) > 1 and not self.question.all_or_nothing and is_seen
+
+
+def adopt_notebook(path: Path, to: Path) -> Adopted:
+    """A course made of the notebook at `path`, in the folder `to`.
+
+    Raises:
+        UserError: it cannot be read, is for no known tool, or `to` holds something.
+    """
+    require_free(to)
+    return _adopt([read_master(path)], to, path.parent)
+
+
+def adopt_code_strings(path: Path, to: Path, solution: Path | None = None) -> Adopted:
+    """A course made of tests that are texts with code: a module of them, or a folder of such modules.
+
+    Args:
+        solution: a module, a notebook or a folder of them; None: the modules have it, or it lies beside them.
+
+    Raises:
+        UserError: there is no solution, or `to` holds something.
+    """
+    require_free(to)
+    return _adopt(read_code_strings(path, solution), to, path.parent)
+
+
+def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
+    """A course with a topic for each notebook.
+
+    Args:
+        beside: the folder with the files that they read.
+    """
+    topics = [_Topic(master, to, beside) for master in masters]
+    for topic in topics:
+        topic.plan()
+    try:
+        topics = [topic for topic in topics if topic.automatic]
+        if topics:
+            _write(topics, to)
+        if not any(topic.automatic for topic in topics):
+            look = [line for master in masters for line in master.look]
+            raise UserError(
+                "no test can be kept: " + "; ".join(look[:3]),
+                fix="adopt the notebook with solutions and tests, or write checks yourself: docs/kit.md",
+            )
+    except BaseException:
+        shutil.rmtree(to, ignore_errors=True)  # it was new
+        raise
+    exercises = [one for topic in topics for one in topic.exercises]
+    automatic = [one for one in exercises if one.tests]
+    tests = counted(sum(len(one.tests) for one in automatic), "test")
+    made = [
+        f"{counted(len(automatic), 'exercise')} with {tests}, in tests/",
+        "solutions/, and what students get of them: exercises/",
+    ]
+    if by_hand := [one.name for one in exercises if not one.tests]:
+        made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(by_hand)}")
+    said = dict.fromkeys(line for master in masters for line in master.look)
+    return Adopted(to, tuple(made), tuple(sorted(said, key=_cell_of)))
+
+
+def _cell_of(line: str) -> int:
+    """The number of the cell that a line is about; 0 if it is about the whole."""
+    found = re.match(r"cell (\d+):", line)
+    return int(found[1]) if found else 0
+
+
+def _write(topics: Sequence[_Topic], to: Path) -> None:
+    """Writes the course, and takes out the tests that its solution does not pass."""
+    for topic in topics:
+        topic.write()
+    release(_manifest(topics, to, hides=False))
+    _try(topics, Course.load(to))
+    for topic in topics:
+        topic.write_tests()
+    course = _manifest(topics, to, hides=True)
+    for topic in topics:
+        topic.finish(course)
+
+
+def _manifest(topics: Sequence[_Topic], to: Path, *, hides: bool) -> Course:
+    """Writes course.toml; the course, which may have no stubs yet."""
+    name, title = (topics[0].name, topics[0].title) if len(topics) == 1 else (_identifier(to.name), to.name)
+    suite = Suite(modules=tuple(topic.name for topic in topics if topic.automatic))
+    write(to / "course.toml", manifest(name.replace("_", "-"), title, suite, [one.planned(hides) for one in topics]))
+    return Course.load(to, complete=False)
+
+
+def _try(topics: Sequence[_Topic], course: Course) -> None:
+    """Runs the tests on the solution, and takes out those that it does not pass."""
+    with LocalWorkers(course, worker_options(course, GradingSettings(seed=1), ())) as workers:
+        result = workers.grade(solution_of(course)).result
+    checks = {f"test_{check.name}": check for one in result.exercises for check in one.checks}
+    for topic in topics:
+        for exercise in topic.exercises:
+            for test in exercise.tests[:]:
+                check = checks[test.name]
+                if check.verdict != "passed":
+                    cause = check.cause
+                    is_fault = cause is not None and cause.kind == "grader_fault" and cause.exception_type
+                    why = f"{cause.exception_type}: {cause.exception_message}" if cause and is_fault else check.message
+                    exercise.tests.remove(test)
+                    why = " ".join(why.split())[:160]
+                    topic.lose(test.test, f"the solution does not pass it here ({why})")
+
+
+class _Topic:
+    """The topic that is made of one notebook."""
+
+    def __init__(self, master: Master, to: Path, beside: Path) -> None:
+        self.master = master
+        self.name = _identifier(master.name)
+        self.title = printable(master.title or master.name)
+        self.exercises: list[_Exercise] = []
+        self._to = to
+        self._beside = beside
+        self._file = f"test_{self.name}.py"
+        self._data = list(self._files())
+        for name, _ in self._data:
+            if not name.startswith(f"{DATA}/"):  # students find all such files in one folder
+                master.replace(_path_of(name), rf"\1{DATA}/{name}\2")
+                master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
+        cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
+        self._names, self._written = names_of(cells)
+
+    @property
+    def automatic(self) -> list[_Exercise]:
+        """The exercises that have tests."""
+        return [one for one in self.exercises if one.tests]
+
+    # ---------------------------------------------------------------- exercises
+
+    def plan(self) -> None:
+        """Finds the exercise of each question, and the functions of its tests."""
+        taken = {name for names in self._written.values() for name in names}
+        for name in sorted(taken):
+            asking = [self.master.questions[at].name for at, own in self._written.items() if name in own and at >= 0]
+            if len(asking) > 1:
+                said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
+                self.master.look.append(f"`{name}` {said}")
+        functions: set[str] = set()
+        earlier: dict[str, str] = {}
+        for number, question in enumerate(self.master.questions):
+            if question.by_hand:
+                if question.tests:
+                    self._look(question.tests, "a person marks this question: its tests are left out")
+                name = _free(_identifier(question.name), taken)
+                self.exercises.append(_Exercise(name, question, points=_points(question.points)))
+                continue
+            tests = [self._kept(question, *one, functions, earlier) for one in enumerate(question.tests)]
+            if not tests:
+                continue
+            own = self._written.get(number, [])
+            reads = [name for one in tests if one is not None for name in one.made.reads]
+            asked = [n for n in reads if n in own] or [n for n in reads if n in self._names.written]
+            name = next(iter(asked or (own if reads else ())), "")
+            exercise = next((one for one in self.exercises if one.name == name and one.tests), None)
+            if exercise is None:
+                exercise = _Exercise(name or _free(_identifier(question.name), taken), question)
+                self.exercises.append(exercise)
+            exercise.points += sum(question.shares())
+            exercise.tests += [one for one in tests if one is not None]
+        for exercise in self.automatic:
+            self._show_one_of(exercise)
+
+    def _kept(
+        self, question: NotebookQuestion, at: int, test: WrittenTest, functions: set[str], earlier: dict[str, str]
+    ) -> _Kept | None:
+        """A test as a function; None if that cannot be, which is said."""
+        name = _free(f"test_{test.name or f'{_identifier(question.name)}_{at + 1}'}", functions)
+        test = test._replace(says=_line(test.says or f"{question.name}: {test.place}."))
+        try:
+            made = function_of(test, name, self.name, self._names, earlier)
+        except CannotKeep as problem:
+            self.lose(test, f"the test {problem}")
+            return None
+        finally:
+            earlier |= bindings(test)
+        return _Kept(name, test, made, question.shares()[at], test.is_hidden)
+
+    def _show_one_of(self, exercise: _Exercise) -> None:
+        """Lets students see a test of an exercise: one that is added, or the first of its hidden ones."""
+        if any(not one.is_hidden for one in exercise.counting) or not exercise.counting:
+            return
+        first = exercise.counting[0]
+        if len(exercise.counting) > 1 and not exercise.question.all_or_nothing:
+            self._look([first.test], "all tests that give points are hidden: here they give all of them, or none")
+        if any(not one.is_hidden for one in exercise.tests):
+            return
+        for test in exercise.tests:
+            if use := _use_of(exercise.name, test.made.code):
+                text = f'def test_{exercise.name}_is_written():\n    """{_GIVEN}"""\n    from {self.name} import '
+                made = SuiteFunction(f"{text}{exercise.name}\n    {use}\n", use, (), ())
+                exercise.tests.insert(0, _Kept(f"test_{exercise.name}_is_written", first.test, made, 0.0, False))
+                return
+        self._look([first.test], "students must see one test of each exercise: they get the text of this one")
+        first.is_hidden = False
+
+    def lose(self, test: WrittenTest, why: str) -> None:
+        """Names a test that is left out; its points go to the question's other tests, or else to a person."""
+        self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
+
+    def _look(self, tests: Iterable[WrittenTest], sentence: str) -> None:
+        self.master.look += [f"{test.place}: {sentence}" for test in tests]
+
+    # ---------------------------------------------------------------- files
+
+    def write(self) -> None:
+        """Writes the solution, the tests, and the files that the notebook reads."""
+        code = [piece.text for piece in self.master.pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
+        write(self._to / "solutions" / f"{self.name}.py", "\n\n\n".join(code).rstrip() + "\n")
+        self.write_tests()
+        for name, source in self._data:
+            write(self._to / DATA / name.removeprefix(f"{DATA}/"), source.read_bytes())
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        """The files that the notebook reads or shows, with their paths beside it."""
+        everything = itertools.islice(self._beside.rglob("*"), _MOST_FILES)
+        beside = [one.relative_to(self._beside).as_posix() for one in everything if one.suffix not in _NO_DATA]
+        named = [name for name in beside if any(_path_of(name).search(one.text) for one in self.master.pieces)]
+        for name in dict.fromkeys([*self.master.files, *named]):
+            source = (self._beside / name).resolve()
+            if source.suffix == ".py":
+                self.master.look.append(f"{name}: students hand in the notebook alone: put what it defines into a cell")
+            elif source.is_relative_to(self._beside.resolve()) and source.is_file():
+                yield name, source
+            else:
+                self.master.look.append(f"{name}: this file of the notebook is not there: put it into {DATA}/")
+
+    def write_tests(self) -> None:
+        """Writes the file of tests."""
+        kept = [test for exercise in self.exercises for test in exercise.tests]
+        imports = {line for test in kept for line in test.made.imports if _is_installed(_module_of(line))}
+        texts = [
+            f'"""Tests of {self.name}, as its author wrote them."""\n\n'
+            + "\n".join(["import pytest", *sorted(imports)])
+        ]
+        for exercise in self.exercises:
+            is_even = len({one.points for one in exercise.tests}) == 1
+            for one in exercise.tests:
+                mark = f"@pytest.mark.points({one.points:g})\n" if exercise.is_by_test and not is_even else ""
+                texts.append(f"# {one.test.place}\n{mark}{one.made.text.rstrip()}")
+        write(self._to / "tests" / self._file, "\n\n\n".join(texts) + "\n")
+
+    def finish(self, course: Course) -> None:
+        """Writes the notebook that students get, and names the tests in which the student's code has a say."""
+        if self.master.is_notebook:
+            write(course.notebook_file(self.name), notebook_with(self._cells(course)))
+        file = self._to / "tests" / self._file
+        lines = file.read_text(encoding="utf-8").split("\n")
+        heads = {f"# {test.test.place}" for exercise in self.exercises for test in exercise.tests}
+        for place in places_in(file.parent, [self.name]):
+            if place.file == file:
+                above = [line for line in lines[: place.line] if line in heads]
+                self.master.look.append(f"{above[-1][2:]}: the test {place.text}")
+
+    def planned(self, hides: bool) -> PlannedTopic:
+        """The topic as the manifest has it.
+
+        Args:
+            hides: whether hidden tests are hidden: not while they are tried, because they say nothing then.
+        """
+        exercises = []
+        for one in self.exercises:
+            entries = [(f"{self._file}::{test.name}", test.is_hidden and hides) for test in one.tests]
+            tests, hidden = ([name for name, is_hidden in entries if is_hidden is kind] for kind in (False, True))
+            says = _line(one.question.text or one.question.name)
+            exercises.append(
+                PlannedExercise(one.name, one.points or 1, tests, hidden, one.question.hint, one.is_by_test, says)
+            )
+        modules = {_module_of(line) for line in self._names.imports.values()} - _LOADED
+        return PlannedTopic(self.name, self.title, exercises, sorted(filter(_is_installed, modules)))
+
+    def _cells(self, course: Course) -> Iterator[tuple[str, str]]:
+        """The cells of the students' notebook."""
+        yield "code", install_cell(course)
+        yield "code", OURS
+        last = {piece.question: at for at, piece in enumerate(self.master.pieces)}
+        prompted = {piece.question for piece in self.master.pieces if piece.kind == "prompt"}
+        for at, piece in enumerate(self.master.pieces):
+            if piece.kind == "code" and piece.question in prompted and piece.is_written:
+                continue
+            elif piece.kind == "code":
+                yield "code", stub_of(piece.text, f"cell {piece.cell}").strip("\n")
+            else:
+                yield ("code" if piece.kind == "prompt" else "markdown"), piece.text
+            if piece.question >= 0 and last[piece.question] == at:
+                question = self.master.questions[piece.question]
+                for one in self.automatic:
+                    if one.question is question:
+                        yield "code", f'check("{self.name}.{one.name}")'
+
+
+def _path_of(name: str) -> re.Pattern[str]:
+    """The path of a file in code or, after ``](``, in a text."""
+    return re.compile(rf"""(["']|\]\()(?:\./)?{re.escape(name)}(["')])""")
+
+
+def _is_shown_only(code: str) -> bool:
+    """Whether a cell only shows values: it gives nothing a name."""
+    return all(isinstance(one, ast.Expr) for one in ast.parse(code).body) and "# solution:" not in code
+
+
+def _use_of(name: str, code: str) -> str:
+    """A use of an answer that a hidden test makes, with nothing in it of the expected value; empty if there is none."""
+    nodes = list(ast.walk(ast.parse(code)))
+    calls = [
+        one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == name
+    ]
+    if not calls:
+        return name if any(isinstance(one, ast.Name) and one.id == name for one in nodes) else ""
+    plain = [one for one in calls if not any(isinstance(part, ast.Name) for arg in one.args for part in ast.walk(arg))]
+    return next((ast.unparse(one) for one in plain if not one.keywords), "")
+
+
+def _line(text: str) -> str:
+    return printable(" ".join(text.split()))[:190]
+
+
+def _points(points: object) -> float:
+    return float(points) if isinstance(points, int | float) and points > 0 else 1.0
+
+
+def _identifier(text: str) -> str:
+    name = re.sub(r"\W+", "_", text.rpartition("/")[2]).strip("_").lower() or "homework"
+    name = f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in _LOADED else name
+    return name
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or one like it that is free; it is taken then."""
+    found = next(one for one in (name, *(f"{name}_{number}" for number in range(2, 1000))) if one not in taken)
+    taken.add(found)
+    return found
+
+
+def _module_of(line: str) -> str:
+    """The module that an import statement needs."""
+    return line.split()[1].partition(".")[0]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

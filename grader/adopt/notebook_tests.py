@@ -1,0 +1,298 @@
+"""Writes the tests of a notebook as functions for pytest. Their code stays as it is, and runs nowhere meanwhile.
+
+A function imports the names of the notebook that its test reads from the students' module, and an output that the
+test expects becomes an assertion.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import symtable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from grader.course.source import Definition, assigned_by, first_line, names_bound_by, names_in
+
+_ABOUT_CODE: Final = frozenset({"callable", "signature", "getsource", "getfullargspec"})
+"""Functions whose result says nothing about what an answer does: of a stub it is the same."""
+_BARE: Final = (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict)
+"""Expressions that need no parentheses before ``==``."""
+
+
+_SAYS_WHETHER: Final = ("isinstance(", "issubclass(", "hasattr(", "all(", "any(", "not ")
+"""Beginnings of expressions that are True or False, whatever students write."""
+
+
+class CannotKeep(Exception):
+    """A test that cannot be a function of a suite; its text completes "cell 12: the test …"."""
+
+
+class Step(NamedTuple):
+    """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
+
+    Without a value (None) nothing is compared with it: the statements make their own assertions.
+    """
+
+    code: str
+    output: str | None = ""
+    printed: str = ""
+
+
+class WrittenTest(NamedTuple):
+    """One test as its author wrote it.
+
+    Attributes:
+        place: ``cell 12``, or a file and a line.
+        says: its sentence, if it has one.
+        points: None if they are shared out.
+        name: if it has one.
+    """
+
+    place: str
+    steps: tuple[Step, ...]
+    says: str = ""
+    points: float | None = None
+    is_hidden: bool = False
+    name: str = ""
+
+
+class NotebookNames(NamedTuple):
+    """The names of a notebook.
+
+    Attributes:
+        written: those that students give a meaning.
+        given: those that cells give a meaning which are handed out.
+        derived: those of the given ones whose value depends on students' code, such as ``nine = square(3)``.
+        imports: the statement that imports a name, by the name.
+    """
+
+    written: frozenset[str]
+    given: frozenset[str]
+    derived: frozenset[str]
+    imports: Mapping[str, str]
+
+
+class SuiteFunction(NamedTuple):
+    """A test as a function of a suite.
+
+    Attributes:
+        text: without its decorators.
+        code: what it runs of the notebook's.
+        reads: the names of the notebook that it imports, in order.
+        imports: the notebook's imports that it needs.
+    """
+
+    text: str
+    code: str
+    reads: tuple[str, ...]
+    imports: tuple[str, ...]
+
+
+def function_of(
+    test: WrittenTest, name: str, module: str, names: NotebookNames, earlier: Mapping[str, str]
+) -> SuiteFunction:
+    """The function that runs a test.
+
+    Args:
+        module: of the students.
+        earlier: statements of earlier tests by the names that they bind: those that this one needs come first.
+
+    Raises:
+        CannotKeep: it is not Python, asks for nothing that students write, or looks at their code alone.
+    """
+    try:
+        code = "\n".join(map(_with_assertions, test.steps)).strip("\n")
+        code += "".join(_calls_of_own_functions(code, names))
+        code = _with_earlier(code, names, earlier)
+        free = free_names(code)
+        reads = _in_order(free & (names.written | names.given), code)
+        if not free & (names.written | names.derived):
+            raise CannotKeep("asks for nothing that students write")
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Call) and (called := _last_name(node.func)) in _ABOUT_CODE:
+                raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
+        says = test.says.replace("\\", "/").replace('"', "'")
+        body = f'"""{says}"""\nfrom {module} import {", ".join(reads)}\n{_without_docstring(code)}'
+        text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{_indented(body)}\n"
+        compile(text, "<test>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise CannotKeep(f"is not Python alone ({error.msg})") from None
+    imports = tuple(names.imports[one] for one in sorted(free & names.imports.keys()))
+    return SuiteFunction(text, code, tuple(reads), imports)
+
+
+def bindings(test: WrittenTest) -> dict[str, str]:
+    """The statements of a test that later ones may need, by the names that they bind; none of a test with a mistake."""
+    found: dict[str, str] = {}
+    for step in test.steps:
+        try:
+            body = ast.parse(step.code).body
+        except SyntaxError:
+            return {}
+        for one in body:
+            if not isinstance(one, ast.Expr | ast.Assert):
+                lines = step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
+                found |= dict.fromkeys(names_bound_by(one), "\n".join(lines))
+    return found
+
+
+def free_names(code: str) -> set[str]:
+    """The names that code reads and does not define itself before.
+
+    Raises:
+        SyntaxError: it is not Python.
+    """
+    top = symtable.symtable(code, "<test>", "exec")
+    bound = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
+    read = {
+        one.get_name()
+        for table in _tables(top)
+        for one in table.get_symbols()
+        if one.is_referenced() and (table is top or one.is_global())
+    }
+    body = ast.parse(code).body
+    return (read - bound) | {name for name in bound if _is_read_first(name, body)}
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _tables(child)
+
+
+def _is_read_first(name: str, body: Iterable[ast.stmt]) -> bool:
+    """Whether statements read or delete a name before they give it a value."""
+    for one in body:
+        found = [node.ctx for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name]
+        if found or name in names_bound_by(one):
+            return not isinstance(one, ast.For | ast.With) and any(not isinstance(ctx, ast.Store) for ctx in found)
+    return False
+
+
+def _in_order(names: Iterable[str], code: str) -> list[str]:
+    return sorted(names, key=lambda name: (found.start() if (found := re.search(rf"\b{name}\b", code)) else 0, name))
+
+
+def _calls_of_own_functions(code: str, names: NotebookNames) -> Iterator[str]:
+    """Calls of the functions ``test_...(square, x)`` that a test consists of, as otter calls them."""
+    body = ast.parse(code).body
+    for one in body:
+        if not isinstance(one, ast.FunctionDef) or not one.name.startswith("test"):
+            continue
+        if not any(one.name in names_in(other) for other in body if other is not one):
+            wanted = [each.arg for each in one.args.args]
+            if "env" in wanted:
+                said = [name for name in sorted(names.written | names.given) if re.search(f"[\"']{name}[\"']", code)]
+                yield "\nenv = dict(" + ", ".join(f"{name}={name}" for name in said) + ")"
+            yield f"\n{one.name}({', '.join(wanted)})"
+
+
+def _with_earlier(code: str, names: NotebookNames, earlier: Mapping[str, str]) -> str:
+    """Code with the statements of earlier tests that it needs before it, in an order in which they can run."""
+    needed = free_names(code) - names.written - names.given - names.imports.keys()
+    if not (found := dict.fromkeys(earlier[name] for name in _in_order(needed & earlier.keys(), code))):
+        return code
+    left = {name: text for name, text in earlier.items() if text not in found}
+    return f"{_with_earlier(chr(10).join(found), names, left)}\n{code}"
+
+
+def _with_assertions(step: Step) -> str:
+    """The code of a step; if it expects an output, with an assertion about it."""
+    if step.output is None:
+        return step.code
+    body, code = ast.parse(step.code).body, step.code
+    if body and isinstance(last := body[-1], ast.Expr):
+        lines = code.encode().split(b"\n")
+        before = b"\n".join([*lines[: last.lineno - 1], lines[last.lineno - 1][: last.col_offset].rstrip(b"; ")])
+        value = ast.get_source_segment(code, last) or ""
+        if not step.output.strip() and not step.printed and not isinstance(last.value, ast.Call | ast.Constant):
+            raise CannotKeep(
+                "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
+            )
+        code = "\n".join(
+            filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step.output.strip())])
+        )
+    if step.printed:
+        code += f"\nassert capsys.readouterr().out.strip() == {step.printed.strip()!r}"
+    return code
+
+
+def _about_value(text: str, value: ast.expr, expected: str) -> str:
+    """A statement that compares a value with the output that shows it."""
+    if not expected:
+        return text
+    try:
+        wanted = ast.literal_eval(expected)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return f"assert repr({text}) == {expected!r}"
+    if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
+        return f"assert ({text})" if "\n" in text else f"assert {text}"
+    flat = wanted if isinstance(wanted, list | tuple) else [wanted]
+    is_near = any(isinstance(one, float) for one in flat) and all(isinstance(one, int | float) for one in flat)
+    text = text if isinstance(value, _BARE) else f"({text})"
+    return f"assert {text} == " + (f"pytest.approx({wanted!r})" if is_near else repr(wanted))
+
+
+def _without_docstring(code: str) -> str:
+    tree = ast.parse(code)
+    has_docstring = ast.get_docstring(tree) is not None
+    return "\n".join(code.split("\n")[tree.body[0].end_lineno if has_docstring else 0 :])
+
+
+def _indented(code: str) -> str:
+    """Code one step further in; lines inside of a text stay as they are."""
+    texts = (one for one in ast.walk(ast.parse(code)) if isinstance(one, ast.Constant | ast.JoinedStr))
+    inside = {number for one in texts for number in range(one.lineno + 1, (one.end_lineno or 0) + 1)}
+    lines = enumerate(code.split("\n"), start=1)
+    return "\n".join(line if number in inside or not line.strip() else f"    {line}" for number, line in lines)
+
+
+def _last_name(function: ast.expr) -> str:
+    return getattr(function, "id", "") or getattr(function, "attr", "")
+
+
+def written_in(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that statements define or give a value."""
+    for one in body:
+        if isinstance(one, Definition):
+            yield one.name
+        else:
+            yield from assigned_by(one)
+
+
+def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int, list[str]]]:
+    """All names of a notebook, and those that students write for each question.
+
+    Args:
+        cells: number of the question and code of each cell, with our markers.
+    """
+    written: dict[int, dict[str, None]] = {}
+    given: set[str] = set()
+    derived: set[str] = set()
+    imports: dict[str, str] = {}
+    for question, code in cells:
+        spans = list(_parts(code.split("\n")))
+        for one in ast.parse(code).body:
+            if isinstance(one, ast.Import | ast.ImportFrom):
+                imports |= dict.fromkeys(names_bound_by(one), ast.unparse(one))
+            elif any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans):
+                written.setdefault(question, {}).update(dict.fromkeys(written_in([one])))
+            else:
+                given |= set(written_in([one]))
+                if names_in(one) & derived.union(*written.values()):
+                    derived |= set(written_in([one]))
+    all_written = frozenset(name for names in written.values() for name in names)
+    names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(derived), imports)
+    return names, {number: list(found) for number, found in written.items()}
+
+
+def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines between our markers, from 1."""
+    start = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip() == "# solution:":
+            start = number
+        elif line.strip() == "# end" and start:
+            yield start, number
+            start = 0

@@ -1,0 +1,186 @@
+"""Tests of notebooks as functions: their code stays as it is, and what cannot be asked is refused in words."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from grader.adopt.notebook_tests import CannotKeep, NotebookNames, Step, WrittenTest, bindings, function_of
+from grader.adopt.solution_marks import marked, without_marks
+
+NAMES = NotebookNames(
+    written=frozenset({"x", "square", "Net"}),
+    given=frozenset({"data", "helper", "nine"}),
+    derived=frozenset({"nine"}),
+    imports={"np": "import numpy as np", "plt": "import matplotlib.pyplot as plt", "nn": "from torch import nn"},
+)
+
+
+def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
+    return WrittenTest("cell 3", (Step(code, output, printed),), "Says it.")
+
+
+@pytest.mark.parametrize(
+    ("test", "reads", "added"),
+    [
+        (one("assert square(2) == 4"), "square", ""),
+        (one("for k in range(3):\n    assert square(k) == k**2  # each"), "square", ""),
+        (one("assert [x for x in (1, square(1))] == [1, 1]"), "square", ""),
+        (one("def check(x, f=square):\n    return f(x)\n\n\nassert check(2) == 4"), "square", ""),
+        (one("assert np.allclose(square(np.ones(2)), 1)"), "square", ""),
+        (one("try:\n    square('a')\nexcept TypeError:\n    pass\nelse:\n    raise AssertionError"), "square", ""),
+        (one("x = 3\nassert square(x) == 9"), "square", ""),
+        (one("old = x\nx = 3\nassert square(x) == 9 + old"), "x, square", ""),
+        (one("square(3)", "9"), "square", "assert square(3) == 9"),
+        (one("y = 3; square(y)", "9"), "square", "y = 3\nassert square(y) == 9"),
+        (one("square(\n    .5\n)  # half", "0.25"), "square", "assert square(\n    .5\n) == pytest.approx(0.25)"),
+        (one("x, nine", "(3, 9)"), "x, nine", "assert (x, nine) == (3, 9)"),
+        (one("0 < x < 5", "True"), "x", "assert 0 < x < 5"),
+        (one("square(3) and x", "True"), "square, x", "assert (square(3) and x) == True"),
+        (one("square(3)", "tensor(9)"), "square", "assert repr(square(3)) == 'tensor(9)'"),
+        (
+            one("print('nine:', square(3))", "", "nine: 9\n"),
+            "square",
+            "print('nine:', square(3))\nassert capsys.readouterr().out.strip() == 'nine: 9'",
+        ),
+        (one("a = square(3)", "", "text"), "square", "a = square(3)\nassert capsys.readouterr().out.strip() == 'text'"),
+        (
+            one("def test_two(square, x):\n    assert square(x) == 4"),
+            "square, x",
+            "def test_two(square, x):\n    assert square(x) == 4\ntest_two(square, x)",
+        ),
+        (
+            one("def test_it(env):\n    assert env['x'] == 3"),
+            "x",
+            "def test_it(env):\n    assert env['x'] == 3\nenv = dict(x=x)\ntest_it(env)",
+        ),
+        (
+            WrittenTest("t", (Step("y = square(2)", "", ""), Step("y + 1", "5", "")), "Says it."),
+            "square",
+            "y = square(2)\nassert (y + 1) == 5",
+        ),
+    ],
+)
+def test_code_stays_as_it_is_below_an_import_of_the_names_that_it_reads(
+    test: WrittenTest, reads: str, added: str
+) -> None:
+    made = function_of(test, "test_it", "work", NAMES, {})
+    code = added or test.steps[0].code
+    arguments = "capsys" if "capsys" in code else ""
+    head = f'def test_it({arguments}):\n    """Says it."""\n    from work import {reads}\n'
+    assert made.text == head + textwrap.indent(code, "    ") + "\n"
+    assert made.imports == (("import numpy as np",) if "np." in code else ())
+
+
+@pytest.mark.parametrize(
+    ("test", "why"),
+    [
+        (one("assert callable(square)"), "looks at the code of an answer, by `callable`"),
+        (one("assert helper(1) == 1"), "asks for nothing that students write"),
+        (one("assert 'x' in globals()"), "asks for nothing that students write"),
+        (one("x == 3", ""), "its output is not in the notebook"),
+        (one("%time square(3)"), "is not Python alone"),
+        (one("assert await square(3)"), "is not Python alone"),
+    ],
+)
+def test_what_no_function_can_ask_is_refused(test: WrittenTest, why: str) -> None:
+    with pytest.raises(CannotKeep, match=why):
+        function_of(test, "test_it", "work", NAMES, {})
+
+
+def test_lines_inside_of_a_text_stay_where_they_are() -> None:
+    code = 'text = """\n  9\n"""\nassert str(square(3)) == text.strip()'
+    made = function_of(one(code), "test_it", "work", NAMES, {})
+    assert made.text.endswith('    text = """\n  9\n"""\n    assert str(square(3)) == text.strip()\n')
+
+
+def test_what_an_earlier_test_has_defined_comes_first() -> None:
+    earlier = bindings(one("import math\nbase = 2\nlimit = math.pow(base, 3)\nassert limit"))
+    made = function_of(one("assert square(3) > limit"), "test_it", "work", NAMES, earlier)
+    assert made.code.splitlines() == [
+        *("import math", "base = 2", "limit = math.pow(base, 3)"),
+        "assert square(3) > limit",
+    ]
+
+
+OTTER = '''\
+def square(x):
+    """Squares."""
+    y = x * x  # SOLUTION NO PROMPT
+    # BEGIN IGNORE
+    print("for the author")
+    # END IGNORE
+    return y  # SOLUTION
+
+    """ # BEGIN PROMPT
+    return ...
+    """ # END PROMPT
+
+
+np.random.seed(3)  # SEED
+nine = square(3)  # SOLUTION
+shown = nine + 1
+'''
+NBGRADER = '''\
+class Net:
+    """A net."""
+
+    def forward(self, x):
+        ### BEGIN SOLUTION
+        # twice
+        if x:
+            x = x + x
+        return x
+        ### END SOLUTION
+
+    def given(self):
+        return 1
+'''
+
+
+def test_what_students_do_not_get_is_between_our_markers() -> None:
+    assert marked(without_marks(OTTER)).splitlines() == [
+        "def square(x):",
+        '    """Squares."""',
+        "    # solution:",
+        "    y = x * x",
+        "    return y",
+        "    # end",
+        "",
+        "    # return ...",
+        "",
+        "",
+        "np.random.seed(3)",
+        "# solution:",
+        "nine = square(3)",
+        "# end",
+        "shown = nine + 1",
+    ]
+    lines = marked(without_marks(NBGRADER)).splitlines()
+    assert lines[4:10] == [
+        *("        # solution:", "        # twice", "        if x:", "            x = x + x", "        return x"),
+        "        # end",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "made"),
+    [
+        ("def f(x): return x + 1  # SOLUTION", "def f(x):\n    # solution:\n    return x + 1\n    # end"),
+        (
+            "### BEGIN SOLUTION\nclass Point:\n    x = 1\n### END SOLUTION",
+            "# solution:\nclass Point:\n    x = 1\n# end",
+        ),
+        (
+            '### BEGIN SOLUTION\ndef f(x):\n    """Adds."""\n    # one\n    return x + 1\n### END SOLUTION',
+            'def f(x):\n    """Adds."""\n    # solution:\n    # one\n    return x + 1\n    # end',
+        ),
+        (
+            "if a:\n    b = 1  # SOLUTION\nelse:\n    b = 2\nc = 3",
+            "# solution:\nif a:\n    b = 1\nelse:\n    b = 2\n# end\nc = 3",
+        ),
+    ],
+)
+def test_whole_statements_are_marked(code: str, made: str) -> None:
+    assert marked(without_marks(code)) == made
