@@ -27,6 +27,8 @@ _BOUNDARY = re.compile(
 _FENCE = re.compile(r"^```(?:otter)?[ \t]*\n(.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\s+CONFIG\s*", re.I)
 _TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
+_IGNORED = re.compile(r"#+\s*ignore\s*#*\s*$", re.I | re.M)
+_AUTOTEST = re.compile(r"\s*#+\s*(?:HASHED\s+)?AUTOTEST\b", re.M)
 _MARK_SCHEME = re.compile(
     r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I
 )
@@ -212,8 +214,8 @@ class _Otter(_Reader):
                 block = block if first == "begin" else ""
             if mark and (cell.kind == "raw" or not rest.strip()):
                 continue
-            if _OTTER_ITSELF.search(rest):
-                continue  # calls of otter itself
+            if _OTTER_ITSELF.search(rest) or _IGNORED.match(rest):
+                continue  # calls of otter itself, and notes of the author
             question = master.questions[number] if number >= 0 else None
             is_test = block.startswith("test") or (
                 not has_end and number >= 0 and _TEST_HEAD.match(rest.split("\n")[0]) is not None and rest[:1] == "#"
@@ -314,12 +316,21 @@ class _Nbgrader(_Reader):
     def _tests(self, cell: _Cell, points: float) -> Iterator[WrittenTest]:
         """The test of a cell; with a hidden part, that alone gives the points, and what students see gives none."""
         lines = without_marks(cell.text)
-        shown = "\n".join(line.text for line in lines if not line.is_hidden)
+        whole, shown = (
+            "\n".join(line.text for line in lines if keeps or not line.is_hidden) for keeps in (True, False)
+        )
+        refused = "asks for nothing: there are only comments in it" if _says_nothing(whole) else ""
+        if _AUTOTEST.search(whole):
+            refused = "has AUTOTEST lines, which nbgrader makes assertions of"
         is_split = any(line.is_hidden and line.text.strip() for line in lines)
-        if re.sub(r"#.*|\"{3}.*?\"{3}", "", shown, flags=re.DOTALL).strip():
-            yield self.test(cell, shown, points=0.0 if is_split else points)
+        if refused or not _says_nothing(shown):
+            yield self.test(cell, shown, points=0.0 if is_split else points, refused=refused)
         if is_split:
-            yield self.test(cell, "\n".join(line.text for line in lines), points=points, is_hidden=True)
+            yield self.test(cell, whole, points=points, is_hidden=True, refused=refused)
+
+
+def _says_nothing(code: str) -> bool:
+    return not re.sub(r"#.*|\"{3}.*?\"{3}", "", code, flags=re.DOTALL if '"' * 3 in code else 0).strip()
 
 
 def _boundary(cell: _Cell) -> tuple[str, Mapping[str, Any], str]:

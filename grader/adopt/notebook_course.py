@@ -21,10 +21,19 @@ from typing import Final
 from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, require_free, write
 from grader.adopt.code_strings import read_code_strings
 from grader.adopt.master_notebooks import Master, NotebookQuestion, read_master
-from grader.adopt.notebook_tests import CannotKeep, SuiteFunction, WrittenTest, bindings, function_of, names_of
+from grader.adopt.notebook_tests import (
+    CannotKeep,
+    SuiteFunction,
+    WrittenTest,
+    bindings,
+    function_of,
+    names_of,
+    written_in,
+)
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
 from grader.course.model import DATA
+from grader.course.source import names_in, parse
 from grader.course.stubs import release, stub_of
 from grader.course.suite import Suite
 from grader.errors import UserError
@@ -193,6 +202,7 @@ class _Topic:
                 master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
         cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
         self._names, self._written = names_of(cells)
+        self._helpers = dict(self._own_modules([text for _, text in cells]))
 
     @property
     def automatic(self) -> list[_Exercise]:
@@ -219,7 +229,9 @@ class _Topic:
                 self.exercises.append(_Exercise(name, question, points=_points(question.points)))
                 continue
             tests = [self._kept(question, *one, functions, earlier) for one in enumerate(question.tests)]
-            if not tests:
+            if not sum(question.shares()):
+                if question.tests:
+                    self.master.look.append(f"cell {question.cell}: is worth no points: its tests are left out")
                 continue
             own = self._written.get(number, [])
             reads = [name for one in tests if one is not None for name in one.made.reads]
@@ -283,6 +295,9 @@ class _Topic:
         self.write_tests()
         for name, source in self._data:
             write(self._to / DATA / name.removeprefix(f"{DATA}/"), source.read_bytes())
+        for name, is_used in self._helpers.items():
+            for folder in ("tests", "solutions", "exercises") if is_used else ("tests",):
+                write(self._to / folder / f"{name}.py", (self._beside / f"{name}.py").read_bytes())
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         """The files that the notebook reads or shows, with their paths beside it."""
@@ -291,17 +306,27 @@ class _Topic:
         named = [name for name in beside if any(_path_of(name).search(one.text) for one in self.master.pieces)]
         for name in dict.fromkeys([*self.master.files, *named]):
             source = (self._beside / name).resolve()
-            if source.suffix == ".py":
-                self.master.look.append(f"{name}: students hand in the notebook alone: put what it defines into a cell")
+            if source.suffix == ".py" and source.is_file():
+                continue  # it is imported: `_own_modules`
             elif source.is_relative_to(self._beside.resolve()) and source.is_file():
                 yield name, source
             else:
                 self.master.look.append(f"{name}: this file of the notebook is not there: put it into {DATA}/")
 
+    def _own_modules(self, cells: Sequence[str]) -> Iterator[tuple[str, bool]]:
+        """The modules beside the notebook that it imports, and whether its cells use them, not its tests alone."""
+        used = {name for code in cells for name in names_in(ast.parse(code))}
+        for line in dict.fromkeys(self._names.imports.values()):
+            file = self._beside / f"{_module_of(line)}.py"
+            if file.is_file():
+                names = {name for name, one in self._names.imports.items() if one == line}
+                names |= set(written_in(parse(file).body)) if line in names else set()
+                yield file.stem, not names.isdisjoint(used)
+
     def write_tests(self) -> None:
         """Writes the file of tests."""
         kept = [test for exercise in self.exercises for test in exercise.tests]
-        imports = {line for test in kept for line in test.made.imports if _is_installed(_module_of(line))}
+        imports = {line for test in kept for line in test.made.imports if self._is_there(_module_of(line))}
         texts = [
             f'"""Tests of {self.name}, as its author wrote them."""\n\n'
             + "\n".join(["import pytest", *sorted(imports)])
@@ -312,6 +337,9 @@ class _Topic:
                 mark = f"@pytest.mark.points({one.points:g})\n" if exercise.is_by_test and not is_even else ""
                 texts.append(f"# {one.test.place}\n{mark}{one.made.text.rstrip()}")
         write(self._to / "tests" / self._file, "\n\n\n".join(texts) + "\n")
+
+    def _is_there(self, module: str) -> bool:
+        return module in self._helpers or _is_installed(module)
 
     def finish(self, course: Course) -> None:
         """Writes the notebook that students get, and names the tests in which the student's code has a say."""
@@ -339,7 +367,7 @@ class _Topic:
             exercises.append(
                 PlannedExercise(one.name, one.points or 1, tests, hidden, one.question.hint, one.is_by_test, says)
             )
-        modules = {_module_of(line) for line in self._names.imports.values()} - _LOADED
+        modules = {_module_of(line) for line in self._names.imports.values()} - _LOADED - self._helpers.keys()
         return PlannedTopic(self.name, self.title, exercises, sorted(filter(_is_installed, modules)))
 
     def _cells(self, course: Course) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,10 @@ _BARE: Final = (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, 
 """Expressions that need no parentheses before ``==``."""
 
 
+_OF_NUMPY: Final = re.compile(
+    r"\bnp\.(?:float|int|str)\w*\(([^()]*)\)|\bnp\.(True|False)_|^array\((\[[^\[\]]*\d[^\[\]]*\])(?:, dtype=\w+)?\)$"
+)
+"""NumPy's scalars and arrays as newer versions show them; group: the plain value."""
 _SAYS_WHETHER: Final = ("isinstance(", "issubclass(", "hasattr(", "all(", "any(", "not ")
 """Beginnings of expressions that are True or False, whatever students write."""
 
@@ -47,6 +51,7 @@ class WrittenTest(NamedTuple):
         says: its sentence, if it has one.
         points: None if they are shared out.
         name: if it has one.
+        refused: why it cannot be kept; empty if nothing is known of that yet.
     """
 
     place: str
@@ -55,6 +60,7 @@ class WrittenTest(NamedTuple):
     points: float | None = None
     is_hidden: bool = False
     name: str = ""
+    refused: str = ""
 
 
 class NotebookNames(NamedTuple):
@@ -64,7 +70,7 @@ class NotebookNames(NamedTuple):
         written: those that students give a meaning.
         given: those that cells give a meaning which are handed out.
         derived: those of the given ones whose value depends on students' code, such as ``nine = square(3)``.
-        imports: the statement that imports a name, by the name.
+        imports: the statement that imports a name, by the name; one that imports all of a module, by itself.
     """
 
     written: frozenset[str]
@@ -101,6 +107,8 @@ def function_of(
     Raises:
         CannotKeep: it is not Python, asks for nothing that students write, or looks at their code alone.
     """
+    if test.refused:
+        raise CannotKeep(test.refused)
     try:
         code = "\n".join(map(_with_assertions, test.steps)).strip("\n")
         code += "".join(_calls_of_own_functions(code, names))
@@ -118,7 +126,7 @@ def function_of(
         compile(text, "<test>", "exec", dont_inherit=True)
     except SyntaxError as error:
         raise CannotKeep(f"is not Python alone ({error.msg})") from None
-    imports = tuple(names.imports[one] for one in sorted(free & names.imports.keys()))
+    imports = tuple(line for name, line in names.imports.items() if name in free or name == line)
     return SuiteFunction(text, code, tuple(reads), imports)
 
 
@@ -199,9 +207,11 @@ def _with_earlier(code: str, names: NotebookNames, earlier: Mapping[str, str]) -
 
 def _with_assertions(step: Step) -> str:
     """The code of a step; if it expects an output, with an assertion about it."""
-    if step.output is None:
-        return step.code
     body, code = ast.parse(step.code).body, step.code
+    if step.output is None:
+        if body and isinstance(body[-1], ast.Expr) and isinstance(body[-1].value, ast.Name | ast.BinOp):
+            raise CannotKeep("gives a score by its last line")
+        return code
     if body and isinstance(last := body[-1], ast.Expr):
         lines = code.encode().split(b"\n")
         before = b"\n".join([*lines[: last.lineno - 1], lines[last.lineno - 1][: last.col_offset].rstrip(b"; ")])
@@ -222,8 +232,9 @@ def _about_value(text: str, value: ast.expr, expected: str) -> str:
     """A statement that compares a value with the output that shows it."""
     if not expected:
         return text
+    plain = _OF_NUMPY.sub(lambda found: found[1] or found[2] or found[3], expected)
     try:
-        wanted = ast.literal_eval(expected)
+        wanted = ast.literal_eval(plain)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return f"assert repr({text}) == {expected!r}"
     if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
@@ -275,7 +286,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
         spans = list(_parts(code.split("\n")))
         for one in ast.parse(code).body:
             if isinstance(one, ast.Import | ast.ImportFrom):
-                imports |= dict.fromkeys(names_bound_by(one), ast.unparse(one))
+                line = ast.unparse(one)
+                imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
             elif any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans):
                 written.setdefault(question, {}).update(dict.fromkeys(written_in([one])))
             else:

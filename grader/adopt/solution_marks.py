@@ -12,7 +12,8 @@ from grader.course.source import Definition, Function, first_line
 
 _ONE_LINE = re.compile(r"([ \t]*)((?:async )?def .*\)(?: *->.*)?:)[ \t]+([^#\s].*)$")
 _REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)(?:\s+NO PROMPT)?\s*$", re.I)
-_PROMPT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
+_TEXT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
+"""A text with the prompt in it: its lines become comments."""
 _END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
 
 
@@ -27,22 +28,24 @@ class MarkedLine(NamedTuple):
 def without_marks(code: str) -> list[MarkedLine]:
     """The lines of a cell, and which of them students do not get. Prompts become comments; a seed stays."""
     found: list[MarkedLine] = []
-    region = ""
+    regions: list[str] = []  # the innermost is the last
     for line in code.split("\n"):
-        if mark := _REGION.match(line):
-            region = mark[2].upper() if mark[1].upper() == "BEGIN" else ""
-        elif mark := _PROMPT.match(line):
-            region = "TEXT" if mark[1].upper() == "BEGIN" else ""
-        elif region == "TEXT":
+        if mark := _REGION.match(line) or _TEXT.match(line):
+            name = mark[2].upper() if mark.re is _REGION else "TEXT"
+            if mark[1].upper() == "BEGIN":
+                regions.append(name)
+            elif name in regions:
+                del regions[len(regions) - 1 - regions[::-1].index(name) :]
+        elif "TEXT" in regions:
             indent = line[: len(line) - len(line.lstrip())]
             found.append(MarkedLine(f"{indent}# {line.strip()}"))
-        elif region != "IGNORE":
+        elif "IGNORE" not in regions:
             end = _END_OF_LINE.search(line)
             kind = end[1].upper() if end else ""
             text = line[: end.start()] if end else line
             if kind != "IGNORE" and (text.strip() or not kind):
-                is_solution = region == "SOLUTION" or kind.startswith("SOLUTION")
-                found.append(MarkedLine(text, is_solution, region == "HIDDEN TESTS"))
+                is_solution = regions[-1:] == ["SOLUTION"] or kind.startswith("SOLUTION")
+                found.append(MarkedLine(text, is_solution, "HIDDEN TESTS" in regions))
     return found
 
 

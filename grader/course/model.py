@@ -401,18 +401,16 @@ def given_files(course: Course) -> dict[str, bytes]:
 def stubs_beside(course: Course) -> list[str]:
     """The files that students begin with beside the modules of topics, by their names in a submission.
 
-    Those of a suite; else the modules and packages that topics import.
+    The modules and packages that topics import, and all files of a suite's packages.
     """
-    suite = course.suite
     own = {topic.file for topic in course.modules}
-    if suite is None:
-        templates = {course.template_file(exercise) for exercise in course.manual}
-        inside = [] if course.is_shipped else sorted(python_files(course.exercises_dir))
-        return [name for name in inside if name not in own and course.exercises_dir / name not in templates]
-    found = [f"{name}.py" for name in suite.names if not suite.is_package(name)]
-    for name in filter(suite.is_package, suite.names):
-        found += [path for path, _ in files_below(course.exercises_dir / name, name)]
-    return [name for name in found if name not in own and (course.exercises_dir / name).is_file()]
+    templates = {course.template_file(one) for one in course.manual}
+    inside = [] if course.is_shipped else sorted(python_files(course.exercises_dir))
+    if course.suite is not None:
+        for name in filter(course.suite.is_package, course.suite.names):
+            inside += [path for path, _ in files_below(course.exercises_dir / name, name)]
+    names = dict.fromkeys(inside)
+    return [name for name in names if name not in own and course.exercises_dir / name not in templates]
 
 
 def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:

@@ -13,16 +13,20 @@ import importlib.abc
 import importlib.util
 import io
 import os
+import random
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import hypothesis
+import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase
 
 from grader.border.channel import Channel
@@ -38,10 +42,10 @@ from grader.judge.check import Check
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.time_limit import TimeLimit
-from grader.suites.bridge import Bridge
+from grader.suites.bridge import Bridge, running
 from grader.suites.collecting import Solution, asking
 from grader.suites.modules import Globals, standing_in
-from grader.suites.proxies import make_handle
+from grader.suites.proxies import Deferred, make_handle
 
 try:
     import resource
@@ -53,6 +57,7 @@ _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary
 _CHANGES: Final = "it passes only because your code changes what it is given: work on a copy"
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
+_SEEDS: Final = ((random, "seed"), (np.random, "seed"), (torch, "manual_seed"))
 _POINTS: Final = "points"
 """The mark of a test's own points, beside those of its exercise's other tests."""
 _FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
@@ -156,6 +161,8 @@ def _place_kept(folder: Path) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
                 patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
+            for module, name in _SEEDS:
+                patch.setattr(module, name, _seeding(module, name))
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
@@ -166,6 +173,18 @@ def _place_kept(folder: Path) -> Iterator[None]:
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
             left = max(timer[0] - (time.monotonic() - began), 0.01)
             signal.setitimer(signal.ITIMER_REAL, left, timer[1])
+
+
+def _seeding(module: ModuleType, name: str) -> Callable[..., object]:
+    """A function that sets the seed of a library in this process and in the student's: a test knows of one alone."""
+    own = getattr(module, name)
+
+    def seed(*args: Any, **kwargs: Any) -> object:
+        if running:
+            running[-1].run("call", Deferred(module.__name__, (name,)), *args, **kwargs)
+        return own(*args, **kwargs)
+
+    return seed
 
 
 class _BrokenItem(pytest.Item):
