@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from grader.course import Course, Exercise, Misconception
-from grader.course.manifest import ALWAYS
+from grader.course.tables import ALWAYS
 from grader.judge.check import Check
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual, total_points
 
