@@ -362,14 +362,7 @@ def _with(matcher: Matcher, *args: str, **options: Any) -> Matcher:
 
 _SEVERAL: Final = (
     *(calls, call_in_loop, reads, lacks, passes, keyword, dim, divides_by, multiplies_by, asserts, dropped),
-    *(
-        first_group_only,
-        comes_before,
-        softmax_before_loss,
-        zero_grad_before_step,
-        zero_grad_outside_loop,
-        zero_grad_in_loop,
-    ),
+    *(comes_before, softmax_before_loss, zero_grad_before_step, zero_grad_outside_loop, zero_grad_in_loop),
     *(mean_of_batch_means, recording_stays_off, always_back_to_train, outermost_flag_only, cuts_the_graph),
     *(hard_coded_cuda, collective_on_one_rank, backward_of_a_whole_sum, first_group_only),
 )

@@ -15,13 +15,14 @@ from msgspec.structs import replace
 from grader.border.failures import BUILT_IN_EXCEPTIONS
 from grader.course import Misconception
 from grader.course.slips import Matcher, found_in
+from grader.course.source import Definition, Function
 from grader.judge import explain
 from grader.judge.known_errors import close_names, did_you_mean, unknown_name
 from grader.judge.loading import LeftOut
 from grader.judge.pen import plain_slips
 from grader.judge.public_names import BUILTINS
 from grader.judge.scan import MOST_BYTES, parsed
-from grader.judge.unfinished import Definition, beside_the_stub, outside_of, without_a_body
+from grader.judge.unfinished import beside_the_stub, outside_of, without_a_body
 from grader.results import Cause, CheckResult, ExerciseResult
 
 _MOST_NAMES: Final = 2_000
@@ -43,7 +44,6 @@ _SPECIAL: Final = {"__init__": "init int innit inti", "__len__": "len length", "
 """How names of special methods are misspelt, but for their underscores."""
 _STARTS: Final = ("mp.spawn", "multiprocessing.spawn", "start_processes", "multiprocessing.Process", "mp.Process")
 """Functions by which a program starts its ranks itself."""
-_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _NO_MODULE: Final = re.compile(r"No module named '(\w+)")
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
 _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
@@ -357,9 +357,8 @@ class Hints:
         """Says how a function returns None that returns something in other cases."""
         if not cause.advice.startswith("your code returned None") or not isinstance(own, ast.FunctionDef):
             return
-        inner = {
-            id(node) for one in ast.walk(own) if isinstance(one, _INNER) and one is not own for node in ast.walk(one)
-        }
+        functions = (one for one in ast.walk(own) if isinstance(one, Function | ast.Lambda) and one is not own)
+        inner = {id(node) for one in functions for node in ast.walk(one)}
         returns = [one for one in ast.walk(own) if isinstance(one, ast.Return) and id(one) not in inner]
         empty = [one for one in returns if one.value is None or _text(one.value) == "None"]
         if len(empty) == len(returns):

@@ -23,16 +23,9 @@ import pytest
 from hypothesis.errors import UnsatisfiedAssumption
 from msgspec.structs import replace
 
+from grader.border import failures
 from grader.border.channel import MAX_RECEIVED_BYTES, Channel
-from grader.border.failures import (
-    MissingName,
-    NotSimulatedHere,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-    TooMuchTogether,
-    UnwrittenValue,
-)
+from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
 from grader.border.situations import Case
@@ -126,7 +119,7 @@ def _own_fault(check: Check, desk: Desk, error: SubmissionCrashed, fixtures: dic
     """The fault of a check that a crash shows, in words; empty if it is the submission's."""
     if isinstance(error, _NobodyThere):
         return "it keeps `submission`, or something of it, from an earlier run: ask `submission` for it in each run"
-    is_large = isinstance(error, TooMuchTogether) and desk.is_final
+    is_large = isinstance(error, failures.TooMuchTogether) and desk.is_final
     if is_large and desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
         most = MAX_RECEIVED_BYTES >> 20
         return f"the answers to its calls are more than {most} MiB together: ask for less, or make several checks of it"
@@ -174,7 +167,7 @@ class _CheckRun:
         try:
             self.desk.renew_time()
             for failure in itertools.chain([first], running):
-                if isinstance(failure, NotSimulatedHere):
+                if isinstance(failure, failures.NotSimulatedHere):
                     return outcome_of(check, causes.not_simulated(failure))
             if self.cause and not check.runs_item and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
@@ -298,7 +291,7 @@ def _is_unwritten(failure: Failure) -> bool:
 
     For the latter the student's own line must say so: torch raises the same exception for things that it cannot do.
     """
-    if isinstance(failure, MissingName | UnwrittenValue):
+    if isinstance(failure, failures.MissingName | failures.UnwrittenValue):
         return True
     if not isinstance(failure, SubmissionRaised) or failure.kind != "NotImplementedError":
         return False
@@ -463,7 +456,7 @@ def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
         channel = desk.channel()
         channel.begin_example(may_change=True)
         return Picture(title, bounded(function(SubmissionProxy(channel))))
-    except MissingName as error:
+    except failures.MissingName as error:
         problem = f"there is no `{error.message}`"
     except SubmissionRaised as error:
         problem = f"your code raised {error.kind}: {error.message}"

@@ -91,11 +91,11 @@ class Mismatch(AssertionError):
         except (RuntimeError, TypeError, ValueError):  # torch cannot compare all dtypes; a drawing decides no verdict
             return None
 
-    def of_part(self, number: int, reason: str) -> "Mismatch":
+    def of_part(self, number: int) -> "Mismatch":
         """The mismatch of one item of the two lists or tuples that were compared."""
         actual: Any = self.actual
         expected: Any = self.expected
-        return Mismatch(reason, actual[number], expected[number], *self._tolerance)
+        return Mismatch(_without_place(self.reason, number), actual[number], expected[number], *self._tolerance)
 
     def __str__(self) -> str:
         return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"

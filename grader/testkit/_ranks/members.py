@@ -327,16 +327,12 @@ def state_of(dump: str) -> RankState:
     place, lines = "", []
     for file, line, name in _FRAME.findall(text):
         if not (file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)):
-            place = place or _place(int(line), file.rpartition("/")[2], name)
+            place = place or f"line {int(line)} of {one_line(file.rpartition('/')[2], 60)}, in {one_line(name, 60)}"
             lines.append(int(line))
         elif not place:
             inner.append((file, name))
     waits_in = _collective(inner)
     return RankState("waits" if waits_in else "runs", waits_in, place, lines=tuple(reversed(lines)))
-
-
-def _place(line: int, file: str, function: str) -> str:
-    return f"line {line} of {one_line(file, 60)}, in {one_line(function, 60)}"
 
 
 def _collective(inner: Sequence[tuple[str, str]]) -> str:
