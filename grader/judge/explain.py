@@ -55,9 +55,7 @@ def with_cause(check: CheckResult, cause: Cause) -> CheckResult:
 
 def _printable(cause: Cause) -> Cause:
     """The same cause with texts that can be printed and are the same in every run, and lines that are one line each."""
-    changed: dict[str, Any] = {
-        field: without_addresses(printable(text)) for field in _TEXTS.split() if (text := getattr(cause, field))
-    }
+    changed: dict[str, Any] = {field: without_addresses(printable(getattr(cause, field))) for field in _TEXTS.split()}
     return replace(
         cause,
         exception_type=_one_line(cause.exception_type),

@@ -313,9 +313,8 @@ class _Loading:
         if code.co_flags & _AWAITS:
             import asyncio  # here, because hardly any file needs it
 
-            self._loop = (
-                self._loop or asyncio.new_event_loop()
-            )  # one for all statements: what one begins, another awaits
+            # One for all statements: what one begins, another awaits.
+            self._loop = self._loop or asyncio.new_event_loop()
             self._loop.run_until_complete(awaited)
 
     def close(self) -> None:

@@ -35,16 +35,9 @@ MAX_DUMP: Final = 20_000
 _FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d{1,9}) in ([^\s]+)')
 _OUTERMOST: Final = re.compile(r'/_ranks/rank\.py", line \d+ in (?:prepare|make|perform|look)\n')
 """The last line of interest: these functions call everything else that a rank does."""
-_LIBRARIES: Final = tuple(
-    os.path.join(os.path.realpath(folder), "")
-    for folder in (
-        Path(torch.__file__).parent,
-        FOLDER,
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("purelib"),
-        sysconfig.get_path("platlib"),
-    )
-)
+_INSTALLED: Final = map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))
+_FOLDERS: Final = (str(Path(torch.__file__).parent), str(FOLDER), *_INSTALLED)
+_LIBRARIES: Final = tuple(os.path.join(os.path.realpath(folder), "") for folder in _FOLDERS)
 _COLLECTIVE_FILES: Final = ("/torch/distributed/", "/torch/nn/parallel/distributed.py")
 _NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_impl", "__call__", "<lambda>"})
 _JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
