@@ -272,8 +272,7 @@ class Channel:
 
 def channel_of(function: RemoteFunction | Remote) -> Channel:
     """The channel that calls of a function or an object go through, for the testkit's own requests."""
-    channel = function._channel
-    assert isinstance(channel, Channel)
+    channel: Channel = function._channel
     return channel
 
 
