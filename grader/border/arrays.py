@@ -24,15 +24,10 @@ DTYPES: Final[dict[str, Any]] = {} if numpy is None else {name: numpy.dtype(name
 _DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
 ARRAY: Final[Any] = None if numpy is None else numpy.ndarray
 """The class of arrays; None without NumPy."""
-SCALARS: Final[dict[type, str]] = (
-    {}
-    if numpy is None
-    else {
-        kind: _DTYPE_NAMES[numpy.dtype(kind)]
-        for kind in set(numpy.sctypeDict.values())
-        if numpy.dtype(kind) in _DTYPE_NAMES
-    }
-)
+_SCALARS: Final = set() if numpy is None else {*numpy.sctypeDict.values()}
+SCALARS: Final[dict[type, str]] = {
+    kind: _DTYPE_NAMES[numpy.dtype(kind)] for kind in _SCALARS if numpy.dtype(kind) in _DTYPE_NAMES
+}
 """The exact types of scalars that are values, and their dtypes by name."""
 # As they were before any submitted code could replace them.
 _tensor_of: Final = torch.from_numpy

@@ -197,7 +197,7 @@ class Channel:
             kind = BadReply if 2 * size > MAX_RECEIVED_BYTES else TooMuchTogether
             raise kind(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
 
-    def decode(self, tree: Tree, other: wire.Other) -> Any:
+    def decode(self, tree: Tree, other: wire.Other = wire.no_other) -> Any:
         """The value of a tree, as a part of all that one check may receive; see `wire.decode`."""
         return wire.decode(tree, other, Budget(whole=self._budget))
 
@@ -272,8 +272,7 @@ class Channel:
 
 def channel_of(function: RemoteFunction | Remote) -> Channel:
     """The channel that calls of a function or an object go through, for the testkit's own requests."""
-    channel = function._channel
-    assert isinstance(channel, Channel)
+    channel: Channel = function._channel
     return channel
 
 
@@ -364,7 +363,7 @@ def _change(sent: Sent, arena: Arena) -> str:
         return ""
     head = ["T", *sent.tree[1:4]]
     try:
-        before, after = (wire.decode([*head, part, False, 0, None], _no_other) for part in (data, now[:-1]))
+        before, after = (wire.decode([*head, part, False, 0, None]) for part in (data, now[:-1]))
     except WireError:  # a bool that is neither 0 nor 1
         return said
     assert isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
@@ -378,10 +377,6 @@ def _change(sent: Sent, arena: Arena) -> str:
     if shown[0] == shown[1]:  # they differ in later digits
         shown = [repr(old), repr(new)]
     return f"{said}: {element} was {shown[0]} and is {shown[1]}"
-
-
-def _no_other(tree: object) -> object:
-    raise WireError("not a tensor")
 
 
 def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:

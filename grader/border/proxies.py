@@ -9,13 +9,15 @@ import contextlib
 import io
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from grader.border.failures import BadReply, UnwrittenValue
-from grader.border.situations import Cases
 from grader.text import with_article
+
+if TYPE_CHECKING:
+    from grader.border.channel import Channel
 
 MOST_DRAWN: Final = 100_000
 """Items of an iterator: of one that a check passes, and of an object of the submission in one loop."""
@@ -71,22 +73,10 @@ class Call:
     probe: Callable[..., Any] | None = None
 
 
-class Requests(Protocol):
-    """The way of a proxy's requests to the student process: a `Channel`."""
-
-    cases: Cases
-    variables: frozenset[str]
-
-    def request(
-        self, operation: str, args: Sequence[Any], kwargs: dict[str, Any], shown: Call | None, outside: bool = False
-    ) -> Any:
-        """Performs an operation in the student process; see `Channel.request`."""
-
-
 class RemoteFunction:
     """A function or class of the submission, by name; the submission is not asked for it before it is called."""
 
-    def __init__(self, channel: Requests, name: str) -> None:
+    def __init__(self, channel: Channel, name: str) -> None:
         self._channel = channel
         self._name = name
 
@@ -106,7 +96,7 @@ class Remote:
 
     __slots__ = ("_channel", "_kind", "_made", "_number")
 
-    def __init__(self, channel: Requests, number: int, kind: str) -> None:
+    def __init__(self, channel: Channel, number: int, kind: str) -> None:
         fields = {"_channel": channel, "_number": number, "_kind": kind, "_made": None}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -171,7 +161,7 @@ class SubmissionProxy:
     A name that the stub gives a value is read over there, each time: it is a value here, or a handle.
     """
 
-    def __init__(self, channel: Requests) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
 
     def __getattr__(self, name: str) -> Any:
@@ -232,7 +222,7 @@ def maker_of(handle: Remote) -> Call | None:
     return made
 
 
-def _made_by(made: Call, channel: Requests, operation: str, *args: object, is_shown: bool = True) -> Any:
+def _made_by(made: Call, channel: Channel, operation: str, *args: object, is_shown: bool = True) -> Any:
     """The result of a request; an object keeps what made it, so that messages can show a line that makes it again."""
     result = channel.request(operation, args, made.kwargs, made if is_shown else None)
     if isinstance(result, Remote) and result._made is None:

@@ -56,17 +56,9 @@ _SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
 )
 
 
-def _call(function: Callable[..., object], *args: object, **kwargs: object) -> object:
-    return function(*args, **kwargs)
-
-
-def _value(value: object) -> object:
-    return value
-
-
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
-    "call": _call,
-    "value": _value,
+    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "value": lambda value: value,
     **{operation.__name__: operation for operation in (getattr, setattr, operator.getitem, len, iter, next)},
 }
 

@@ -20,18 +20,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 import torch
 
-from grader.border import arrays, labels, tensor_facts
+from grader.border import arrays, bounds, labels, tensor_facts
 from grader.border.arena import Placing
-from grader.border.bounds import (
-    MAX_DEPTH,
-    MAX_INTEGER_BITS,
-    MAX_KEYS,
-    MAX_NODES,
-    Budget,
-    WireError,
-    has_map,
-    has_more_nodes,
-)
+from grader.border.bounds import Budget, WireError, has_map, has_more_nodes
 from grader.border.frames import MAX_PAYLOAD
 
 T = TypeVar("T")
@@ -69,6 +60,11 @@ _LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 _NOT_DATA: Final = (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError)
 
 
+def no_other(tree: Tree) -> object:
+    """Knows no further tags."""
+    raise WireError("an unknown tag")
+
+
 def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 0) -> Tree:
     """The tree of a value.
 
@@ -85,11 +81,11 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
     if kind is int:
         if -(1 << 63) <= value < 1 << 63:
             return value
-        if value.bit_length() > MAX_INTEGER_BITS:
-            raise WireError(f"an integer of more than {MAX_INTEGER_BITS} bits")
+        if value.bit_length() > bounds.MAX_INTEGER_BITS:
+            raise WireError(f"an integer of more than {bounds.MAX_INTEGER_BITS} bits")
         return ["i", hex(value)]
-    if depth > MAX_DEPTH:
-        raise WireError(f"nested more than {MAX_DEPTH} levels deep")
+    if depth > bounds.MAX_DEPTH:
+        raise WireError(f"nested more than {bounds.MAX_DEPTH} levels deep")
     budget = budget or Budget()
     if kind is str or kind is bytes:
         budget.take(0, len(value))
@@ -103,8 +99,8 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
         if tag is None:
             return other(value)
     if tag == "d":
-        if len(value) > MAX_KEYS:
-            raise WireError(f"a dict of more than {MAX_KEYS} entries")
+        if len(value) > bounds.MAX_KEYS:
+            raise WireError(f"a dict of more than {bounds.MAX_KEYS} entries")
         if not all(map(_is_key, value)):
             return other(value)
         value = list(itertools.chain.from_iterable(value.items()))
@@ -207,7 +203,7 @@ def _elements(shape: list[int], strides: list[int] | None) -> int:
 
 
 def decode(
-    tree: Tree, other: Other, budget: Budget | None = None, memory: Placing | None = None, depth: int = 0
+    tree: Tree, other: Other = no_other, budget: Budget | None = None, memory: Placing | None = None, depth: int = 0
 ) -> object:
     """The value of a tree; the inverse of `encode`.
 
@@ -223,8 +219,8 @@ def decode(
         return tree
     if type(tree) is not list or not tree or type(tree[0]) is not str:
         raise WireError("neither a scalar nor an array with a tag")
-    if depth > MAX_DEPTH + 2:
-        raise WireError(f"nested more than {MAX_DEPTH} levels deep")
+    if depth > bounds.MAX_DEPTH + 2:
+        raise WireError(f"nested more than {bounds.MAX_DEPTH} levels deep")
     tag = tree[0]
     budget = budget or Budget()
     if tag == "T":
@@ -233,8 +229,8 @@ def decode(
         if tag == "n" and len(tree) == 5 and type(tree[1]) is str and tree[1] in arrays.DTYPES:
             return _decode_tensor([*tree, False, 0, None], budget, memory).numpy()
         return _decode_scalar(tree) if tag in _SCALAR_TAGS else other(tree)
-    if tag == "d" and len(tree) > 2 * MAX_KEYS + 1:
-        raise WireError(f"a dict of more than {MAX_KEYS} entries")
+    if tag == "d" and len(tree) > 2 * bounds.MAX_KEYS + 1:
+        raise WireError(f"a dict of more than {bounds.MAX_KEYS} entries")
     budget.take(len(tree))
     depth += 1
     items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth) for part in tree[1:]]
@@ -330,8 +326,8 @@ def pack(tree: Tree) -> bytes:
     data = _packer.encode(tree)
     if len(data) > MAX_PAYLOAD:
         raise WireError(f"larger than {MAX_PAYLOAD >> 20} MiB")
-    if has_more_nodes(data, MAX_NODES):
-        raise WireError(f"more than {MAX_NODES} parts")
+    if has_more_nodes(data, bounds.MAX_NODES):
+        raise WireError(f"more than {bounds.MAX_NODES} parts")
     return data
 
 
@@ -344,8 +340,8 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
     Raises:
         WireError: if they are not one message of that kind, or one of more than `MAX_NODES` parts.
     """
-    if has_more_nodes(data, MAX_NODES):
-        raise WireError(f"more than {MAX_NODES} parts")
+    if has_more_nodes(data, bounds.MAX_NODES):
+        raise WireError(f"more than {bounds.MAX_NODES} parts")
     try:
         return _decoder(kind).decode(data)
     except _NOT_DATA as error:
@@ -358,7 +354,7 @@ def unpack_untrusted(data: bytes, kind: Any) -> Any:
     Raises:
         WireError: also if there is a map.
     """
-    if has_more_nodes(data, MAX_NODES) or has_map(data):
+    if has_more_nodes(data, bounds.MAX_NODES) or has_map(data):
         raise WireError("too many parts, or a map")
     return unpack(data, kind)
 

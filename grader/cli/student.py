@@ -16,9 +16,9 @@ from grader.course import Course, handout
 from grader.course.due import moment
 from grader.course.home import Home, LastCheck, Origin, installed_courses
 from grader.course.lessons import lesson_of
-from grader.course.manifest import ALWAYS
 from grader.course.record import Record
 from grader.course.stubs import solution_of
+from grader.course.tables import ALWAYS
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError

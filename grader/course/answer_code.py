@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from grader.course.source import names_in
+from grader.course.source import Definition, Function, names_in
 
 MOST_NODES: Final = 3_000
 """Nodes of an answer and its helpers that are looked at; of a longer one nothing is said, as looking at it would cost
@@ -14,7 +14,6 @@ the judge the square of its length."""
 _KNOWN: Final = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 """Modules whose functions do nothing to a model that their names do not say."""
 _LOOPS: Final = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class AnswerCode:
             self._define(one)
         self._own = self._defined.get(name)
         try:
-            if isinstance(self._own, (*_FUNCTIONS, ast.ClassDef)):
+            if isinstance(self._own, Definition):
                 self._walk(self._own, ())
         except RecursionError:
             self.places = []
@@ -80,7 +79,7 @@ class AnswerCode:
         if len(self.places) >= MOST_NODES:
             return
         for part in _parts(node):
-            if isinstance(part, _FUNCTIONS) and not isinstance(node, ast.ClassDef):
+            if isinstance(part, Function) and not isinstance(node, ast.ClassDef):
                 self._define(part)  # it runs where its name is used
             else:
                 self._walk(part, (*inside, node))
@@ -105,7 +104,7 @@ class AnswerCode:
     def arguments(self) -> set[str]:
         """The names of the arguments of all its functions."""
         functions = {*(one.node for one in self.places), *(node for one in self.places for node in one.inside)}
-        return {each.arg for one in functions if isinstance(one, _FUNCTIONS) for each in one.args.args}
+        return {each.arg for one in functions if isinstance(one, Function) for each in one.args.args}
 
     @property
     def first_call(self) -> int:
@@ -139,13 +138,13 @@ class AnswerCode:
                     seen.add(node.id)
                     todo += self.values(node.id, until)
                     used = self._defined.get(node.id)
-                    if isinstance(used, _FUNCTIONS):
+                    if isinstance(used, Function):
                         todo += [one.value for one in ast.walk(used) if isinstance(one, ast.Return) and one.value]
 
 
 def _parts(node: ast.AST) -> Iterable[ast.AST]:
     """The part of a node that runs: no annotations, and not the decorator by which a course names the answer."""
-    if isinstance(node, _FUNCTIONS):
+    if isinstance(node, Function):
         decorators = [one for one in node.decorator_list if not is_named(getattr(one, "func", one), ["misconception"])]
         return [*decorators, *node.args.defaults, *node.body]
     return [*node.bases, *node.body] if isinstance(node, ast.ClassDef) else ast.iter_child_nodes(node)

@@ -47,15 +47,13 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     answers = modules_with_answers(course.checks_dir.glob("*.py"))
     shared = course.checks_dir / _CONFTEST
     check_files = [course.check_file(topic.name) for topic in course.modules]
-    cut = without_answers([file.read_bytes() for file in check_files], answers, _bytes_of(shared))
+    cut = without_answers(
+        [file.read_bytes() for file in check_files], answers, shared.read_bytes() if shared.is_file() else b""
+    )
     contents = dict(zip([*check_files, shared], cut, strict=True))
     for name, file in checking_files(course):
         if not _is_of(".".join(Path(name).with_suffix("").parts), answers):
             yield name, contents.get(file) or file.read_bytes()
-
-
-def _bytes_of(file: Path) -> bytes:
-    return file.read_bytes() if file.is_file() else b""
 
 
 def files_that_students_read(course: Course, topic: str) -> list[Path]:

@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from grader.course.answers import handed_out
 from grader.course.definitions import lines_in
 from grader.course.home import COURSE, HIDDEN, ORIGIN, SHIPPED, STUBS, Home, Origin
-from grader.course.lessons import Idea, Lesson, lesson_of, markdown_of
-from grader.course.manifest import Exercise, Topic
+from grader.course.lessons import lesson_of, markdown_of
 from grader.course.model import Course, given_files, lesson_files
+from grader.course.tables import Exercise, Topic
 from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 from grader.text import counted
@@ -284,7 +284,7 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
     tree = ast.parse(stub)
     names = {exercise.name for exercise in topic.exercises}
     docstring = ast.get_docstring(tree) or ""
-    link = f"[Open in Colab]({course.colab}/{topic.name}{SUFFIX})" if course.colab else ""
+    link = f"[Open in Colab]({course.colab.rstrip('/')}/{topic.name}{SUFFIX})" if course.colab else ""
     yield "markdown", "\n\n".join(filter(None, [f"# {topic.title}", docstring, link]))
     yield "code", install_cell(course)
     if lesson is not None:
@@ -305,7 +305,7 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
                 break
         name = getattr(statement, "name", "")
         if name in names and lesson is not None:
-            ideas = _ideas_up_to(lesson, f"{topic.name}.{name}", shown)
+            ideas = lesson.ideas[shown : lesson.ideas.index(lesson.idea_of(f"{topic.name}.{name}")) + 1]
             yield from (("markdown", markdown_of(idea)) for idea in ideas)
             shown += len(ideas)
         if about := next((_about(one) for one in topic.exercises if one.name == name), ""):
@@ -319,11 +319,6 @@ def _cells(course: Course, topic: Topic, stub: bytes) -> Iterator[tuple[str, str
         count = counted(len(topic.questions), "question")
         yield "markdown", f"**Predict before you run**: {count}, asked once; Enter skips one."
         yield "code", f'from grader import ask\n\nask("{topic.name}")'
-
-
-def _ideas_up_to(lesson: Lesson, exercise: str, shown: int) -> Sequence[Idea]:
-    """The ideas up to that of an exercise, in the order of the lesson, of which some are shown already."""
-    return lesson.ideas[shown : lesson.ideas.index(lesson.idea_of(exercise)) + 1]
 
 
 def _about(exercise: Exercise) -> str:

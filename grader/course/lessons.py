@@ -13,9 +13,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from grader.course.manifest import Topic, full_name
 from grader.course.model import Course
 from grader.course.source import pictured_in
+from grader.course.tables import Topic, full_name
 from grader.errors import CourseError, did_you_mean
 
 MOST_LINES: Final = 20
@@ -110,9 +110,9 @@ def lesson_of(course: Course, topic: str) -> Lesson | None:
     return _Reader(course, course.topic(topic), file, text).lesson()
 
 
-def markdown_of(idea: Idea, *, heading: str = "##") -> str:
+def markdown_of(idea: Idea) -> str:
     """An idea as Markdown for a page or a notebook, which know no pictures of exercises."""
-    shown = [f"{heading} {idea.title}"]
+    shown = [f"## {idea.title}"]
     for part in idea.parts:
         match part.kind:
             case "example":

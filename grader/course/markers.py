@@ -42,7 +42,7 @@ def with_markers(source: str, file: Path, wanted: Collection[str], absent: Colle
         if not used:
             break
         helpers -= used
-    marks = [_whole(node) for node in left_out]
+    marks: list[_Mark] = [(first_line(node), node.end_lineno or node.lineno, node.col_offset) for node in left_out]
     for node in kept:
         if isinstance(node, Definition) and node.name not in whole:
             marks += _inside(node, lines)
@@ -101,10 +101,6 @@ def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
-
-
-def _whole(node: ast.stmt) -> _Mark:
-    return first_line(node), node.end_lineno or node.lineno, node.col_offset
 
 
 def _inside(node: Definition, lines: list[str]) -> Iterator[_Mark]:

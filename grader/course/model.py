@@ -14,17 +14,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from grader.course.assignments import Assignment, Plan, Term
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.home import folder_of, is_name, manifest_in
-from grader.course.manifest import Exercise, Manifest, Topic, of_results
+from grader.course.manifest import Manifest, of_results
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, checks_in, misconceptions_in, pictured_in
 from grader.course.suite import Group, Suite
 from grader.course.suite_tests import suite_checks
+from grader.course.tables import CourseSettings, Exercise, Topic
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.files import python_files
 from grader.kit import ANSWER_FOLDERS, Kit
@@ -38,11 +38,14 @@ MOST_DATA: Final = 7 << 20
 """Bytes of all of them: each process of a submission gets a copy, in one message with its files."""
 
 
-class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """A set of topics with one manifest; all paths are absolute."""
+class Course(CourseSettings, frozen=True, kw_only=True):
+    """A set of topics with one manifest; all paths are absolute.
 
-    name: str
-    title: str
+    Attributes:
+        suite: somebody else's tests in the place of checks; `checks_dir` is their folder then.
+        is_whole: whether it has every topic of its manifest: see `part_of`.
+    """
+
     root: Path
     manifest: Path
     topics: tuple[Topic, ...]
@@ -52,27 +55,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     kit: Kit | None = None
     late: LatePolicy = NOT_DUE
     marks: MarkPolicy = BY_POINTS
-    show_solutions: str = "never"
-    strict_import: bool = False
-    examples: bool = True
-    """Whether the examples in docstrings are checks of their exercises."""
-    adopted: bool = False
-    """Whether its tests were written for another grader: what it lacks beside them is a note of `verify`."""
-    lessons: bool = False
-    """Whether every topic must have a lesson; without it, a topic may have one."""
-    colab: str = ""
-    """The address under which its notebooks are in Colab, without their names; empty if they are not."""
-    install: str = "torchkata"
-    """The packages that a notebook installs where the grader is missing."""
-    finish: tuple[str, ...] = ()
-    finish_pictures: tuple[str, ...] = ()
-    """The exercises whose pictures the page at the end shows, as the manifest says: see `pictured_at_end`."""
     assignments: tuple[Assignment, ...] = ()
     term: Term = Term()
     suite: Suite | None = None
-    """Somebody else's tests in the place of checks; `checks_dir` is their folder then."""
     is_whole: bool = True
-    """Whether it has every topic of its manifest: see `part_of`."""
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -92,8 +78,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         if manifest.suite is not None:
             checks_dir = root / manifest.suite.path
         course = cls(
-            name=manifest.course.name,
-            title=manifest.course.title,
+            **{name: getattr(manifest.course, name) for name in CourseSettings.__struct_fields__},
             root=root,
             manifest=manifest_file,
             topics=manifest.topics,
@@ -103,15 +88,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
             marks=manifest.marks,
-            show_solutions=manifest.course.show_solutions,
-            strict_import=manifest.course.strict_import,
-            examples=manifest.course.examples,
-            adopted=manifest.course.adopted,
-            lessons=manifest.course.lessons,
-            colab=manifest.course.colab.rstrip("/"),
-            install=manifest.course.install,
-            finish=manifest.course.finish,
-            finish_pictures=manifest.course.finish_pictures,
             assignments=manifest.assignments,
             term=manifest.term,
             suite=manifest.suite,

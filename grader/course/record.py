@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
@@ -108,9 +107,9 @@ class Record:
         """Whether the questions of a topic were asked, or could not be remembered."""
         return not self.is_on or topic in self._kept.asked or len(self._kept.asked) >= _MOST_TOPICS
 
-    def note_asked(self, topic: str, today: datetime.date | None = None) -> None:
+    def note_asked(self, topic: str) -> None:
         """Keeps that the questions of a topic were asked."""
-        self._write(replace(self._kept, asked={**self._kept.asked, topic: today or datetime.date.today()}))
+        self._write(replace(self._kept, asked={**self._kept.asked, topic: datetime.date.today()}))
 
     def _read(self) -> _Kept:
         if not self.is_on or not self._file.exists():
@@ -120,7 +119,7 @@ class Record:
                 data = stream.read(_MOST_BYTES + 1)
             if len(data) <= _MOST_BYTES:
                 return msgspec.json.decode(data, type=_Kept)
-        self.note = f"the record of your tries ({_shown(self._file)}) could not be read, so it begins anew"
+        self.note = f"the record of your tries ({HIDDEN}/{RECORD}) could not be read, so it begins anew"
         return _Kept()
 
     def _write(self, kept: _Kept) -> None:
@@ -128,7 +127,3 @@ class Record:
         if self.is_on:
             with contextlib.suppress(OSError):
                 write_atomically(self._file, [msgspec.json.encode(kept)], durable=False)
-
-
-def _shown(file: Path) -> str:
-    return f"{HIDDEN}/{file.name}"

@@ -19,17 +19,8 @@ from grader.errors import did_you_mean
 Matcher = Callable[..., int]
 
 _COLLECTIVES: Final = (
-    *(
-        "barrier",
-        "monitored_barrier",
-        "all_reduce",
-        "reduce",
-        "broadcast",
-        "broadcast_object_list",
-        "scatter",
-        "gather",
-    ),
-    *("all_gather", "all_gather_object", "all_gather_into_tensor", "gather_object", "scatter_object_list"),
+    *("barrier", "monitored_barrier", "all_reduce", "reduce", "broadcast", "broadcast_object_list", "scatter"),
+    *("gather", "all_gather", "all_gather_object", "all_gather_into_tensor", "gather_object", "scatter_object_list"),
 )
 _MODULES: Final = ("self", "model", "module", "net", "network", "layer")
 """Names of what ``to`` moves in place."""
@@ -206,20 +197,8 @@ def zero_grad_in_loop(answer: AnswerCode) -> int:
 
 def backward_of_a_whole_sum(answer: AnswerCode) -> int:
     """In a loop, backward is called on what was not divided or multiplied, and the gradients are not scaled either."""
-    scaling = (
-        "grad",
-        "grads",
-        "div",
-        "div_",
-        "mul",
-        "mul_",
-        "truediv",
-        "true_divide",
-        "gradient",
-        "weight",
-        "autograd",
-    )
-    if not answer.is_closed or answer.mentions(*scaling):
+    scaling = "grad grads div div_ mul mul_ truediv true_divide gradient weight autograd"
+    if not answer.is_closed or answer.mentions(*scaling.split()):
         return 0
     changes = [one.node.op for one in answer.places if isinstance(one.node, ast.AugAssign)]
     for index, one in enumerate(answer.places):
@@ -382,23 +361,10 @@ def _with(matcher: Matcher, *args: str, **options: Any) -> Matcher:
 
 
 _SEVERAL: Final = (
-    *(
-        calls,
-        call_in_loop,
-        reads,
-        lacks,
-        passes,
-        keyword,
-        dim,
-        divides_by,
-        first_group_only,
-        multiplies_by,
-        asserts,
-        dropped,
-    ),
+    *(calls, call_in_loop, reads, lacks, passes, keyword, dim, divides_by, multiplies_by, asserts, dropped),
     *(comes_before, softmax_before_loss, zero_grad_before_step, zero_grad_outside_loop, zero_grad_in_loop),
     *(mean_of_batch_means, recording_stays_off, always_back_to_train, outermost_flag_only, cuts_the_graph),
-    *(hard_coded_cuda, collective_on_one_rank, backward_of_a_whole_sum),
+    *(hard_coded_cuda, collective_on_one_rank, backward_of_a_whole_sum, first_group_only),
 )
 _RECORDING: Final = ("no_grad", "inference_mode", "set_grad_enabled", "detach_", "requires_grad_", "requires_grad")
 _COPIES: Final = ("clone", "deepcopy", "copy", "copy_", "save", "tensor", "numpy", "snapshot")
@@ -426,11 +392,8 @@ def parsed_call(seen: str) -> tuple[str, list[Any], dict[str, Any]]:
             case ast.Name(name):
                 return name, [], {}
             case ast.Call(ast.Name(name), args, words):
-                return (
-                    name,
-                    [*map(ast.literal_eval, args)],
-                    {str(one.arg): ast.literal_eval(one.value) for one in words},
-                )
+                options = {str(one.arg): ast.literal_eval(one.value) for one in words}
+                return name, [*map(ast.literal_eval, args)], options
     except (SyntaxError, ValueError):
         pass
     raise ValueError(f"`{seen}` must be the name of a matcher, or a call of one with literals")

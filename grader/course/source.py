@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.manifest import Topic, full_name
+from grader.course.tables import Topic, full_name
 from grader.errors import CourseError
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,9 +35,9 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
     docstring: str
     hidden: bool
     is_secret: bool
-    points: float | None
+    points: float | None = None
+    bonus: float = 0.0
     file: str = ""
-    bonus: float
 
 
 class Misconception(msgspec.Struct, frozen=True):

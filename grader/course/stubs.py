@@ -17,9 +17,9 @@ import msgspec
 
 from grader.course.definitions import definition, lines_in
 from grader.course.handout import write, writing
-from grader.course.manifest import Topic
 from grader.course.model import Course, stubs_beside
 from grader.course.source import Definition, Function, assigned_by, first_line, names_bound_by, parse
+from grader.course.tables import Topic
 from grader.errors import CourseError
 
 _NAMED = re.compile(r"`(\w+)")

@@ -62,28 +62,21 @@ def suite_checks(folder: Path, groups: Iterable[Group], topic: str, manifest: Pa
             if not any(names(entry, one.nodeid) for one in tests):
                 message = f"`{group.exercise}` names the test `{entry}`, which is not in {folder.name}/"
                 raise CourseError(manifest, None, message)
-    found: list[CheckInfo] = []
-    nodeids: dict[str, list[str]] = {}
-    for test in tests:
-        if (belongs := group_of(groups, test.nodeid)) is None:
-            continue
-        group, is_hidden = belongs
-        nodeids.setdefault(group.exercise, []).append(test.nodeid)
-        found.append(
-            CheckInfo(
-                exercise=group.exercise,
-                function="",
-                line=test.node.lineno,
-                docstring=ast.get_docstring(test.node) or "",
-                hidden=is_hidden,
-                is_secret=is_hidden,
-                points=_points_of(test.node),
-                bonus=0.0,
-                file=test.nodeid.partition("::")[0],
-            )
+    found = [(test, *belongs) for test in tests if (belongs := group_of(groups, test.nodeid))]
+    apart = {one: iter(names_apart([test.nodeid for test, group, _ in found if group is one])) for one in groups}
+    return tuple(
+        CheckInfo(
+            exercise=group.exercise,
+            function=next(apart[group]),
+            line=test.node.lineno,
+            docstring=ast.get_docstring(test.node) or "",
+            hidden=is_hidden,
+            is_secret=is_hidden,
+            points=_points_of(test.node),
+            file=test.nodeid.partition("::")[0],
         )
-    apart = {exercise: iter(names_apart(some)) for exercise, some in nodeids.items()}
-    return tuple(msgspec.structs.replace(one, function=next(apart[one.exercise])) for one in found)
+        for test, group, is_hidden in found
+    )
 
 
 def _points_of(test: Function) -> float | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from grader.judge import cause as causes
 from grader.judge import explain
+from grader.judge.assessment import Assessment
 from grader.judge.check import Check, Trace
-from grader.judge.run import Assessment
 from grader.judge.situations import RIGHT, with_situations
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult

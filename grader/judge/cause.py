@@ -104,8 +104,7 @@ def _first_wrong(call: Call | None, failure: Mismatch, calls: Sequence[Call]) ->
     of_parts = calls[-len(actual) :]
     if len(of_parts) != len(actual) or any(one.result is not part for one, part in zip(of_parts, actual, strict=True)):
         return call, failure
-    reason = failure.reason.replace(f"at [{number}]: ", "", 1).replace(f"at [{number}][", "at [", 1)
-    return of_parts[number], failure.of_part(number, reason)
+    return of_parts[number], failure.of_part(number)
 
 
 def _raised(error: failures.SubmissionRaised, most: int = 500) -> dict[str, Any]:

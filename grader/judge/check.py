@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from grader.border.channel import Channel
+from grader.border.failures import SubmissionCrashed
 from grader.border.messages import Exchange
 from grader.border.proxies import Call
 from grader.border.situations import Case
@@ -239,3 +240,28 @@ class Desk:
 
 
 RunOn: TypeAlias = Callable[[Desk], tuple[CheckResult, Trace]]
+
+
+class NobodyThere(SubmissionCrashed):
+    """A check asks where no submission is, to see whether it skips itself, or keeps what it got there."""
+
+
+class _Nobody:
+    """A `Transport` whose process has ended."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, object] = {}
+
+    def call(self, request: bytes) -> bytes:
+        raise NobodyThere
+
+    call_outside = call
+
+
+class NobodysDesk(Desk):
+    """A desk at which nobody answers: a check gets as far as its first request."""
+
+    explains_failures = False
+
+    def channel(self) -> Channel:
+        return Channel(_Nobody())

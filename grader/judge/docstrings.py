@@ -127,7 +127,7 @@ def _written(tree: ast.Module, docstring: Docstring, exercise: str, others: Coll
     ]
     imports = {(alias.asname or alias.name).partition(".")[0]: _import(one, alias) for one, alias in imported}
     defined = {name for one in tree.body for name in names_bound_by(one)} - imports.keys()
-    drawn = any(_RANDOM.search(one) for one in _calls(lines))
+    drawn = any(_RANDOM.search(ast.unparse(one.func)) for one in ast.walk(lines) if isinstance(one, ast.Call))
     if exercise not in used or drawn or wanted & set(others) or not wanted <= imports.keys() | defined:
         return None
     return Written(
@@ -143,10 +143,6 @@ def _import(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     if isinstance(statement, ast.Import):
         return ast.unparse(ast.Import([alias])) + "\n"
     return ast.unparse(ast.ImportFrom(statement.module, [alias], statement.level)) + "\n"
-
-
-def _calls(tree: ast.AST) -> Iterator[str]:
-    return (ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call))
 
 
 # ---------------------------------------------------------------- as a check

@@ -29,6 +29,8 @@ _NEWER_SYNTAX: Final = (
     ((3, 10), r"^\s*(?:match|case)\s.*:\s*$"),
 )
 """Python's versions, and how a line looks that needs them at least."""
+_TEXTS: Final = "advice sentence call returned expected situation reason exception_message prints note"
+"""The texts of a cause, which may have several lines."""
 _RAISES: Final = re.compile(r"(?:^|:\s*)raise +\w")
 _SHORT_CALL: Final = 100
 """Characters of a call that a first sentence may hold."""
@@ -53,21 +55,7 @@ def with_cause(check: CheckResult, cause: Cause) -> CheckResult:
 
 def _printable(cause: Cause) -> Cause:
     """The same cause with texts that can be printed and are the same in every run, and lines that are one line each."""
-    texts = (
-        "advice",
-        "sentence",
-        "call",
-        "returned",
-        "expected",
-        "situation",
-        "reason",
-        "exception_message",
-        "prints",
-        "note",
-    )
-    changed: dict[str, Any] = {
-        field: without_addresses(printable(text)) for field in texts if (text := getattr(cause, field))
-    }
+    changed: dict[str, Any] = {field: without_addresses(printable(getattr(cause, field))) for field in _TEXTS.split()}
     return replace(
         cause,
         exception_type=_one_line(cause.exception_type),

@@ -23,6 +23,7 @@ from grader.intake.by_hand import works_of
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
+from grader.judge.assessment import Assessment
 from grader.judge.attempt import Attempt
 from grader.judge.check import Trace
 from grader.judge.docstrings import written_examples
@@ -30,7 +31,7 @@ from grader.judge.hints import Hints
 from grader.judge.listener import Listener, NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 from grader.judge.points import manual_of, named, wanted_by_hand, with_points
-from grader.judge.run import Assessment, CollectedChecks
+from grader.judge.run import CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import collected_checks
 from grader.judge.situations import RIGHT

@@ -36,10 +36,14 @@ def on_exception(cause: Cause) -> str:
     return ""
 
 
-@functools.cache
 def known_errors() -> list[tuple[str, str, str]]:
     """For each known exception a pattern of it, one of the student's line (empty: any line), and the sentence."""
-    text = resources.files("grader.judge").joinpath("templates", "known_errors.txt").read_text(encoding="utf-8")
+    return _table("known_errors.txt")
+
+
+@functools.cache
+def _table(name: str) -> list[tuple[str, str, str]]:
+    text = resources.files("grader.judge").joinpath("templates", name).read_text(encoding="utf-8")
     return re.findall(r"^(?![# ])(.+)\n(?:on: (.+)\n)?    (.+)$", text, re.MULTILINE)
 
 
@@ -83,7 +87,8 @@ class _Group:
 
 def repaired(reason: str) -> str:
     """The reason why an answer does not fit, and how it is made to fit, if that is known."""
-    repairs = [repair for pattern, repair in _REPAIRS if re.search(pattern, reason[:_MOST_SEARCHED])]
+    table = _table("repairs.txt")
+    repairs = [repair for pattern, _, repair in table if re.search(pattern, reason[:_MOST_SEARCHED])]
     return ": ".join([reason, *repairs[:1]])
 
 
@@ -152,24 +157,3 @@ _DTYPES: Final = {
     **dict.fromkeys(("unsigned char", "Byte"), "uint8"),
 }
 """How torch's messages, which come from C++, call dtypes: they differ between systems."""
-
-_REPAIRS: Final = (
-    (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
-    (r"\ban array of shape \S.* where a tensor", "`torch.from_numpy(...)` makes a tensor of it, but write it in torch"),
-    (
-        r"\bof class (?:float|float16|float32|float64|int32|int64|bool_?) where an? (?:float|int|bool) was",
-        "`.item()` makes a Python number of it",
-    ),
-    (r"\ba function where", "call it, with `()`"),
-    (r"\ba tuple where a list was expected", "`list(...)` makes one"),
-    (r"\ba list where a tuple was expected", "`tuple(...)` makes one"),
-    (r"\ba float where an int was expected", "`//` divides whole numbers, `/` always gives a float"),
-    (r"\ba tuple where a tensor", "`max` with a `dim`, for one, gives values and indices: take the part that is asked"),
-    (r"\ba list where a tensor", "make a tensor of it"),
-    (r"\ba (?:float|int) where a tensor", "leave out `.item()` or `float(...)`, or make a tensor of it"),
-    (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
-    (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
-    (r"(?<![\w.])-?inf where", "inf comes of x / 0, the log of 0, or an exp of a large number"),
-    (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
-)
-"""Reasons, and how what was returned becomes what was expected. The first that fits counts."""

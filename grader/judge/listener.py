@@ -5,8 +5,6 @@ Imports nothing slow: the main process listens and says what is not run, and wor
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import msgspec
 
 from grader.results import Cause, ExerciseResult, Frame
@@ -36,8 +34,8 @@ class NotRun(msgspec.Struct, frozen=True):
     cause: Cause | None
 
 
-class Listener(Protocol):
-    """Gets the news while a submission is graded."""
+class Listener:
+    """Gets the news while a submission is graded; here, it does nothing with them."""
 
     def began(self, place: Place) -> None:
         """This place is run from now on."""
@@ -46,14 +44,8 @@ class Listener(Protocol):
         """The result of an exercise; it may come again if a worker had to be replaced."""
 
 
-class NoListener:
+class NoListener(Listener):
     """Stands for nobody who listens."""
-
-    def began(self, place: Place) -> None:
-        pass
-
-    def known(self, exercise: ExerciseResult) -> None:
-        pass
 
 
 def endless(seconds: float, line: Frame | None) -> Cause:

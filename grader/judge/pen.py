@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from grader.course.answer_code import MOST_NODES, dotted
-from grader.course.source import names_in
+from grader.course.source import Function, names_in
 
 Place = Callable[[int], str]
 
@@ -32,7 +32,6 @@ _MOVES: Final = frozenset(("to", "cuda", "cpu", "float", "half", "double", "bflo
 """The same of tensors; what they do to a module, they do in place."""
 _MADE: Final = frozenset(("tensor", "as_tensor", "from_numpy", "zeros", "ones", "full", "arange", "rand", "randn"))
 """Functions of torch that make a tensor."""
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def plain_slips(own: ast.AST, place: Place) -> Iterator[str]:
@@ -101,7 +100,7 @@ def _tensors(own: ast.AST) -> set[str]:
 
 def _made_anew(node: ast.AST, place: Place) -> Iterator[str]:
     """Lists that begin again in each epoch, and of which those of the last epoch are returned."""
-    if not isinstance(node, _FUNCTIONS):
+    if not isinstance(node, Function):
         return
     for index, loop in enumerate(node.body):
         if not isinstance(loop, ast.For) or not any(isinstance(one, ast.For) for one in loop.body):

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from grader.course import Course, Exercise, Misconception
-from grader.course.manifest import ALWAYS
+from grader.course.tables import ALWAYS
 from grader.judge.check import Check
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual, total_points
 
@@ -35,9 +35,8 @@ def with_points(
         for check, function in zip(checks, functions, strict=True)
     }
     found = []
-    for check, function, worth, result in zip(
-        checks, functions, _split(exercise.points, weights), results, strict=True
-    ):
+    shares = _split(exercise.points, weights)
+    for check, function, worth, result in zip(checks, functions, shares, results, strict=True):
         hidden = (exercise.hidden_until or ALWAYS) if check.is_secret else ""
         result = replace(result, is_bonus=bool(check.bonus), hidden_until=hidden)
         # Else it has no points of its own, and none are written into the results.

@@ -14,25 +14,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pytest
 from hypothesis.errors import UnsatisfiedAssumption
 from msgspec.structs import replace
 
+from grader.border import failures
 from grader.border.channel import MAX_RECEIVED_BYTES, Channel
-from grader.border.failures import (
-    MissingName,
-    NotSimulatedHere,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-    TooMuchTogether,
-    UnwrittenValue,
-)
+from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
 from grader.border.situations import Case
@@ -40,7 +33,7 @@ from grader.files import in_folder
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
-from grader.judge.check import Check, CheckFault, Desk, Example, Trace
+from grader.judge.check import Check, CheckFault, Desk, Example, NobodyThere, Trace
 from grader.judge.listener import Listener, NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
 from grader.judge.situations import facts_of
@@ -50,9 +43,6 @@ from grader.results import VERDICT_OF, Cause, CheckResult
 from grader.testkit.compare import Mismatch
 from grader.testkit.decorators import EXERCISE_MARK, NEEDS_MARK, PICTURE
 from grader.text import one_line, without_addresses
-
-if TYPE_CHECKING:
-    from grader.course import Course
 
 _MOST_CASES: Final = 400
 """Different cases of a check that are kept."""
@@ -124,9 +114,9 @@ def _changes_more(check: Check, desk: Desk, fixtures: dict[str, Any]) -> bool:
 
 def _own_fault(check: Check, desk: Desk, error: SubmissionCrashed, fixtures: dict[str, Any]) -> str:
     """The fault of a check that a crash shows, in words; empty if it is the submission's."""
-    if isinstance(error, _NobodyThere):
+    if isinstance(error, NobodyThere):
         return "it keeps `submission`, or something of it, from an earlier run: ask `submission` for it in each run"
-    is_large = isinstance(error, TooMuchTogether) and desk.is_final
+    is_large = isinstance(error, failures.TooMuchTogether) and desk.is_final
     if is_large and desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
         most = MAX_RECEIVED_BYTES >> 20
         return f"the answers to its calls are more than {most} MiB together: ask for less, or make several checks of it"
@@ -174,7 +164,7 @@ class _CheckRun:
         try:
             self.desk.renew_time()
             for failure in itertools.chain([first], running):
-                if isinstance(failure, NotSimulatedHere):
+                if isinstance(failure, failures.NotSimulatedHere):
                     return outcome_of(check, causes.not_simulated(failure))
             if self.cause and not check.runs_item and generated.may_be_shrunk(check.item.obj):
                 self._shrink(_failure_kind(first))
@@ -298,7 +288,7 @@ def _is_unwritten(failure: Failure) -> bool:
 
     For the latter the student's own line must say so: torch raises the same exception for things that it cannot do.
     """
-    if isinstance(failure, MissingName | UnwrittenValue):
+    if isinstance(failure, failures.MissingName | failures.UnwrittenValue):
         return True
     if not isinstance(failure, SubmissionRaised) or failure.kind != "NotImplementedError":
         return False
@@ -463,7 +453,7 @@ def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
         channel = desk.channel()
         channel.begin_example(may_change=True)
         return Picture(title, bounded(function(SubmissionProxy(channel))))
-    except MissingName as error:
+    except failures.MissingName as error:
         problem = f"there is no `{error.message}`"
     except SubmissionRaised as error:
         problem = f"your code raised {error.kind}: {error.message}"
@@ -476,85 +466,3 @@ def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
     return Picture(title, problem=one_line(without_addresses(problem.split("\n", 1)[0]), 200))
-
-
-class Assessment:
-    """Decides which checks of a course are not assessed on this machine, from the check and the machine alone.
-
-    A submission has no say: everybody can earn the same points here. Each check is decided once, when it is first
-    asked for. Must never ask a student process.
-
-    Args:
-        layers: gives the layers of the sandbox that submissions get.
-    """
-
-    def __init__(self, course: Course, checks: CollectedChecks, layers: Callable[[], Collection[str]]) -> None:
-        self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
-        self.checks = checks
-        self._layers = layers
-        self._reasons: dict[str, str] = {}
-
-    def reason(self, check: Check, *, is_run: bool = False) -> str:
-        """Why a check is not assessed here; empty if it is.
-
-        It needs something that this machine lacks, or it skips itself before it has asked the submission anything, or
-        its exercise needs one that is not assessed.
-
-        Args:
-            is_run: whether the check is run next if this is empty: `reason_after` tells then if it has skipped itself.
-        """
-        found = self._reasons.get(check.item.nodeid)
-        if found is None and is_run and not check.unmet(self._layers()) and not self._lacking_need(check.exercise):
-            return ""
-        if found is None:
-            found = check.unmet(self._layers()) or self._own_skip(check) or self._lacking_need(check.exercise)
-            self._reasons[check.item.nodeid] = found
-        return found
-
-    def reason_after(self, check: Check, result: CheckResult) -> str:
-        """As `reason`, of a check that was run on a submission: up to its first request it always does the same.
-
-        Without it every check would get as far as that twice, and some train a model before.
-        """
-        if result.verdict in ("passed", "failed"):
-            self._reasons.setdefault(check.item.nodeid, "")
-        elif result.cause is not None and result.cause.kind == "not_assessed":
-            self._reasons.setdefault(check.item.nodeid, result.message)
-        return self.reason(check)  # else, as after the end of its process, that of a run without a submission
-
-    def _own_skip(self, check: Check) -> str:
-        """Why a check skips itself: it is run with a submission that answers nothing."""
-        result, _ = self.checks.run(check.with_first_example(), _NobodysDesk())
-        return result.message if result.verdict == "skipped" else ""
-
-    def _lacking_need(self, exercise: str) -> str:
-        for need in self._needs.get(exercise, ()):
-            checks = self.checks.of(need)
-            if checks and all(map(self.reason, checks)):
-                return f"needs {need}, which is not assessed here: {self.reason(checks[0])}"
-        return ""
-
-
-class _NobodyThere(SubmissionCrashed):
-    """A check asks where no submission is, to see whether it skips itself, or keeps what it got there."""
-
-
-class _Nobody:
-    """A `Transport` whose process has ended."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, object] = {}
-
-    def call(self, request: bytes) -> bytes:
-        raise _NobodyThere
-
-    call_outside = call
-
-
-class _NobodysDesk(Desk):
-    """A desk at which nobody answers: a check gets as far as its first request."""
-
-    explains_failures = False
-
-    def channel(self) -> Channel:
-        return Channel(_Nobody())

@@ -211,11 +211,8 @@ def collecting(files: Iterable[Path], root: Path, hooks: "SessionHooks", *, suit
     # A course has no ini file in which it could register its marks.
     warnings.filterwarnings("ignore", category=pytest.PytestUnknownMarkWarning)
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)]
-    arguments += (
-        ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]
-        if suite
-        else ["--import-mode=importlib"]
-    )
+    of_suite = ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]
+    arguments += of_suite if suite else ["--import-mode=importlib"]
     for name in (_NOT_USED if suite else f"{_NOT_USED} {_NOT_IN_CHECKS}").split():
         arguments += ["-p", f"no:{name}"]
     with pytest.MonkeyPatch.context() as patch:

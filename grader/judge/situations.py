@@ -82,9 +82,8 @@ def _likely(failed: Sequence[Case], passed: Sequence[Case]) -> tuple[str, ...]:
 
 
 def _common(failed: Sequence[Case]) -> list[tuple[str]]:
-    return (
-        [(phrase,) for phrase in failed[0].phrases if all(phrase in case.phrases for case in failed)] if failed else []
-    )
+    first = failed[0].phrases if failed else ()
+    return [(phrase,) for phrase in first if all(phrase in case.phrases for case in failed)]
 
 
 def _is_true(phrases: Sequence[str], case: Case) -> bool:

@@ -6,7 +6,8 @@ Looks at the syntax tree of the file as it was handed in, and yields first sente
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+from grader.course.source import Definition
+
 Place = Callable[[int], str]
 
 

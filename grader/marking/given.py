@@ -16,7 +16,7 @@ from grader.gradebook import Comment, Excuse, Extension, Gift, Gradebook, Looked
 from grader.gradebook.records import Whose
 from grader.marking.keeping import Agreed, course_of, exercise_called, give_asking, looked_at, nobody_agrees, now, user
 from grader.marking.lines import WHOLE, FileLine
-from grader.marking.whom import Students
+from grader.marking.whom import Students, name_and_id
 from grader.reports.feedback import work_file
 from grader.reports.status import comment_line, excuse_line, extension_line, given_line, marks, override_line
 from grader.text import one_line, points, printable
@@ -92,11 +92,7 @@ def give_time(
         rows = list(book.results())
         found = Students(book, rows).find(student)
         row = found if isinstance(found, Row) else None
-        name, person = student, ""
-        if isinstance(found, Row):
-            name, person = found.result.submission, found.arrival.student
-        elif found is not None:
-            name, person = found.name, found.ids[0]
+        name, person = name_and_id(found) if found else (student, "")
         given = Extension(student=name, due=due, why=_reason(why), who=who or user(), made=now())
         people = row.people if row else (Whose(name, person),)
         before = book.standing(course_of(book), people, given).given
@@ -129,8 +125,7 @@ def give_excuse(
         if found is None:
             raise UserError(f"nobody is called `{one_line(student)}` there", fix="see: grader status")
         is_row = isinstance(found, Row)
-        name = found.result.submission if isinstance(found, Row) else found.name
-        person = found.arrival.student if isinstance(found, Row) else found.ids[0]
+        name, person = name_and_id(found)
         given = Excuse(student=name, excused=not back, why=_reason(why), who=who or user(), made=now())
         book.give(course_of(book), given, LookedAt(person))
     yield excuse_line(given)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, row_of
-from grader.gradebook.records import Whose, same_name, several_called
+from grader.gradebook.records import same_name, several_called
 from grader.intake.names import id_key
 from grader.intake.roster import Student
 
@@ -24,7 +24,9 @@ class Students:
         graded = {key for row in rows for one in row.people[:1] for key in one.ids}
         for row in rows:
             for one in row.people[:1]:
-                self._add(row.label, row, (row.result.submission, row.label, *_names(one)), (one.person, *one.ids))
+                self._add(
+                    row.label, row, (row.result.submission, row.label, one.name, *one.names), (one.person, *one.ids)
+                )
         for student in book.class_list(book.course):
             if graded.isdisjoint(student.ids):
                 self._add(f"{student.name} ({student.ids[0]})", student, (student.name,), student.ids)
@@ -59,5 +61,8 @@ class Students:
         return found or row_of(self.rows, name)
 
 
-def _names(one: Whose) -> tuple[str, ...]:
-    return (one.name, *one.names)
+def name_and_id(found: Row | Student) -> tuple[str, str]:
+    """The name under which something is given to a student, and the student's id."""
+    if isinstance(found, Row):
+        return found.result.submission, found.arrival.student
+    return found.name, found.ids[0]

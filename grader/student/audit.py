@@ -44,10 +44,7 @@ _MOST_UP: Final = 12
 _OPENED: Final = "opened memory or open files of a process"
 _FRAMES: Final = "looked at the frames of its callers"
 _EVENTS: Final[Mapping[str, str]] = {
-    "sys._getframe": _FRAMES,
-    "sys._current_frames": _FRAMES,
-    "sys._current_exceptions": _FRAMES,
-    "object.__getattr__": _FRAMES,
+    **dict.fromkeys(("sys._getframe", "sys._current_frames", "sys._current_exceptions", "object.__getattr__"), _FRAMES),
     "object.__setattr__": "replaced the code of a function",
     "sys.settrace": "set a trace function",
     "gc.get_objects": "looked at all objects of the process",
@@ -56,11 +53,7 @@ _EVENTS: Final[Mapping[str, str]] = {
     "os.fork": "forked",
     "os.kill": "sent a signal",
     "import": "imported the grader",
-    "open": _OPENED,
-    "os.listdir": _OPENED,
-    "os.scandir": _OPENED,
-    "os.symlink": _OPENED,
-    "fcntl.fcntl": _OPENED,
+    **dict.fromkeys(("open", "os.listdir", "os.scandir", "os.symlink", "fcntl.fcntl"), _OPENED),
 }
 _CTYPES: Final = "called C functions by ctypes"
 _FORGED: Final = "wrote into the grader's notes about it"

@@ -63,10 +63,8 @@ def not_needed(
     }
     values = [namespace for namespace, _ in files.values()]
     needed = _reached((name for names in roots.values() for name in names), used.values())
-    places = [
-        place for place in long if not isinstance(_node(files, place), ast.Import | ast.ImportFrom | ast.ClassDef)
-    ]
-    waiting = dict.fromkeys(places)
+    kept = ast.Import | ast.ImportFrom | ast.ClassDef
+    waiting = dict.fromkeys((file, at) for file, at in long if not isinstance(files[file][1][at].node, kept))
     while True:
         if needed & _READING_ALL:
             return []
@@ -76,10 +74,6 @@ def not_needed(
         for place in found:
             del waiting[place]
             needed |= _reached(used[place].reads, used.values())
-
-
-def _node(files: Mapping[str, tuple[Mapping[str, object], Sequence[Statement]]], place: StatementPlace) -> ast.stmt:
-    return files[place[0]][1][place[1]].node
 
 
 def _changed(names: _Names, statements: Collection[_Names], values: Sequence[Mapping[str, object]]) -> frozenset[str]:

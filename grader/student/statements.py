@@ -29,17 +29,8 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from grader.border.messages import (
-    MOST_FAILED,
-    MOST_LOST,
-    MOST_SKIPPED,
-    NOTHING_LOADED,
-    FailedStatement,
-    Imported,
-    LoadOrder,
-    Raised,
-    StatementPlace,
-)
+from grader.border import messages
+from grader.border.messages import FailedStatement, Imported, LoadOrder, Raised, StatementPlace
 from grader.student import needs
 from grader.student.needs import Statement
 
@@ -157,7 +148,7 @@ def load_topic(
         loading.close()
     found = not order.exercises or any(one in vars(module) for one in order.exercises)
     if not found and loading.failed:
-        raise NothingLoaded(loading.failed[0].raised or NOTHING_LOADED)
+        raise NothingLoaded(loading.failed[0].raised or messages.NOTHING_LOADED)
     return module, loading.imported(path.relative_to(loading.folder).as_posix())
 
 
@@ -284,8 +275,10 @@ class _Loading:
         skipped = [*self.overran]
         if self.long and self.order.exercises:  # else all that it defines may be asked for
             skipped += needs.not_needed(self.files, self.long, {file: {*self.order.exercises}})
-        lost = [(name, number) for name, number in self.lost.items() if number < MOST_FAILED]
-        return Imported(self.failed[:MOST_FAILED], lost[:MOST_LOST], skipped[:MOST_SKIPPED])
+        lost = [(name, number) for name, number in self.lost.items() if number < messages.MOST_FAILED]
+        return Imported(
+            self.failed[: messages.MOST_FAILED], lost[: messages.MOST_LOST], skipped[: messages.MOST_SKIPPED]
+        )
 
     def _run(self, one: Statement, place: StatementPlace, namespace: dict[str, object], filename: str) -> None:
         """Runs a statement, or leaves it out."""
@@ -320,9 +313,8 @@ class _Loading:
         if code.co_flags & _AWAITS:
             import asyncio  # here, because hardly any file needs it
 
-            self._loop = (
-                self._loop or asyncio.new_event_loop()
-            )  # one for all statements: what one begins, another awaits
+            # One for all statements: what one begins, another awaits.
+            self._loop = self._loop or asyncio.new_event_loop()
             self._loop.run_until_complete(awaited)
 
     def close(self) -> None:

@@ -47,6 +47,20 @@ _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
 }
 
 
+class _Tolerance(NamedTuple):
+    """Relative and absolute tolerance; None: by dtype."""
+
+    rtol: float | None = None
+    atol: float | None = None
+
+    def of(self, dtype: torch.dtype) -> tuple[float, float]:
+        rtol, atol = _TOLERANCES.get(dtype, (0.0, 0.0))
+        return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
+
+
+_USUAL: Final = _Tolerance()
+
+
 class Mismatch(AssertionError):
     """A comparison failed.
 
@@ -60,17 +74,11 @@ class Mismatch(AssertionError):
     """
 
     def __init__(
-        self,
-        reason: str,
-        actual: object,
-        expected: object,
-        rtol: float | None = None,
-        atol: float | None = None,
-        number: int | None = None,
+        self, reason: str, actual: object, expected: object, tolerance: _Tolerance = _USUAL, number: int | None = None
     ) -> None:
         super().__init__(reason)
         self.number = number
-        self._tolerance = _Tolerance(rtol, atol)
+        self._tolerance = tolerance
         self.reason = reason
         self.actual = actual
         self.expected = expected
@@ -91,11 +99,11 @@ class Mismatch(AssertionError):
         except (RuntimeError, TypeError, ValueError):  # torch cannot compare all dtypes; a drawing decides no verdict
             return None
 
-    def of_part(self, number: int, reason: str) -> "Mismatch":
+    def of_part(self, number: int) -> "Mismatch":
         """The mismatch of one item of the two lists or tuples that were compared."""
         actual: Any = self.actual
         expected: Any = self.expected
-        return Mismatch(reason, actual[number], expected[number], *self._tolerance)
+        return Mismatch(_without_place(self.reason, number), actual[number], expected[number], self._tolerance)
 
     def __str__(self) -> str:
         return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"
@@ -150,7 +158,7 @@ def assert_close(
         number = int(place[1])
         if each:
             reason = f"{_which(actual, expected, tolerance, each)}: {_without_place(reason, number)}"
-    raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected, rtol, atol, number)
+    raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected, tolerance, number)
 
 
 def assert_equal(actual: object, expected: object, what: str = "", each: str | Sequence[str] = "") -> None:
@@ -192,15 +200,6 @@ def raises(kind: type[Exception], match: str = "", what: str = "") -> Iterator[C
             raise AssertionError(f"the message of the {wanted} should contain {match!r}, but it is {found}") from error
         return
     raise AssertionError(": ".join(filter(None, (what, f"no exception where {wanted} was expected"))))
-
-
-class _Tolerance(NamedTuple):
-    rtol: float | None
-    atol: float | None
-
-    def of(self, dtype: torch.dtype) -> tuple[float, float]:
-        rtol, atol = _TOLERANCES.get(dtype, (0.0, 0.0))
-        return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
 
 
 def _without_place(reason: str, number: int) -> str:

@@ -115,9 +115,8 @@ def _in_words(world_size: int, slots: Sequence[object]) -> dict[str, object]:
         elif isinstance(slot, Slot) and slot.spec[0] == "call":
             _, function, args, kwargs = slot.spec
             if not any(isinstance(value, Slot) for value in (*args, *kwargs.values())):
-                words |= {
-                    phrase: True for phrase, is_true in (words_of(function, args, kwargs) or {}).items() if is_true
-                }
+                made = words_of(function, args, kwargs) or {}
+                words |= {phrase: True for phrase, is_true in made.items() if is_true}
     return words
 
 

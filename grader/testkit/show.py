@@ -47,7 +47,8 @@ def show_call(call: Call) -> str:
     """
     if call.line:
         return call.line
-    if call.owner is None and "." in call.name and (functions := [one for one in call.args if _is_function(one)]):
+    functions = [one for one in call.args if isinstance(one, RemoteFunction)]
+    if functions and call.owner is None and "." in call.name:
         # A probe calls the submission's function: the function is what a student knows.
         within = call_within(call)
         if within is not None and _can_be_pasted(text := _code(within)) and not _uses_one_object_twice(within):
@@ -60,10 +61,6 @@ def show_call(call: Call) -> str:
     name = show(call.owner) + ("" if call.name == "[]" else f".{call.name}") if call.owner is not None else call.name
     parts = _parts(call)
     return name.rstrip(".") + (f" with {', '.join(parts)}" if parts else "")
-
-
-def _is_function(value: object) -> bool:
-    return isinstance(value, RemoteFunction)
 
 
 def _code(call: Call) -> str:

@@ -11,7 +11,7 @@ import pytest
 from grader.course import Course, CourseError, UnknownName, content_hash
 from grader.course.assignments import Term
 from grader.course.due import LatePolicy
-from grader.course.manifest import ALWAYS
+from grader.course.tables import ALWAYS
 
 COURSE = """\
 [course]

@@ -13,7 +13,7 @@ from shared import REPO
 
 from grader import results
 from grader.course import Course
-from grader.course.manifest import ManifestEntry
+from grader.course.tables import ManifestEntry
 from grader.errors import CourseError
 from grader.results import VerdictKind
 from grader.sandbox.limits import Limits

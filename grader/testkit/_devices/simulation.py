@@ -210,12 +210,11 @@ def _replacements(machine: Machine) -> list[Replacement]:
         torch.cuda.Event: {"__new__": new_event},
         Tensor: {"record_stream": _always(None)},
         torch.mps: {
-            **_ignoring("empty_cache manual_seed"),
+            **_answering(None, "empty_cache manual_seed"),
+            **_answering(0, "current_allocated_memory driver_allocated_memory"),
             "is_available": lambda: machine.mps,
             "device_count": lambda: int(machine.mps),
             "synchronize": lambda: machine.record_sync("synchronize", machine.device("mps")),
-            "current_allocated_memory": _always(0),
-            "driver_allocated_memory": _always(0),
         },
         torch.accelerator: {
             "device_count": lambda: machine.gpus or int(machine.mps),
@@ -247,9 +246,9 @@ def _always(value: Any) -> Callable[..., Any]:
     return answer
 
 
-def _ignoring(names: str) -> dict[str, Any]:
-    """Functions of these names that do nothing."""
-    return {name: _always(None) for name in names.split()}
+def _answering(value: Any, names: str) -> dict[str, Any]:
+    """Functions of these names that return this value."""
+    return dict.fromkeys(names.split(), _always(value))
 
 
 def _refusing(what: str) -> Callable[..., Any]:
@@ -277,23 +276,19 @@ def _core(machine: Machine) -> dict[str, Any]:
         return [part.to(machine.cuda(device)) for part, device in zip(parts, devices, strict=False)]
 
     return {
-        **_ignoring("_cuda_emptyCache _cuda_ipc_collect _accelerator_emptyCache"),
+        **_answering(None, "_cuda_emptyCache _cuda_ipc_collect _accelerator_emptyCache"),
+        **_answering({}, "_cuda_memoryStats _accelerator_getDeviceStats"),
+        **dict.fromkeys(("_cuda_setDevice", "_cuda_exchangeDevice", "_cuda_maybeExchangeDevice"), machine.select),
+        **dict.fromkeys(("_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice"), machine.select),
         "_cuda_getDeviceCount": lambda: machine.gpus,
         "_cuda_getCurrentRawStream": _always(0),  # torch's compiler imports it
         "_cuda_getDevice": lambda: machine.cuda(-1).index,
-        "_cuda_setDevice": machine.select,
-        "_cuda_exchangeDevice": machine.select,
-        "_cuda_maybeExchangeDevice": machine.select,
         "_cuda_synchronize": lambda: machine.record_sync("synchronize", machine.cuda(-1)),
-        "_cuda_memoryStats": _always({}),
         "_cuda_isCurrentStreamCapturing": _always(False),
         "_accelerator_getAccelerator": lambda: machine.accelerator or torch.device("cuda"),
         "_accelerator_getDeviceIndex": current,
         "_accelerator_setDeviceIndex": select,
-        "_accelerator_exchangeDevice": machine.select,
-        "_accelerator_maybeExchangeDevice": machine.select,
         "_accelerator_synchronizeDevice": synchronize,
-        "_accelerator_getDeviceStats": _always({}),
         "_group_tensors_by_device_and_dtype": _grouped(machine),
         "_scatter": scatter,
         "_gather": lambda tensors, dim, device: torch.cat(
@@ -338,26 +333,23 @@ def _cuda(machine: Machine) -> dict[str, Any]:
 
     refused = ("CUDAGraph", "graph", "make_graphed_callables", "caching_allocator_alloc", "utilization")
     return {
-        **_ignoring(
+        **_answering(
+            None,
             "_lazy_call set_stream reset_peak_memory_stats reset_accumulated_memory_stats manual_seed manual_seed_all "
-            "set_per_process_memory_fraction seed seed_all set_rng_state set_rng_state_all"
+            "set_per_process_memory_fraction seed seed_all set_rng_state set_rng_state_all",
         ),
+        **_answering(True, "_is_compiled _nvml_based_avail can_device_access_peer"),
+        **dict.fromkeys(("_exchange_device", "_maybe_exchange_device"), machine.select),
+        **dict.fromkeys(("current_stream", "default_stream"), torch.cuda.Stream),
         **{name: _refusing(f"torch.cuda.{name}") for name in (*refused, "memory_snapshot")},
-        "_is_compiled": _always(True),
-        "_nvml_based_avail": _always(True),
         "_cached_device_count": machine.gpus,
         "device_count": lambda: machine.gpus,
         "_lazy_init": ready,
         "is_initialized": lambda: bool(machine.gpus),
-        "_exchange_device": machine.select,
-        "_maybe_exchange_device": machine.select,
         "get_device_properties": properties,
-        "can_device_access_peer": _always(True),
         "is_bf16_supported": lambda including_emulation=True: machine.gpus > 0,
         "mem_get_info": lambda device=None: (properties(device).total_memory, MEMORY_BYTES),
         "memory_summary": _always(""),
-        "current_stream": torch.cuda.Stream,
-        "default_stream": torch.cuda.Stream,
         "stream": nullcontext,
         "is_current_stream_capturing": _always(False),
         "initial_seed": _always(0),

@@ -126,17 +126,9 @@ def run_launcher(script: str, workers: int, seconds: float, env: Mapping[str, st
             path.write_text(call, encoding="utf-8")
         runner, logs = Path(scratch) / "runner.py", Path(scratch) / "logs"
         runner.write_text(_RUNNER, encoding="utf-8")
-        arguments = [
-            "--standalone",
-            f"--nproc-per-node={workers}",
-            "--monitor-interval=0.01",
-            *(() if why_not_forked() else ("--start-method=fork", "--run-path")),
-            "--redirects=3",
-            f"--log-dir={logs}",
-            str(runner),
-            str(path),
-        ]
-        code = _be_torchrun(arguments, scratch, seconds, env)
+        options = ["--standalone", f"--nproc-per-node={workers}", "--monitor-interval=0.01", "--redirects=3"]
+        options += [] if why_not_forked() else ["--start-method=fork", "--run-path"]
+        code = _be_torchrun([*options, f"--log-dir={logs}", str(runner), str(path)], scratch, seconds, env)
         os.chdir(folder)  # a folder in use cannot be removed everywhere
         printed = []
         for worker in range(workers):

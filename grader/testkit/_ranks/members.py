@@ -35,16 +35,9 @@ MAX_DUMP: Final = 20_000
 _FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d{1,9}) in ([^\s]+)')
 _OUTERMOST: Final = re.compile(r'/_ranks/rank\.py", line \d+ in (?:prepare|make|perform|look)\n')
 """The last line of interest: these functions call everything else that a rank does."""
-_LIBRARIES: Final = tuple(
-    os.path.join(os.path.realpath(folder), "")
-    for folder in (
-        Path(torch.__file__).parent,
-        FOLDER,
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("purelib"),
-        sysconfig.get_path("platlib"),
-    )
-)
+_INSTALLED: Final = map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))
+_FOLDERS: Final = (str(Path(torch.__file__).parent), str(FOLDER), *_INSTALLED)
+_LIBRARIES: Final = tuple(os.path.join(os.path.realpath(folder), "") for folder in _FOLDERS)
 _COLLECTIVE_FILES: Final = ("/torch/distributed/", "/torch/nn/parallel/distributed.py")
 _NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_impl", "__call__", "<lambda>"})
 _JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
@@ -327,16 +320,12 @@ def state_of(dump: str) -> RankState:
     place, lines = "", []
     for file, line, name in _FRAME.findall(text):
         if not (file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)):
-            place = place or _place(int(line), file.rpartition("/")[2], name)
+            place = place or f"line {int(line)} of {one_line(file.rpartition('/')[2], 60)}, in {one_line(name, 60)}"
             lines.append(int(line))
         elif not place:
             inner.append((file, name))
     waits_in = _collective(inner)
     return RankState("waits" if waits_in else "runs", waits_in, place, lines=tuple(reversed(lines)))
-
-
-def _place(line: int, file: str, function: str) -> str:
-    return f"line {line} of {one_line(file, 60)}, in {one_line(function, 60)}"
 
 
 def _collective(inner: Sequence[tuple[str, str]]) -> str:

@@ -279,7 +279,7 @@ def value_outside(channel: Channel, reply: bytes) -> Any:
     message = wire.unpack_untrusted(reply, Reply)
     if not isinstance(message, Returned):
         raise WireError(str(message)[:1000])
-    return channel.decode(message.value, _unknown)
+    return channel.decode(message.value)
 
 
 def request_of(channel: Channel, function: Callable[..., Any], *args: object) -> Request:
@@ -380,7 +380,3 @@ def _plain(channel: Channel, reply: Reply) -> tuple[Any, str | None]:
         case TooLarge(reason):
             return None, f"value that is too big ({one_line(reason)})"
     raise WireError("neither a value nor an exception")
-
-
-def _unknown(tree: list[Any]) -> object:
-    raise WireError("not a value")
