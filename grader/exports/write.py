@@ -1,8 +1,6 @@
 """``grader export``: from the gradebook to a file in another program's format, written in one step."""
 
 import contextlib
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.spreadsheet import neutral
+from grader.exports.spreadsheet import csv_line
 from grader.files import write_named_file
 from grader.gradebook import Absent, Gradebook
 from grader.reports.entries import Entry, entries_of
@@ -341,7 +339,7 @@ def csv_table(
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
     names = dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises)
     in_order = sorted(names, key=lambda name: order.get(name, len(order)))
-    yield b"\xef\xbb\xbf" + _line([*_HEAD, *in_order, *_END])
+    yield b"\xef\xbb\xbf" + csv_line([*_HEAD, *in_order, *_END])
     for entry in entries:
         row, result, late = entry.row, entry.result, entry.row.late
         scores = {one.name: f"{one.score:g}" for one in entry.read if one.max > 0}
@@ -361,7 +359,7 @@ def csv_table(
         cells += [f"{aside:g}", "; ".join(map(str, result.flags)), "; ".join(unread(row))]
         cells += [f"{sum(one.manual.points for one in row.unmarked if one.manual):g}", "; ".join(changed_since(row))]
         cells += ["; ".join(f"{one.exercise}: {one_line(one.said, _MOST_TEXT)}" for one in row.comments)]
-        yield _line([*cells, row.group, "" if row.missing or row.excused else entry.letter])
+        yield csv_line([*cells, row.group, "" if row.missing or row.excused else entry.letter])
     most = max((entry.row.max for entry in entries), default=0.0)
     nothing = [""] * (len(names) + len(_END) - 2)
     for one in absent:
@@ -370,13 +368,7 @@ def csv_table(
         state = "nothing handed in" if one.handed_in_nothing else state_of(one)[0]
         letter = course.marks.letter(0.0) if is_zero else ""
         student = one.student
-        yield _line([student.name, student.ids[0], *numbers, state, *nothing, student.group, letter])
-
-
-def _line(cells: Sequence[str]) -> bytes:
-    stream = io.StringIO()
-    csv.writer(stream).writerow([neutral(cell) for cell in cells])
-    return stream.getvalue().encode("utf-8", "replace")
+        yield csv_line([student.name, student.ids[0], *numbers, state, *nothing, student.group, letter])
 
 
 def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:

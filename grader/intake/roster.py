@@ -31,18 +31,7 @@ _IDENTIFIER = "identifier"
 # The columns of ids: here, and below, in lower case and without spaces and signs.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
-    *(
-        _GITHUB_ID,
-        "loginid",
-        "username",
-        "login",
-        "email",
-        "emailaddress",
-        "idnumber",
-        "sid",
-        "studentnumber",
-        "studentno",
-    ),
+    *(_GITHUB_ID, "loginid", _USER, "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
     *(_GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel", "matrnr", "matnr", "matricola"),
 )
 _NAMES = ("name", "fullname", "student", "studentname")

@@ -263,11 +263,20 @@ def _statements(content: bytes) -> Mapping[str, list[frozenset[str]]]:
     return found
 
 
-def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and all inside of it that a stub would not have; `ast.walk` would visit each expression, too."""
+def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
+    """A statement, if it is one, and all inside of it; `ast.walk` would visit each expression, too."""
     waiting: list[ast.AST] = [node]
     while waiting:
         one = waiting.pop()
+        if isinstance(one, ast.stmt):
+            yield one
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            waiting += getattr(one, part, ())
+
+
+def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and all inside of it that a stub would not have."""
+    for one in statements_below(node):
         match one:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass():
                 pass
@@ -275,10 +284,8 @@ def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
                 pass
             case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
                 pass
-            case ast.stmt():
+            case _:
                 yield one
-        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
-            waiting += getattr(one, part, ())
 
 
 def parse(content: bytes | str) -> ast.Module:

@@ -22,9 +22,15 @@ from grader.reports import feedback
 from grader.reports.comparing import compared_rows
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
-from grader.reports.progress import last_checks
 from grader.reports.stair import stair_rows
-from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
+from grader.reports.states import (
+    at_hand_first,
+    is_misplaced,
+    is_program_with_its_bug,
+    is_untouched,
+    last_checks,
+    next_exercise,
+)
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar

@@ -29,10 +29,10 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import STYLES, help_for, hint_order, worst
-from grader.reports.progress import keep_progress, last_checks
-from grader.reports.states import is_unwritten, next_exercise, next_lines
+from grader.reports.progress import keep_progress
+from grader.reports.states import is_unwritten, last_checks, next_exercise, next_lines
 from grader.reports.terminal import Spinner, fit, spinning
-from grader.reports.where import Locations, next_of
+from grader.reports.where import Locations, is_done, next_of
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.editor import find_editor, open_in
@@ -212,8 +212,7 @@ class Watch:
             self._screen.say(note)
 
     def _is_done(self, exercise: Exercise) -> bool:
-        last = self._last_checks.get(exercise.full_name)
-        return last is not None and last.state in ("passed", "left_out")
+        return is_done(exercise.full_name, self._last_checks)
 
     def _next_open(self, after: Exercise | None) -> Exercise | None:
         """The first exercise after one that is not done, and whose needs are; else the first that is not done."""
