@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -29,16 +30,10 @@ class GradedWork:
         result: SubmissionResult,
         older: Sequence[records.Older] = (),
     ) -> None:
-        self._files_of = files
+        self._files = functools.cache(files)
         self._newest = digest
         self._older = {name: one.digest for one in older for name in one.exercises}
         self._result = result
-        self._read: dict[str, Mapping[str, bytes]] = {}
-
-    def _files(self, digest: str) -> Mapping[str, bytes]:
-        if digest not in self._read:
-            self._read[digest] = self._files_of(digest)
-        return self._read[digest]
 
     def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
         """The newest of each exercise, and of each line of its file, unless that one takes back; with whether it is
@@ -64,7 +59,7 @@ class GradedWork:
         now = self._files(digest)
         if not isinstance(given, records.Override):
             return records.work_hash(now, looked_at.file) != looked_at.work
-        before = self._files_of(looked_at.digest)
+        before = self._files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:

@@ -227,9 +227,7 @@ class _ClassList:
         # Canvas puts the assignment's number behind its title.
         own = [name for name in found if name in wanted or _NUMBERED.sub("", name) in wanted]
         self._marks = [re.sub(r"[\W_]", "", name) for name in own]
-        self._unread_times: list[str] = []
-        self._unread_extensions: list[str] = []
-        self._unread_excuses: list[str] = []
+        self._unread: dict[str, list[str]] = {"time": [], "extension": [], "excuse": []}
 
     def students(self) -> Iterator[Student]:
         """The students; a line that is nobody's is left out."""
@@ -247,20 +245,20 @@ class _ClassList:
         column, written = self._first(cells, _TIMES, _NO_TIME)
         submitted = read_time(written)
         if written and not submitted:
-            self._unread_times.append(f"{name}: {written}")
+            self._unread["time"].append(f"{name}: {written}")
         _, until = self._first(cells, _EXTENSIONS, _NO_TIME)
         try:
             extension = read_due(until).isoformat(timespec="seconds") if until else ""
         except (ValueError, OverflowError):
             extension = read_time(until)
             if not extension:
-                self._unread_extensions.append(f"{name}: {until}")
+                self._unread["extension"].append(f"{name}: {until}")
         by = _TIMES[column] if submitted else ""
         _, group = self._first(cells, _GROUPS, _NO_GROUP)
         github = cells.get(_GITHUB) or (cells.get(_USER, "") if _GITHUB_ID in self._columns else "")
         _, said = self._first(cells, _EXCUSED, _NO)
         if said and said.casefold() not in _YES:
-            self._unread_excuses.append(f"{name}: {said}")
+            self._unread["excuse"].append(f"{name}: {said}")
         return Student(
             name=name,
             ids=ids,
@@ -281,13 +279,14 @@ class _ClassList:
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""
-        for unread, noun, what in (
-            (self._unread_times, "time", "of handing in cannot be read, so nothing there counts as late"),
-            (self._unread_extensions, "extension", "cannot be read, write them as 2026-10-31"),
-            (self._unread_excuses, "excuse", "cannot be read, so nobody is excused by it: write yes or no"),
-        ):
+        what = {
+            "time": "of handing in cannot be read, so nothing there counts as late",
+            "extension": "cannot be read, write them as 2026-10-31",
+            "excuse": "cannot be read, so nobody is excused by it: write yes or no",
+        }
+        for noun, unread in self._unread.items():
             if unread:
-                yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
+                yield f"{file}: {counted(len(unread), noun)} {what[noun]}; the first: {one_line(unread[0])}"
 
 
 def decoded(content: bytes) -> tuple[str, str]:

@@ -37,7 +37,7 @@ from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.editor import find_editor, open_in
 from grader.watch.inputs import QUIT, changes, keys, signals
-from grader.watch.screen import KEYS, PREDICT, Screen
+from grader.watch.screen import PREDICT, Screen
 
 _WAIT: Final = 0.5
 """Seconds after which a wait begins anew: a Ctrl-C that comes just before it, or on Windows, does not end it."""
@@ -162,30 +162,25 @@ class Watch:
             self._start(self._current)
 
     def _press(self, key: str) -> None:
-        if key not in KEYS and key != PREDICT:
-            return
-        if self._job is not None and key not in ("n", QUIT):
+        actions = {
+            **{QUIT: self._quit, "h": self._hint, "n": self._skip, "a": self._check_all, "r": self._run_again},
+            **{"o": self._open, PREDICT: self._predict, "l": self._list},
+        }
+        if self._job is not None and key in actions and key not in ("n", QUIT):
             self._waiting_key = key
-            return
-        match key:
-            case "q":
-                self._quit()
-            case "h":
-                self._hint()
-            case "n":
-                self._screen.forget()
-                self._go_to(self._next_open(self._current))
-            case "a":
-                self._check_all()
-            case "r":
-                self._screen.forget()
-                self._check_current()
-            case "o":
-                self._open()
-            case "p":
-                self._predict()
-            case "l":
-                self._show(0 if self._list_page is None else self._list_page + 1)
+        elif key in actions:
+            actions[key]()
+
+    def _skip(self) -> None:
+        self._screen.forget()
+        self._go_to(self._next_open(self._current))
+
+    def _run_again(self) -> None:
+        self._screen.forget()
+        self._check_current()
+
+    def _list(self) -> None:
+        self._show(0 if self._list_page is None else self._list_page + 1)
 
     def _finished(self, done: Future[Graded]) -> None:
         job, self._job = self._job, None
