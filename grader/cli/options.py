@@ -20,6 +20,8 @@ from grader.sandbox.limits import InvalidLimit, Limits
 if TYPE_CHECKING:
     from grader.grading.settings import GradingSettings
 
+GRADES = Path("grades")
+"""The folder of the gradebook, if none is named."""
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _OPTIONS_OF_SIZES = {"memory_bytes": "memory", "file_bytes": "files", "print_bytes": "prints"}

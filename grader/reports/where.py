@@ -202,8 +202,8 @@ def in_order(
     def key(one: Assignment) -> tuple[bool, bool, bool, float]:
         until, due = one.late.until or last, one.late.due or last
         is_over = due < now
-        is_done = all(is_done(name, progress) for name in one.exercises)
-        return is_done, until < now, is_over, -due.timestamp() if is_over else due.timestamp()
+        are_done = all(is_done(name, progress) for name in one.exercises)
+        return are_done, until < now, is_over, -due.timestamp() if is_over else due.timestamp()
 
     return sorted(assignments, key=key)
 
