@@ -11,7 +11,7 @@ from grader.gradebook import Gradebook
 from grader.reports.term import Standing, term_of, worth_of
 from grader.text import listed
 
-_END: Final = ("percent", "grade", "without a mark", "dropped", "left the class")
+_END: Final = ("grade", "without a mark", "dropped", "left the class")
 EXCUSED: Final = "EX"
 
 
@@ -19,7 +19,8 @@ def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -
     """A CSV file of the term, piece by piece. No cell acts as a formula.
 
     Of each assignment: the points that count, after lateness, ``EX`` if the student is excused, nothing without a mark;
-    then the student's state. The percentage is exact to a hundredth; it is empty while an assignment has no mark.
+    then the student's state. The percentage is exact to a hundredth; it is empty while an assignment has no mark. Its
+    heading says that it is one so far while an assignment has no run.
 
     Args:
         missing_as_zero: whether what was not handed in counts 0 points; else it leaves the term without a mark.
@@ -28,7 +29,8 @@ def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -
     students = term_of(book, course)
     begun = [one for one in plan.assignments if one.name in book.assignments()]
     columns = [cell for one in begun for cell in (f"{one.name} ({worth[one.name]:g})", f"{one.name} state")]
-    yield b"\xef\xbb\xbf" + csv_line(["student", "id", "group", *columns, *_END])
+    percent_head = "percent" if len(begun) == len(plan.assignments) else "percent so far"
+    yield b"\xef\xbb\xbf" + csv_line(["student", "id", "group", *columns, percent_head, *_END])
     for student in students:
         cells: list[str] = [student.name, next(iter(student.ids), ""), student.group]
         for one in begun:
