@@ -181,11 +181,9 @@ def _fill_several(
     kind: str, book: Gradebook, course: Course, settings: ExportSettings, columns: Mapping[str, str]
 ) -> None:
     """Fills one column for each assignment, in one copy of the file."""
-    if settings.into is None:
-        raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
+    file = _target(kind, book, settings)
     if settings.missing_as_zero:
         require_earned_zeros(book, list(columns))
-    file = _target(kind, book, settings)
     content: bytes | None = None
     for name, title in columns.items():
         with book.within(name):
@@ -202,10 +200,12 @@ def _target(kind: str, book: Gradebook, settings: ExportSettings) -> Path:
     """The file to write.
 
     Raises:
-        UserError: it is the one that was downloaded.
+        UserError: a downloaded one is needed and not named, or it is the one to write.
     """
     file = settings.to or book.path.parent / FILES[kind]
-    if settings.into is not None and kind in DOWNLOADS:
+    if kind in DOWNLOADS:
+        if settings.into is None:
+            raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
         file = settings.to or file.with_suffix(settings.into.suffix or file.suffix)
         with contextlib.suppress(OSError):  # one of them is not there
             if file.samefile(settings.into):  # who needs to start again has only that
@@ -275,10 +275,9 @@ def _filled(
     content: bytes | None = None,
 ) -> tuple[bytes, list[str]]:
     """A file of an LMS with one more column filled."""
-    if settings.into is None:
-        raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
     from grader.exports.lms import fill
 
+    assert settings.into is not None, "`_target` requires it"
     return fill(
         kind,
         settings.into,

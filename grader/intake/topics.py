@@ -21,6 +21,7 @@ from grader.intake.by_hand import is_named_as, may_be_by_hand
 AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
+_IMPORTED: Final = re.compile(r"(?:from|import)\s+(\w+)")
 _ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
 # The space before a line, with the signs of a comment, a quotation or a patch.
 _MARGIN = re.compile(r"[ \t]*(?:[#>+][#> \t]*)?")
@@ -300,6 +301,11 @@ def parse(content: bytes | str) -> ast.Module:
             return ast.parse(content)
         except (ValueError, RecursionError, MemoryError) as problem:
             raise SyntaxError(str(problem) or type(problem).__name__) from None
+
+
+def imported_by(content: bytes) -> set[str]:
+    """The first names of the modules that a module imports."""
+    return {found[1] for found in map(_IMPORTED.match, code_lines(content)) if found is not None}
 
 
 def _plain(text: str) -> str:
