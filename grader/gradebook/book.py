@@ -25,9 +25,10 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook.backups import backups, write_backup
+from grader.gradebook.by_hand import Given, LookedAt
 from grader.gradebook.queries import Queries
 from grader.gradebook.reading import RUNS
-from grader.gradebook.records import Given, LookedAt, Whose
+from grader.gradebook.records import Whose
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from grader.gradebook import records
+from grader.gradebook import by_hand, records
 from grader.gradebook.records import Whose
 from grader.results import SubmissionResult
 
-OfExercise = TypeVar("OfExercise", records.Override, records.Mark, records.Comment)
+OfExercise = TypeVar("OfExercise", by_hand.Override, by_hand.Mark, by_hand.Comment)
 
 
 class GradedWork:
@@ -35,7 +35,7 @@ class GradedWork:
         self._older = {name: one.digest for one in older for name in one.exercises}
         self._result = result
 
-    def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
+    def in_force(self, given: Sequence[tuple[OfExercise, by_hand.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
         """The newest of each exercise, and of each line of its file, unless that one takes back; with whether it is
         about other work than this."""
         newest = {(one.exercise, one.subject[2:]): (one, looked_at) for one, looked_at in given}
@@ -46,7 +46,7 @@ class GradedWork:
         )
 
     def _has_changed(
-        self, given: records.Override | records.Mark | records.Comment, looked_at: records.LookedAt
+        self, given: by_hand.Override | by_hand.Mark | by_hand.Comment, looked_at: by_hand.LookedAt
     ) -> bool:
         """Whether the file of a mark or a comment has; for points, the exercise's file or a module that it may import.
 
@@ -57,8 +57,8 @@ class GradedWork:
         if looked_at.digest == digest:
             return False
         now = self._files(digest)
-        if not isinstance(given, records.Override):
-            return records.work_hash(now, looked_at.file) != looked_at.work
+        if not isinstance(given, by_hand.Override):
+            return by_hand.work_hash(now, looked_at.file) != looked_at.work
         before = self._files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look

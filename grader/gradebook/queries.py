@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from grader.course.due import LatePolicy, moment
-from grader.gradebook import records
+from grader.gradebook import by_hand, records
 from grader.gradebook.graded_work import GradedWork, that_counts
 from grader.gradebook.histories import History, Names, SeenResult, by_student, histories
 from grader.gradebook.people import People
@@ -23,9 +23,9 @@ from grader.results import SubmissionResult, total_points
 from grader.text import one_line
 
 T = TypeVar("T")
-G = TypeVar("G", bound=records.Given)
+G = TypeVar("G", bound=by_hand.Given)
 
-_KINDS: Final[dict[str, type[records.Given]]] = {kind.__name__: kind for kind in records.Given.__subclasses__()}
+_KINDS: Final[dict[str, type[by_hand.Given]]] = {kind.__name__: kind for kind in by_hand.Given.__subclasses__()}
 # What is about the work of a group, and so about that of each member.
 _ABOUT_WORK: Final = ("Mark", "Comment")
 _SEEN: Final = (
@@ -96,13 +96,13 @@ class Queries(Reading):
             (name, person) for name, person in found if (f"id {person}" if person else f"name {name}") not in graded
         }
 
-    def extensions(self, course: str) -> list[records.Extension]:
+    def extensions(self, course: str) -> list[by_hand.Extension]:
         """The extensions that were given by hand and are in force: the newest of each student."""
-        return [one for one in self._newest_of_each(records.Extension, course) if one.due]
+        return [one for one in self._newest_of_each(by_hand.Extension, course) if one.due]
 
-    def excuses(self, course: str) -> list[records.Excuse]:
+    def excuses(self, course: str) -> list[by_hand.Excuse]:
         """The excuses that were given by hand and are in force: the newest of each student."""
-        return [one for one in self._newest_of_each(records.Excuse, course) if one.excused]
+        return [one for one in self._newest_of_each(by_hand.Excuse, course) if one.excused]
 
     def _newest_of_each(self, kind: type[G], course: str) -> list[G]:
         # By the id: the same student may have had another name.
@@ -113,17 +113,17 @@ class Queries(Reading):
         found = self._all(query, kind.__name__, course, self.assignment)
         return [self._decoded(record, kind) for record, _ in found]
 
-    def standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.InForce:
+    def standing(self, course: str, people: Sequence[Whose], given: by_hand.Given) -> by_hand.InForce:
         """All that people gave for the subject of something that is given now, such as the points of an exercise.
 
         Args:
             people: the student, then the others of the group: marks and comments are about the work of all of them.
         """
-        last, newest = 0, dict[type, records.Given]()
+        last, newest = 0, dict[type, by_hand.Given]()
         for number, one, _ in self._given_to(course, people):
             if one.subject == given.subject:
                 last, newest[type(one)] = number, one
-        return records.InForce(last, tuple(one for one in newest.values() if not one.is_withdrawal))
+        return by_hand.InForce(last, tuple(one for one in newest.values() if not one.is_withdrawal))
 
     def newest_given(self) -> int:
         """The number of the newest record of what people gave; 0 if there is none."""
@@ -165,7 +165,7 @@ class Queries(Reading):
 
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
-        newest = {one.exercise: one for one, _ in self._given(records.Override, course, Whose(name, person))}
+        newest = {one.exercise: one for one, _ in self._given(by_hand.Override, course, Whose(name, person))}
         return tuple(one.exercise for one in newest.values() if one.points is not None and one.points >= one.max)
 
     def results(self, run: int | None = None) -> list[records.Row]:
@@ -276,13 +276,13 @@ class Queries(Reading):
             if history.group:
                 arrival = replace(arrival, prefix="")
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
-        extensions = self._given(records.Extension, course, whose)
+        extensions = self._given(by_hand.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
         work = GradedWork(self.files, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
-        marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
+        marks = [given for given in self._given(by_hand.Mark, course, *members) if given[0].exercise in to_mark]
         is_done = {mark.exercise: mark.done for mark, _ in marks}
-        overrides = work.in_force(self._given(records.Override, course, whose), whose)
+        overrides = work.in_force(self._given(by_hand.Override, course, whose), whose)
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
         return records.Row(
@@ -300,7 +300,7 @@ class Queries(Reading):
             untimed=records.is_untimed(arrival, policy),
             claimed=records.is_claim(arrival, policy),
             marks=work.in_force([given for given in marks if given[0].done], whose),
-            comments=work.in_force(self._given(records.Comment, course, *members), whose),
+            comments=work.in_force(self._given(by_hand.Comment, course, *members), whose),
             begun=tuple(sorted(name for name in is_done if not is_done[name])),
             older=older,
             missing=tuple(one for one in wanted if one not in covered),
@@ -321,7 +321,7 @@ class Queries(Reading):
 
     def _excused(self, course: str, whose: Whose, listed: Student | None) -> str:
         """Why the assignment does not count for a student; empty if it does."""
-        given = self._given(records.Excuse, course, whose)
+        given = self._given(by_hand.Excuse, course, whose)
         if given:
             return given[-1][0].why if given[-1][0].excused else ""
         return "by the class list" if listed is not None and listed.excused else ""
@@ -357,14 +357,14 @@ class Queries(Reading):
         )
         return whole, tuple(older)
 
-    def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, records.LookedAt]]:
+    def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, by_hand.LookedAt]]:
         """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""
         found = self._given_to(course, people, [kind.__name__])
         return [(given, looked_at) for _, given, looked_at in found if isinstance(given, kind)]
 
     def _given_to(
         self, course: str, people: Sequence[Whose], kinds: Sequence[str] = tuple(_KINDS)
-    ) -> list[tuple[int, records.Given, records.LookedAt]]:
+    ) -> list[tuple[int, by_hand.Given, by_hand.LookedAt]]:
         """All of these kinds that was given to a student, with its number, the oldest first.
 
         It is about the student whose id it has; if one of the two has no id, about the student whose name it has.
@@ -387,7 +387,7 @@ class Queries(Reading):
         given = []
         for number, row in sorted(found.items()):
             with file_errors(self.path):
-                looked_at = records.from_row(records.LookedAt, row)
+                looked_at = records.from_row(by_hand.LookedAt, row)
             given.append((number, self._decoded(row["record"], _KINDS[row["kind"]]), looked_at))
         return given
 
