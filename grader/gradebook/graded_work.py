@@ -14,22 +14,18 @@ from grader.results import SubmissionResult
 
 OfExercise = TypeVar("OfExercise", by_hand.Override, by_hand.Mark, by_hand.Comment)
 
+ReadFiles = Callable[[str], Mapping[str, bytes]]
+"""Gives the files of a work by its digest."""
+
 
 class GradedWork:
     """Tells whether the work of a result is other work than a person looked at; reads files only if it may be.
 
     Args:
-        files: gives the files of a work by its digest.
         older: the exercises that were graded with earlier work.
     """
 
-    def __init__(
-        self,
-        files: Callable[[str], Mapping[str, bytes]],
-        digest: str,
-        result: SubmissionResult,
-        older: Sequence[records.Older] = (),
-    ) -> None:
+    def __init__(self, files: ReadFiles, digest: str, result: SubmissionResult, older: Sequence[records.Older]) -> None:
         self._files = functools.cache(files)
         self._newest = digest
         self._older = {name: one.digest for one in older for name in one.exercises}

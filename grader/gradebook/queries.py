@@ -244,13 +244,7 @@ class Queries(Reading):
             yield that_counts(rows, rule)
 
     def _row(
-        self,
-        history: History,
-        name: str,
-        course: str,
-        policy: LatePolicy,
-        exercises: Sequence[str],
-        wanted: Sequence[str],
+        self, history: History, name: str, course: str, policy: LatePolicy, exercises: list[str], wanted: list[str]
     ) -> records.Row:
         """The row of a student's last result of those in a history, under a name.
 

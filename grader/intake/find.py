@@ -192,7 +192,7 @@ def _source(path: Path, topics: Topics) -> PathSource | DownloadSource:
         folder = Folder(path)
         reasons = dict(folder.problems)
         pieces = [lms.attempt_of(lms.Piece(one, one, name, "")) for one in [*folder.files, *reasons]]
-        return _of_student(name, "", path, topics, folder, pieces, reasons)
+        return _of_student("", path, topics, folder, pieces, reasons)
     return PathSource(name, path, topics)
 
 
@@ -297,27 +297,18 @@ def _by_student(
     for piece in pieces:
         # By the id, for which one student may have a name in two spellings; by the name where there is none.
         students.setdefault((piece.student, "" if piece.student else piece.name), []).append(piece)
-    return [
-        _of_student(theirs[0].name, student, at, topics, download, theirs, reasons)
-        for (student, _), theirs in students.items()
-    ]
+    return [_of_student(student, at, topics, download, theirs, reasons) for (student, _), theirs in students.items()]
 
 
 def _of_student(
-    name: str,
-    student: str,
-    at: Path,
-    topics: Topics,
-    download: Archive,
-    theirs: Sequence[lms.Piece],
-    reasons: Mapping[str, str],
+    student: str, at: Path, topics: Topics, download: Archive, theirs: Sequence[lms.Piece], reasons: Mapping[str, str]
 ) -> DownloadSource:
     """One student's pieces, those that can be read."""
     of = tuple(piece for piece in theirs if piece.path in download.files)
     problems = tuple((piece.file, reasons[piece.path]) for piece in theirs if piece.path in reasons)
     texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
     said = (lms.blackboard_student(path, text) for path, text in texts)
-    name, student = next(filter(None, said), (name, student))
+    name, student = next(filter(None, said), (theirs[0].name, student))
     return DownloadSource(name, at, topics, download, of, problems, arrival=lms.arrival_of(student, of))
 
 

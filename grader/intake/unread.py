@@ -6,7 +6,8 @@ import codecs
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import msgspec
@@ -44,6 +45,7 @@ class SeenText(msgspec.Struct, frozen=True):
     module: bytes | None = None
 
 
+@dataclass
 class UnreadTopics:
     """Looks for the topics whose work is there and could not be read.
 
@@ -58,20 +60,16 @@ class UnreadTopics:
         other: the first file that may answer any topic, if nothing of any topic is written.
     """
 
-    def __init__(
-        self,
-        files: Mapping[str, bytes],
-        notes: Sequence[Note],
-        topics: Topics,
-        seen: Iterable[SeenText],
-        not_run: Mapping[str, Mapping[str, str]],
-    ) -> None:
-        self.files = files
-        self.not_run = not_run
-        self.notes = notes
-        self.topics = topics
+    files: Mapping[str, bytes]
+    notes: Sequence[Note]
+    topics: Topics
+    seen: Sequence[SeenText]
+    not_run: Mapping[str, Mapping[str, str]]
+
+    def __post_init__(self) -> None:
+        topics, files = self.topics, self.files
         handed_out = {stub.decode("utf-8", "replace") for stub in topics.stubs.values()}
-        self.seen = [one for one in seen if one.text not in handed_out]
+        self.seen = [one for one in self.seen if one.text not in handed_out]
         self.why_not_own = {
             topic: "" if self._imports_others(topic) else topics.why_not_own(topic, files[f"{topic}.py"])
             for topic in sorted(topics.names)

@@ -73,13 +73,7 @@ class Watch:
     """
 
     def __init__(
-        self,
-        path: Path,
-        scope: Sequence[Exercise],
-        workers: LocalWorkers,
-        console: Console,
-        *,
-        counts_tries: bool = True,
+        self, path: Path, scope: Sequence[Exercise], workers: LocalWorkers, console: Console, *, counts_tries: bool
     ) -> None:
         self._counts_tries = counts_tries
         self._course = course = workers.course
