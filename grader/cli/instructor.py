@@ -78,9 +78,8 @@ def grade(
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
     here = Path().resolve()
     if course is None and options.course_here() and any(path.resolve() in (here, *here.parents) for path in paths):
-        raise UserError(
-            "the work to grade has a course in it, whose checks would run here", fix="name the course: --course DIR"
-        )
+        fix = "name the course: --course DIR"
+        raise UserError("the work to grade has a course in it, whose checks would run here", fix=fix)
     loaded = Course.load(course or options.course_here())
     loaded.require_solutions("grade")
     settings = grading.settings(only or (), pictured(loaded), seed)
@@ -335,10 +334,8 @@ def ci(
         fix = "leave out --course and --to: a course comes from --course-repository, and the workflow is printed"
         raise UserError("--course and --to are for classroom50", fix)
     if requirement is None:
-        raise UserError(
-            "say which grader the workflow installs",
-            fix="name a published version, a wheel or a commit, for example: --requirement torchkata==VERSION",
-        )
+        fix = "name a published version, a wheel or a commit, for example: --requirement torchkata==VERSION"
+        raise UserError("say which grader the workflow installs", fix=fix)
     if course_repository is None:
         Course.load(None).select(only or ())
     typer.echo(workflow(host, requirement, course_repository, only or (), hashes=hashes), nl=False)

@@ -66,10 +66,8 @@ def mark(
     if items is None and comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
     if items is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UserError(
-            "marking one after the other needs a terminal",
-            fix="without one: grader mark EXERCISE --student NAME --items 1,3",
-        )
+        fix = "without one: grader mark EXERCISE --student NAME --items 1,3"
+        raise UserError("marking one after the other needs a terminal", fix=fix)
     part = None if share is None else Share.read(share)
     loaded = Course.load(course)
     with Gradebook.open_existing(out) as book:

@@ -148,10 +148,8 @@ def _require_one_assignment(
     name, policy = next(((name, one) for name, one in others.items() if one != late), ("", late))
     if name or regrouped:
         what = f"other groups (as of {one_line(regrouped[0])})" if not name else f"{late}, but {name} has: {policy}"
-        raise UserError(
-            f"{book.path} holds other exercises, whose marks would change with it: {what}",
-            fix="declare [[assignments]] in course.toml (see docs/instructor.md), or name another folder: --out DIR",
-        )
+        fix = "declare [[assignments]] in course.toml (see docs/instructor.md), or name another folder: --out DIR"
+        raise UserError(f"{book.path} holds other exercises, whose marks would change with it: {what}", fix=fix)
 
 
 def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -> tuple[LatePolicy, dict[str, Any]]:
@@ -307,10 +305,8 @@ def regrade(
         book.use_plan(course.plan)
         book.choose(assignment)
         if course.assignments and not book.assignment:
-            raise UserError(
-                f"{book.path} is from before the course declared assignments",
-                fix="grade once more by assignment: grader grade PATH --assignment NAME",
-            )
+            fix = "grade once more by assignment: grader grade PATH --assignment NAME"
+            raise UserError(f"{book.path} is from before the course declared assignments", fix=fix)
         row = row_of(list(book.results()), student)
         if row.differing:
             fix = "decide whose work counts, and grade that upload again: grader grade PATH"

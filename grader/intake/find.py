@@ -75,10 +75,8 @@ def open_submission(path: Path, topics: Known) -> PathSource:
     if path.is_file() or _is_submission(path, known):
         return PathSource(_name_of(path), path, known)
     modules = ", ".join([*(f"{topic}.py" for topic in sorted(known.names)), *sorted(known.files)][:3])
-    raise UserError(
-        f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder",
-        fix="go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR",
-    )
+    fix = "go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR"
+    raise UserError(f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder", fix=fix)
 
 
 # ---------------------------------------------------------------- on disk

@@ -99,9 +99,8 @@ class Roster:
             for key in student.ids:
                 other = by_id.setdefault(id_key(key), student)
                 if other is not student:
-                    raise UserError(
-                        f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix="leave one line of them"
-                    )
+                    fix = "leave one line of them"
+                    raise UserError(f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix=fix)
         self.index = PeopleIndex(
             ((one, [key for key in one.ids if not _is_name(key, one)], [one.name]) for one in self.students),
             ((one, one.github) for one in self.students if one.github),
@@ -141,9 +140,8 @@ class Roster:
                     roster._by_participant = {one.participant: one for one in students if one.participant}
                     return roster
                 missing = missing or ("names" if table.has_ids else "ids" if table.has_names else "")
-        raise UserError(
-            f"{file} has no column for {missing or 'ids'}", fix="one line must name the columns, for example: id,name"
-        )
+        fix = "one line must name the columns, for example: id,name"
+        raise UserError(f"{file} has no column for {missing or 'ids'}", fix=fix)
 
     @classmethod
     def of_people(cls, known: Mapping[str, str]) -> Roster:
