@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from grader import machine
-from grader.cli import author, instructor, student, working  # noqa: F401 - adds them
+from grader.cli import author, instructor, marking, student, working  # noqa: F401 - adds them
 from grader.cli.command_line import app, print_lines
 from grader.course import Course
 from grader.course.home import Home

@@ -38,14 +38,11 @@ def new(
       grader new --exercise lines.slope_of --course my-course
     """
     if (folder is None) == (exercise is None):
-        raise UserError(
-            "name a new folder, or an exercise", fix="grader new my-course; grader new --exercise TOPIC.NAME"
-        )
+        fix = "grader new my-course; grader new --exercise TOPIC.NAME"
+        raise UserError("name a new folder, or an exercise", fix=fix)
     if folder is not None and course is not None:
-        raise UserError(
-            f"a new course is made in {folder}, not in {course}",
-            fix=f"leave out --course, or add an exercise: grader new --exercise TOPIC.NAME --course {course}",
-        )
+        fix = f"leave out --course, or add an exercise: grader new --exercise TOPIC.NAME --course {course}"
+        raise UserError(f"a new course is made in {folder}, not in {course}", fix=fix)
     if folder is not None:
         typer.echo(f"{new_course(folder)}: a course with two exercises")
         typer.echo(f"next: grader verify --course {folder}")

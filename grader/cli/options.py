@@ -20,6 +20,8 @@ from grader.sandbox.limits import InvalidLimit, Limits
 if TYPE_CHECKING:
     from grader.grading.settings import GradingSettings
 
+GRADES = Path("grades")
+"""The folder of the gradebook, if none is named."""
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _OPTIONS_OF_SIZES = {"memory_bytes": "memory", "file_bytes": "files", "print_bytes": "prints"}
@@ -70,10 +72,8 @@ def _course_of_author(given: Path | None) -> Path | None:
     if course is None:
         home = Home.find()
         if home is not None and not home.origin.is_alike(SHIPPED):
-            raise UserError(
-                f"{home.folder} is a student's folder: it has no solutions, and its course is not the shipped one",
-                fix=f"name the course: --course {home.origin.course or 'DIR'}",
-            )
+            problem = f"{home.folder} is a student's folder: it has no solutions, and its course is not the shipped one"
+            raise UserError(problem, fix=f"name the course: --course {home.origin.course or 'DIR'}")
     return course
 
 
@@ -253,10 +253,8 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     if home is None:
         return course_here()
     if home.origin.has_course and (here is None or here.folder != home.folder):
-        raise UserError(
-            f"{home.folder} holds a course, whose checks would run here",
-            fix="if the folder is yours, change into it first; else name the course: --course DIR",
-        )
+        fix = "if the folder is yours, change into it first; else name the course: --course DIR"
+        raise UserError(f"{home.folder} holds a course, whose checks would run here", fix=fix)
     return home.course
 
 
@@ -334,10 +332,8 @@ def split_targets(
         else:
             names.append(argument)
     if len({place.resolve() for place in places}) > 1:
-        raise UserError(
-            f"two places with work: {places[0]} and {places[-1]}",
-            fix="check one after the other, or a class with: grader grade",
-        )
+        fix = "check one after the other, or a class with: grader grade"
+        raise UserError(f"two places with work: {places[0]} and {places[-1]}", fix=fix)
     here = Path()
     ends = (".py", "/__init__.py")
     home = None if any((here / f"{topic}{end}").exists() for topic in topics for end in ends) else Home.find()
@@ -368,10 +364,8 @@ def one_exercise(course: Course, name: str | None, command: str, *, manual: bool
     if name is None:
         home = Home.find()
         if home is None:
-            raise UserError(
-                "this is not a folder of yours, so no exercise is at hand",
-                fix=f"change into it, start one with `grader init kata`, or name one: grader {command} EXERCISE",
-            )
+            fix = f"change into it, start one with `grader init kata`, or name one: grader {command} EXERCISE"
+            raise UserError("this is not a folder of yours, so no exercise is at hand", fix=fix)
         found = next_of(part_of(course, home), home.progress())
         if found is None:
             raise UserError("all is done", fix=f"name the exercise: grader {command} EXERCISE")

@@ -22,15 +22,7 @@ from grader.course.tables import ALWAYS
 from grader.course.update import reset as put_back
 from grader.course.update import update as bring_up_to_date
 from grader.errors import UserError
-from grader.reports.where import (
-    Locations,
-    assignment_of,
-    lesson_line,
-    list_lines,
-    named_with_date,
-    next_of,
-    steps_lines,
-)
+from grader.reports import where
 from grader.text import counted
 
 
@@ -50,7 +42,7 @@ def list_exercises(
     """
     loaded, home = Course.load(options.course_path(course), complete=False), Home.here()
     part = options.part_of(loaded, home, names or ())
-    print_lines(list_lines(part, home.progress(), part.select(names or ())), columns())
+    print_lines(where.list_lines(part, home.progress(), part.select(names or ())), columns())
 
 
 @app.command()
@@ -82,13 +74,14 @@ def next_exercise(course: options.CourseOption = None) -> None:
         fix = "change into it, or start one: grader init kata"
         raise UserError("this is not a folder of yours, so no exercise is next", fix=fix)
     loaded = options.part_of(Course.load(options.course_path(course), complete=False), home)
-    found = next_of(loaded, home.progress())
+    found = where.next_of(loaded, home.progress())
     if found is None:
         print_lines(["all is done"])
         return
-    assignment = assignment_of(loaded, found.full_name)
-    more = f"  ({named_with_date(assignment)})" if assignment else ""
-    print_lines([f"{found.full_name}  {Locations(home.folder).of(found.full_name)}{more}", *steps_lines(found)])
+    assignment = where.assignment_of(loaded, found.full_name)
+    more = f"  ({where.named_with_date(assignment)})" if assignment else ""
+    place = where.Locations(home.folder).of(found.full_name)
+    print_lines([f"{found.full_name}  {place}{more}", *where.steps_lines(found)])
 
 
 @app.command()
@@ -162,11 +155,11 @@ def hint(
         raise UserError(f"{exercise.full_name} has no hints")
     if level > len(exercise.hints):
         raise UserError(f"{exercise.full_name} has no level {level}", fix=f"levels go from 1 to {len(exercise.hints)}")
-    assignment = assignment_of(loaded, exercise.full_name)
+    assignment = where.assignment_of(loaded, exercise.full_name)
     if name is None or assignment:
-        typer.echo(f"{exercise.full_name}" + (f" ({named_with_date(assignment)}):" if assignment else ":"))
+        typer.echo(f"{exercise.full_name}" + (f" ({where.named_with_date(assignment)}):" if assignment else ":"))
     typer.echo(exercise.hints[level - 1])
-    if line := lesson_line(loaded, exercise.full_name):
+    if line := where.lesson_line(loaded, exercise.full_name):
         typer.echo(line)
     if level < len(exercise.hints):
         typer.echo(f"more: grader hint {exercise.full_name} --level {level + 1}")

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -22,9 +22,11 @@ from grader.errors import UserError
 from grader.text import counted
 
 if TYPE_CHECKING:
+    from grader.course import Course
     from grader.grading.graders import Graded
     from grader.intake.submission import Submission
     from grader.machine import Devices
+    from grader.results import SubmissionResult
 
 _NO_TESTS = 5
 """The exit code of pytest if nothing was chosen."""
@@ -160,6 +162,31 @@ def watch(
         return Watch(place, scope, workers, make_console(), counts_tries=not no_record).run(start)
 
 
+def _with_pictures(
+    course: Course, place: Path, devices: Devices, pictures: Sequence[str], names: Sequence[str], doing: str
+) -> SubmissionResult:
+    """The result of the work at a place, with these pictures; says meanwhile what it does.
+
+    Args:
+        names: full names of the exercises that are checked; empty: all.
+    """
+    from grader.grading.graders import result_at_end
+    from grader.grading.own_work import own_news, own_workers
+    from grader.grading.settings import GradingSettings, topics_of, worker_options
+    from grader.intake.find import open_submission
+    from grader.reports.terminal import make_console, spinning
+
+    work = open_submission(place, topics_of(course)).read()
+    worker = worker_options(course, GradingSettings(devices=devices, pictures=tuple(pictures)), names)
+    with spinning(make_console(stderr=True), doing), own_workers(course, worker) as workers:
+        return result_at_end(own_news(workers, work, names)).result
+
+
+def _open_page(page: Path) -> None:
+    if not webbrowser.open(page.resolve().as_uri()):
+        raise UserError("no browser could be opened", fix=f"open this file yourself: {page.resolve()}")
+
+
 @app.command()
 def show(
     name: Annotated[
@@ -188,11 +215,7 @@ def show(
     """
     _start_early(devices)
     from grader.course import pictured
-    from grader.grading.graders import result_at_end
-    from grader.grading.own_work import own_news, own_workers
-    from grader.grading.settings import GradingSettings, topics_of, worker_options
-    from grader.intake.find import open_submission
-    from grader.reports.terminal import make_console, spinning
+    from grader.reports.terminal import make_console
 
     loaded, place, _ = options.work_of((), submission, course)
     known = pictured(loaded)
@@ -201,14 +224,8 @@ def show(
     if not wanted:
         fix = f"these have some: {', '.join(known)}" if known else None
         raise UserError(f"`{meant}` has no pictures" if known else "this course has no pictures", fix=fix)
-    work = open_submission(place, topics_of(loaded)).read()
-    settings = GradingSettings(devices=devices, pictures=tuple(wanted))
-    with (
-        spinning(make_console(stderr=True), "checking, and making the pictures"),
-        own_workers(loaded, worker_options(loaded, settings, wanted)) as workers,
-    ):
-        graded = result_at_end(own_news(workers, work, wanted))
-    results = [one for one in graded.result.exercises if one.name in wanted]
+    graded = _with_pictures(loaded, place, devices, wanted, wanted, "checking, and making the pictures")
+    results = [one for one in graded.exercises if one.name in wanted]
     if not any(result.pictures for result in results):
         first = results[0].name
         raise UserError(f"{first} has not passed yet, so it has no picture", fix=f"see why: grader check {first}")
@@ -219,8 +236,8 @@ def show(
 
         write_pictures(results, loaded, out)
         typer.echo(f"{out} written")
-        if opens and not webbrowser.open(out.resolve().as_uri()):
-            raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
+        if opens:
+            _open_page(out)
         return
     from grader.reports.check_report import PAGE_LINE
     from grader.reports.drawing import print_picture
@@ -258,34 +275,23 @@ def finish(
     _start_early(devices)
     from grader.course import pictured_at_end
     from grader.course.record import Record
-    from grader.grading.graders import result_at_end
-    from grader.grading.own_work import own_news, own_workers
-    from grader.grading.settings import GradingSettings, topics_of, worker_options
-    from grader.intake.find import open_submission
     from grader.reports.html_finish import finish_page, write_finish_page
-    from grader.reports.terminal import make_console, spinning
 
     loaded, place, _ = options.work_of((), submission, course)
     home = Home.find(place)
     part = options.part_of(loaded, home)
     wanted = pictured_at_end(part)
-    work = open_submission(place, topics_of(part)).read()
-    settings = GradingSettings(devices=devices, pictures=wanted)
-    with (
-        spinning(make_console(stderr=True), "checking everything, and making the pictures"),
-        own_workers(part, worker_options(part, settings, ())) as workers,
-    ):
-        graded = result_at_end(own_news(workers, work))
+    graded = _with_pictures(part, place, devices, wanted, (), "checking everything, and making the pictures")
     record = Record(home) if home else None
-    page = finish_page(part, graded.result, wanted, record.tries if record else {})
+    page = finish_page(part, graded, wanted, record.tries if record else {})
     if not page.passed:
         raise UserError("nothing has passed yet, so there is nothing to show", fix="see why: grader check")
     write_finish_page(page, out)
     print_lines([f"{out} written: {page.passed} of {counted(page.count, 'exercise')}", *page.lacks])
     if record and record.note:
         print_lines([f"note: {record.note}"])
-    if opens and not webbrowser.open(out.resolve().as_uri()):
-        raise UserError("no browser could be opened", fix=f"open this file yourself: {out.resolve()}")
+    if opens:
+        _open_page(out)
 
 
 @app.command()

@@ -16,13 +16,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import textwrap
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
+import jinja2
 import msgspec
 
 from grader.course import Course
@@ -39,36 +38,7 @@ _PLATFORMS: Final = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinu
 """What the wheels must fit: the machines of CI systems and of Gradescope."""
 _SECONDS: Final = 120.0
 _BUNDLE_BYTES: Final = 10 * 2**20 - 2**16  # with autograder.py, and as the archive that Classroom 50 makes of both
-_RESTORE: Final = {
-    "github": """\
-      - name: Take the packages of an earlier run
-        id: packages
-        uses: actions/cache/restore@55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0
-        with:
-          path: ${{ runner.temp }}/wheels
-          key: grader-@KEY@
-""",
-    "gitlab": """\
-  cache:
-    key: grader-@KEY@
-    when: always
-    paths:
-      - .grader-wheels/
-""",
-}
-_SAVE: Final = """\
-      - name: Keep the packages for the next run
-        if: ${{ steps.packages.outputs.cache-hit != 'true' }}
-        uses: actions/cache/save@55cc8345863c7cc4c66a329aec7e433d2d1c52a9 # v6.1.0
-        with:
-          path: ${{ runner.temp }}/wheels
-          key: grader-@KEY@
-"""
-"""The parts of a workflow that keep wheels, also where work fails; without hashes there are none."""
-_WHEELS: Final = {"github": "wheels=wheels", "gitlab": 'wheels="$CI_PROJECT_DIR/.grader-wheels"'}
-"""Where they are."""
-_INDENTS: Final = {"github": (10, 6), "gitlab": (6, 8)}
-"""How far the lines that install, and the patterns of answers, are indented."""
+_TEMPLATES: Final = Path(__file__).parent / "templates"
 _VERSION: Final = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
 
 
@@ -84,8 +54,8 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
         UserError: it cannot be written, `only` names what there is not or no single assignment, or a hash is not known.
     """
     course.assignment_with(only, "--only")
-    values = {"HASHES": " --require-hashes" if hashes else "", "ONLY": "".join(f" {shlex.quote(one)}" for one in only)}
-    scripts = {name: _filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
+    names = "".join(f" {shlex.quote(one)}" for one in only)
+    scripts = {name: _filled(name, hashes=hashes, only=names) for name in ("setup.sh", "run_autograder")}
     files = _grader_with(course, own=own, hashes=hashes)
     write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
 
@@ -122,12 +92,11 @@ def classroom50(
         "only": only,
         "repository": pin,
     }
-    files = {"settings.json": msgspec.json.encode(settings), **_grader_with(course, own=own, hashes=hashes)}
-    archive = _zip(files)
+    archive = _zip({"settings.json": msgspec.json.encode(settings), **_grader_with(course, own=own, hashes=hashes)})
     if len(archive) > _BUNDLE_BYTES:
         fix = "give the course a git repository: --course-repository URL@COMMIT"
         raise UserError(f"the bundle has {len(archive) / 2**20:.0f} MiB; Classroom 50 fetches at most 10 MiB", fix)
-    for name, content in (("autograder.py", _filled("autograder.py", {}).encode()), ("autograder.zip", archive)):
+    for name, content in (("autograder.py", (_TEMPLATES / "autograder.py").read_bytes()), ("autograder.zip", archive)):
         write_named_file(to / name, [content], fix="name another folder: --to DIR")
 
 
@@ -222,42 +191,26 @@ def workflow(
     Raises:
         UserError: a value is unsafe in a workflow, the repository is not given with a commit, or hashes are not known.
     """
-    lines = [_WHEELS[host]] if hashes else []
-    course = ""
+    url, commit = "", ""
     if course_repository is not None:
-        url, commit = _pinned_course(course_repository)
-        lines.append("git init --quiet course")
-        lines.append(f"git -C course fetch --quiet --depth 1 -- {_word(url)} {commit}")
-        lines.append("git -C course checkout --quiet FETCH_HEAD")
-        course = " --course course"
-    if host == "gitlab" and (course or "git+" in requirement):
-        lines.insert(0, "apt-get update -qq && apt-get install -qq -y --no-install-recommends git ca-certificates")
-    pip, usual = "grader/bin/python -m pip", "--quiet --disable-pip-version-check --no-deps"
+        address, commit = _pinned_course(course_repository)
+        url = _word(address)
     torch, others = requirements(hashes=hashes)
-    lines += ["cat > others.txt <<'END'", *others, "END", "cat > torch.txt <<'END'", *torch, "END"]
-    index = f"--index-url {_TORCH_INDEX}"
-    if hashes:
-        # Others can put files into the cache, too: what pip takes from there is checked by its hash.
-        checked = f'{usual} --require-hashes --dest "$wheels"'
-        lines += [f"{pip} download {checked} -r others.txt", f"{pip} download {checked} {index} -r torch.txt"]
-        kept = '--require-hashes --no-index --find-links "$wheels"'
-        lines.append(f"{pip} install {usual} {kept} -r others.txt -r torch.txt")
-    else:
-        lines += [f"{pip} install {usual} -r others.txt", f"{pip} install {usual} {index} -r torch.txt"]
-    lines += [f"{pip} install {usual} {_word(requirement)}", f"{pip} check"]
-    install, paths = (" " * width for width in _INDENTS[host])
-    key = hashlib.sha256("\n".join([*torch, *others]).encode()).hexdigest()[:16]
-    values = {
-        "VERSION": __version__,
-        "COURSE": course,
-        "ONLY": "".join(f" --only {_word(name)}" for name in only),
-        "INSTALL": textwrap.indent("\n".join(lines), install),
-        "PATHS": textwrap.indent("\n".join(f'- "{path}"' for path in _paths_of_answers()), paths),
-        "RESTORE": _RESTORE[host] if hashes else "",
-        "SAVE": _SAVE if hashes else "",
-        "KEY": key,
-    }
-    return _filled(f"{host}.yml", values)
+    return _filled(
+        f"{host}.yml",
+        host=host,
+        version=__version__,
+        url=url,
+        commit=commit,
+        course=" --course course" if url else "",
+        only="".join(f" --only {_word(name)}" for name in only),
+        requirement=_word(requirement),
+        hashes=hashes,
+        torch=torch,
+        others=others,
+        key=hashlib.sha256("\n".join([*torch, *others]).encode()).hexdigest()[:16],
+        paths=_paths_of_answers(),
+    ).decode()
 
 
 def _paths_of_answers() -> list[str]:
@@ -294,12 +247,19 @@ def _word(text: str) -> str:
     return shlex.quote(text)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
-    """A file for another machine: the template of that name, with a value for each ``@NAME@`` in it."""
-    text = resources.files("grader.exports").joinpath("templates", template).read_text(encoding="utf-8")
-    for name, value in {**values, "PYTHON": _python_version(), "TORCH_INDEX": _TORCH_INDEX}.items():
-        text = text.replace(f"@{name}@", value)
-    return text
+def _filled(template: str, **values: object) -> bytes:
+    """A file for another machine: the template of that name with these values."""
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        variable_start_string="@{",  # not in double braces, as expressions of GitHub's own are
+        variable_end_string="}@",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    text = templates.get_template(template).render(values, python=_python_version(), torch_index=_TORCH_INDEX)
+    return text.encode()
 
 
 def _python_version() -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,6 +23,13 @@ def neutral(text: str) -> str:
     """Text for a cell of a CSV file, changed so that no spreadsheet reads it as a formula."""
     text = clean(text)
     return f"'{text}" if text.lstrip().startswith(_BEGIN_FORMULAS) else text
+
+
+def csv_line(cells: Sequence[str]) -> bytes:
+    """A line of a CSV file in which no cell acts as a formula."""
+    stream = io.StringIO()
+    csv.writer(stream).writerow([neutral(cell) for cell in cells])
+    return stream.getvalue().encode("utf-8", "replace")
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from grader.course import Course
-from grader.exports.spreadsheet import neutral
+from grader.exports.spreadsheet import csv_line
 from grader.gradebook import Gradebook
 from grader.reports.term import Standing, term_of, worth_of
 from grader.text import listed
 
-_END: Final = ("percent", "grade", "without a mark", "dropped", "left the class")
+_END: Final = ("grade", "without a mark", "dropped", "left the class")
 EXCUSED: Final = "EX"
 
 
@@ -21,7 +19,8 @@ def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -
     """A CSV file of the term, piece by piece. No cell acts as a formula.
 
     Of each assignment: the points that count, after lateness, ``EX`` if the student is excused, nothing without a mark;
-    then the student's state. The percentage is exact to a hundredth; it is empty while an assignment has no mark.
+    then the student's state. The percentage is exact to a hundredth; it is empty while an assignment has no mark. Its
+    heading says that it is one so far while an assignment has no run.
 
     Args:
         missing_as_zero: whether what was not handed in counts 0 points; else it leaves the term without a mark.
@@ -30,7 +29,8 @@ def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -
     students = term_of(book, course)
     begun = [one for one in plan.assignments if one.name in book.assignments()]
     columns = [cell for one in begun for cell in (f"{one.name} ({worth[one.name]:g})", f"{one.name} state")]
-    yield b"\xef\xbb\xbf" + _line(["student", "id", "group", *columns, *_END])
+    percent_head = "percent" if len(begun) == len(plan.assignments) else "percent so far"
+    yield b"\xef\xbb\xbf" + csv_line(["student", "id", "group", *columns, percent_head, *_END])
     for student in students:
         cells: list[str] = [student.name, next(iter(student.ids), ""), student.group]
         for one in begun:
@@ -40,7 +40,7 @@ def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -
         percent = "" if total.percent is None else f"{total.percent:.2f}"
         lacking = [f"{one.assignment.name}: {one.state}" for one in total.lacking]
         cells += [percent, total.letter(plan.term.letters), "; ".join(lacking), " ".join(total.dropped)]
-        yield _line([*cells, "yes" if student.has_left else ""])
+        yield csv_line([*cells, "yes" if student.has_left else ""])
 
 
 def _cells(standing: Standing, missing_as_zero: bool) -> list[str]:
@@ -52,9 +52,3 @@ def _cells(standing: Standing, missing_as_zero: bool) -> list[str]:
     points = f"{standing.entry.final:g}" if standing.entry and standing.has_mark else ""
     late = standing.entry.row.late if standing.entry else None
     return [points, listed([str(standing), *([str(late)] if late else [])], 2)]
-
-
-def _line(cells: Sequence[str]) -> bytes:
-    stream = io.StringIO()
-    csv.writer(stream).writerow([neutral(cell) for cell in cells])
-    return stream.getvalue().encode("utf-8", "replace")

@@ -1,8 +1,6 @@
 """``grader export``: from the gradebook to a file in another program's format, written in one step."""
 
 import contextlib
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.spreadsheet import neutral
+from grader.exports.spreadsheet import csv_line
 from grader.files import write_named_file
 from grader.gradebook import Absent, Gradebook
 from grader.reports.entries import Entry, entries_of
@@ -156,9 +154,13 @@ def export(kind: str, settings: ExportSettings) -> None:
             print(folder)
         else:
             file = _target(kind, book, settings)
-            column = next(iter(columns.values()), next(iter(settings.column), None))
-            content, more = _content(kind, entries, course, settings, absent, column)
-            _print_notes(more if kind in DOWNLOADS else notes)
+            if kind in DOWNLOADS:
+                column = next(iter(columns.values()), next(iter(settings.column), None))
+                filled, notes = _filled(kind, entries, settings, absent, column)
+                content: Iterable[bytes] = [filled]
+            else:
+                content = _content(kind, entries, course, settings, absent)
+            _print_notes(notes)
             _write(content, file)
 
 
@@ -183,11 +185,9 @@ def _fill_several(
     kind: str, book: Gradebook, course: Course, settings: ExportSettings, columns: Mapping[str, str]
 ) -> None:
     """Fills one column for each assignment, in one copy of the file."""
-    if settings.into is None:
-        raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
+    file = _target(kind, book, settings)
     if settings.missing_as_zero:
         require_earned_zeros(book, list(columns))
-    file = _target(kind, book, settings)
     content: bytes | None = None
     for name, title in columns.items():
         with book.within(name):
@@ -204,10 +204,12 @@ def _target(kind: str, book: Gradebook, settings: ExportSettings) -> Path:
     """The file to write.
 
     Raises:
-        UserError: it is the one that was downloaded.
+        UserError: a downloaded one is needed and not named, or it is the one to write.
     """
     file = settings.to or book.path.parent / FILES[kind]
-    if settings.into is not None and kind in DOWNLOADS:
+    if kind in DOWNLOADS:
+        if settings.into is None:
+            raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
         file = settings.to or file.with_suffix(settings.into.suffix or file.suffix)
         with contextlib.suppress(OSError):  # one of them is not there
             if file.samefile(settings.into):  # who needs to start again has only that
@@ -277,10 +279,9 @@ def _filled(
     content: bytes | None = None,
 ) -> tuple[bytes, list[str]]:
     """A file of an LMS with one more column filled."""
-    if settings.into is None:
-        raise UserError(f"{kind} needs the {DOWNLOADS[kind]} that you downloaded", fix="name it: --into FILE")
     from grader.exports.lms import fill
 
+    assert settings.into is not None, "`_target` requires it"
     return fill(
         kind,
         settings.into,
@@ -296,32 +297,25 @@ def _filled(
 
 
 def _content(
-    kind: str,
-    entries: list[Entry],
-    course: Course,
-    settings: ExportSettings,
-    absent: Sequence[Absent] | None,
-    column: str | None,
-) -> tuple[Iterable[bytes], list[str]]:
+    kind: str, entries: list[Entry], course: Course, settings: ExportSettings, absent: Sequence[Absent] | None
+) -> Iterable[bytes]:
+    """The file of a format that fills none of an LMS."""
     # Each where it is needed: together they take a third of a small export's time.
-    if kind in DOWNLOADS:
-        filled, notes = _filled(kind, entries, settings, absent, column)
-        return [filled], notes
     if kind == "feedback":
         from grader.exports.feedback_zip import feedback_zip
 
-        return [feedback_zip(entries, course)], []
+        return [feedback_zip(entries, course)]
     if kind == "csv":
-        return csv_table(entries, course, absent or (), settings.missing_as_zero), []
+        return csv_table(entries, course, absent or (), settings.missing_as_zero)
     if kind == "json":
-        return json_document(entries, course), []
+        return json_document(entries, course)
     if kind == "gradescope":
         from grader.exports.gradescope import results
 
-        return [results(entries[0])], []
+        return [results(entries[0])]
     from grader.exports.code_hosts import code_quality, junit
 
-    return junit(entries) if kind == "junit" else [code_quality(entries, settings.root)], []
+    return junit(entries) if kind == "junit" else [code_quality(entries, settings.root)]
 
 
 def csv_table(
@@ -341,7 +335,7 @@ def csv_table(
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
     names = dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises)
     in_order = sorted(names, key=lambda name: order.get(name, len(order)))
-    yield b"\xef\xbb\xbf" + _line([*_HEAD, *in_order, *_END])
+    yield b"\xef\xbb\xbf" + csv_line([*_HEAD, *in_order, *_END])
     for entry in entries:
         row, result, late = entry.row, entry.result, entry.row.late
         scores = {one.name: f"{one.score:g}" for one in entry.read if one.max > 0}
@@ -361,7 +355,7 @@ def csv_table(
         cells += [f"{aside:g}", "; ".join(map(str, result.flags)), "; ".join(unread(row))]
         cells += [f"{sum(one.manual.points for one in row.unmarked if one.manual):g}", "; ".join(changed_since(row))]
         cells += ["; ".join(f"{one.exercise}: {one_line(one.said, _MOST_TEXT)}" for one in row.comments)]
-        yield _line([*cells, row.group, "" if row.missing or row.excused else entry.letter])
+        yield csv_line([*cells, row.group, "" if row.missing or row.excused else entry.letter])
     most = max((entry.row.max for entry in entries), default=0.0)
     nothing = [""] * (len(names) + len(_END) - 2)
     for one in absent:
@@ -370,13 +364,7 @@ def csv_table(
         state = "nothing handed in" if one.handed_in_nothing else state_of(one)[0]
         letter = course.marks.letter(0.0) if is_zero else ""
         student = one.student
-        yield _line([student.name, student.ids[0], *numbers, state, *nothing, student.group, letter])
-
-
-def _line(cells: Sequence[str]) -> bytes:
-    stream = io.StringIO()
-    csv.writer(stream).writerow([neutral(cell) for cell in cells])
-    return stream.getvalue().encode("utf-8", "replace")
+        yield csv_line([student.name, student.ids[0], *numbers, state, *nothing, student.group, letter])
 
 
 def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:

@@ -2,23 +2,8 @@
 
 from grader.gradebook.backups import restore
 from grader.gradebook.book import Gift, GivenMeanwhile, Gradebook, gradebook_in, selection_key
-from grader.gradebook.records import (
-    Absent,
-    Comment,
-    Excuse,
-    Extension,
-    Given,
-    HistoryEvent,
-    LookedAt,
-    Mark,
-    MarkedItem,
-    Older,
-    Override,
-    Row,
-    Run,
-    row_of,
-    work_hash,
-)
+from grader.gradebook.by_hand import Comment, Excuse, Extension, Given, LookedAt, Mark, MarkedItem, Override, work_hash
+from grader.gradebook.records import Absent, HistoryEvent, Older, Row, Run, row_of
 
 __all__ = [
     "Absent",

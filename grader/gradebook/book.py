@@ -25,12 +25,14 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook.backups import backups, write_backup
+from grader.gradebook.by_hand import Given, LookedAt
 from grader.gradebook.queries import Queries
-from grader.gradebook.records import Given, LookedAt, Whose
+from grader.gradebook.reading import RUNS
+from grader.gradebook.records import Whose
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission
-from grader.results import SubmissionResult, from_json, to_json
+from grader.results import SubmissionResult, to_json
 
 MAX_SEED: Final = 2**31 - 1
 
@@ -201,13 +203,9 @@ class Gradebook(Queries):
         """Gives runs that were made before the course declared assignments to the one that has all they graded."""
         if not plan.is_term:
             return
-        runs = self._db.execute(
-            "SELECT runs.id, started, exercises FROM runs JOIN courses ON courses.id = runs.course"
-            " WHERE name = ? AND assignment = '' ORDER BY runs.id",
-            (course,),
-        ).fetchall()
+        query = f"SELECT runs.id, started, exercises FROM {RUNS} WHERE name = ? AND assignment = '' ORDER BY runs.id"
         begun: list[tuple[str, str]] = []
-        for run, started, exercises in runs:
+        for run, started, exercises in self._all(query, course):
             graded = self.exercises_of(run) or msgspec.json.decode(exercises)
             for one in plan.of(graded)[:1]:
                 every = _json(list(one.exercises))
@@ -219,10 +217,7 @@ class Gradebook(Queries):
                 " WHERE course = ? AND assignment = ''",
                 (name, course),
             )
-        given = self._db.execute(
-            "SELECT id, record FROM given WHERE course = ? AND assignment = ''", (course,)
-        ).fetchall()
-        for number, record in given:
+        for number, record in self._all("SELECT id, record FROM given WHERE course = ? AND assignment = ''", course):
             about = msgspec.json.decode(record)
             before = [name for started, name in begun if started <= about.get("made", "")]
             names = [one.name for one in plan.of([about["exercise"]])] if "exercise" in about else before[-1:]
@@ -269,18 +264,19 @@ class Gradebook(Queries):
         A result with an ``error`` verdict does not count: the grader failed, so it is worth another try.
         `reuse_in` makes it a result of that run as well, as durably as `record_arrival`.
         """
-        with file_errors(self.path) if reuse_in is None else self._writing(durable=False):
-            row = self._db.execute(
-                "SELECT results.id, result FROM results JOIN submissions ON submissions.id = results.submission"
-                " JOIN runs ON runs.id = results.run JOIN courses ON courses.id = runs.course"
-                " WHERE submissions.name = :name AND digest = :digest AND hash = :course_hash AND seed = :seed"
-                " AND selection = :selection AND final ORDER BY results.id DESC LIMIT 1",
-                {"name": name, "digest": digest, "course_hash": course_hash, "seed": seed, "selection": selection},
-            ).fetchone()
-            found = None if row is None else from_json(row[1])
-            if found is not None and reuse_in is not None:
-                self._insert("reused", {"run": reuse_in, "result": row[0]}, "OR IGNORE")
-        return found
+        query = (
+            "SELECT results.id, result FROM results JOIN submissions ON submissions.id = results.submission"
+            " JOIN runs ON runs.id = results.run JOIN courses ON courses.id = runs.course"
+            " WHERE submissions.name = ? AND digest = ? AND hash = ? AND seed = ? AND selection = ?"
+            " AND final ORDER BY results.id DESC LIMIT 1"
+        )
+        for number, text in self._all(query, name, digest, course_hash, seed, selection):
+            found = self._decoded(text, SubmissionResult)
+            if reuse_in is not None:
+                with self._writing(durable=False):
+                    self._insert("reused", {"run": reuse_in, "result": number}, "OR IGNORE")
+            return found
+        return None
 
     def give(self, course: str, given: Given, looked_at: LookedAt) -> None:
         """Keeps something that a person gave, with the work that they looked at; it is on disk when this returns."""
@@ -296,7 +292,7 @@ class Gradebook(Queries):
         with self._backed_up():
             for gift in gifts:
                 if gift.after is not None:
-                    standing = self._standing(course, gift.people, gift.given)
+                    standing = self.standing(course, gift.people, gift.given)
                     if standing.number > gift.after:
                         raise GivenMeanwhile(standing.given)
             for gift in gifts:

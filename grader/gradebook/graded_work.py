@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from grader.gradebook import records
+from grader.gradebook import by_hand, records
 from grader.gradebook.records import Whose
 from grader.results import SubmissionResult
 
-OfExercise = TypeVar("OfExercise", records.Override, records.Mark, records.Comment)
+OfExercise = TypeVar("OfExercise", by_hand.Override, by_hand.Mark, by_hand.Comment)
+
+ReadFiles = Callable[[str], Mapping[str, bytes]]
+"""Gives the files of a work by its digest."""
 
 
 class GradedWork:
     """Tells whether the work of a result is other work than a person looked at; reads files only if it may be.
 
     Args:
-        files: gives the files of a work by its digest.
         older: the exercises that were graded with earlier work.
     """
 
-    def __init__(
-        self,
-        files: Callable[[str], Mapping[str, bytes]],
-        digest: str,
-        result: SubmissionResult,
-        older: Sequence[records.Older] = (),
-    ) -> None:
-        self._files_of = files
+    def __init__(self, files: ReadFiles, digest: str, result: SubmissionResult, older: Sequence[records.Older]) -> None:
+        self._files = functools.cache(files)
         self._newest = digest
         self._older = {name: one.digest for one in older for name in one.exercises}
         self._result = result
-        self._read: dict[str, Mapping[str, bytes]] = {}
 
-    def _files(self, digest: str) -> Mapping[str, bytes]:
-        if digest not in self._read:
-            self._read[digest] = self._files_of(digest)
-        return self._read[digest]
-
-    def in_force(self, given: Sequence[tuple[OfExercise, records.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
+    def in_force(self, given: Sequence[tuple[OfExercise, by_hand.LookedAt]], whose: Whose) -> tuple[OfExercise, ...]:
         """The newest of each exercise, and of each line of its file, unless that one takes back; with whether it is
         about other work than this."""
         newest = {(one.exercise, one.subject[2:]): (one, looked_at) for one, looked_at in given}
@@ -51,7 +42,7 @@ class GradedWork:
         )
 
     def _has_changed(
-        self, given: records.Override | records.Mark | records.Comment, looked_at: records.LookedAt
+        self, given: by_hand.Override | by_hand.Mark | by_hand.Comment, looked_at: by_hand.LookedAt
     ) -> bool:
         """Whether the file of a mark or a comment has; for points, the exercise's file or a module that it may import.
 
@@ -62,9 +53,9 @@ class GradedWork:
         if looked_at.digest == digest:
             return False
         now = self._files(digest)
-        if not isinstance(given, records.Override):
-            return records.work_hash(now, looked_at.file) != looked_at.work
-        before = self._files_of(looked_at.digest)
+        if not isinstance(given, by_hand.Override):
+            return by_hand.work_hash(now, looked_at.file) != looked_at.work
+        before = self._files(looked_at.digest)
         if not before:
             return True  # nobody can tell, so somebody should look
         for one in self._result.to_mark:

@@ -1,37 +1,31 @@
-"""`Queries`: the queries of a gradebook that give records back. Never writes."""
+"""`Queries`: the results of a gradebook, and what people gave, as records. Never writes."""
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace as replace_student
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
-from grader.course.assignments import Plan
 from grader.course.due import LatePolicy, moment
-from grader.errors import UserError, did_you_mean
-from grader.gradebook import records
+from grader.gradebook import by_hand, records
 from grader.gradebook.graded_work import GradedWork, that_counts
 from grader.gradebook.histories import History, Names, SeenResult, by_student, histories
 from grader.gradebook.people import People
+from grader.gradebook.reading import RUNS, Reading
 from grader.gradebook.records import Whose
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
-from grader.results import SubmissionResult, from_json, total_points
+from grader.results import SubmissionResult, total_points
 from grader.text import one_line
 
 T = TypeVar("T")
-G = TypeVar("G", bound=records.Given)
+G = TypeVar("G", bound=by_hand.Given)
 
-_KINDS: Final[dict[str, type[records.Given]]] = {kind.__name__: kind for kind in records.Given.__subclasses__()}
+_KINDS: Final[dict[str, type[by_hand.Given]]] = {kind.__name__: kind for kind in by_hand.Given.__subclasses__()}
 # What is about the work of a group, and so about that of each member.
 _ABOUT_WORK: Final = ("Mark", "Comment")
 _SEEN: Final = (
@@ -45,146 +39,12 @@ _SEEN: Final = (
 )
 
 
-class Queries:
-    """The part of a `Gradebook` that reads. All of it is about the assignment at hand.
-
-    Attributes:
-        assignment: its name; empty: the course declares none.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self.path = path
-        self.assignment = ""
-        self._db = connection
-        self._plan: Plan | None = None
-        self._roster_of: tuple[str, Roster] | None = None
-
-    @property
-    def plan(self) -> Plan:
-        """How the course of the last run is handed in: as `use_plan` says, else as it was at its last run."""
-        course = self.course
-        if self._plan is not None and self._plan.course == course:
-            return self._plan
-        with file_errors(self.path):
-            kept = self._value("SELECT value FROM kept WHERE name = ?", f"plan {course}")
-            return msgspec.json.decode(kept, type=Plan) if kept else Plan(course=course)
-
-    def use_plan(self, plan: Plan) -> None:
-        """From now on the course is handed in like this, if it is the one of the gradebook."""
-        self._plan = plan
-
-    def assignments(self) -> list[str]:
-        """The assignments of the last run's course that have runs, in the order of the course."""
-        with file_errors(self.path):
-            found = self._db.execute(
-                "SELECT DISTINCT assignment FROM runs JOIN courses ON courses.id = runs.course"
-                " WHERE NOT trial AND name = ?",
-                (self.course,),
-            )
-            order = [one.name for one in self.plan.assignments]
-            names = [name for (name,) in found]
-            return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
-
-    def choose(self, name: str | None) -> None:
-        """Takes the assignment at hand: the named one, else the only one.
-
-        Raises:
-            UserError: there is no such assignment, or there are several and none is named.
-        """
-        graded = self.assignments()
-        known = list(dict.fromkeys([*graded, *(one.name for one in self.plan.assignments)]))
-        if name is None and len(graded) > 1:
-            those = ", ".join(one or "(runs before assignments were declared)" for one in graded)
-            raise UserError(f"{self.path} has several assignments: {those}", fix=f"name one: --assignment {graded[-1]}")
-        if name is not None and name not in known:
-            listed = [one for one in known if one]
-            fix = f"there are: {', '.join(listed)}" if listed else "declare [[assignments]] in course.toml"
-            raise UserError(f"no assignment `{one_line(name)}`{did_you_mean(name, listed)}", fix=fix)
-        self.assignment = name if name is not None else next(iter(graded), "")
-
-    def choose_of(self, exercise: str) -> None:
-        """Takes the assignment at hand: the one that has an exercise, by its name or full name; else the only one.
-
-        Raises:
-            UserError: several have one of that name.
-        """
-        graded = self.assignments()
-        meant = [
-            one.name
-            for one in self.plan.assignments
-            if one.name in graded and any(exercise in (full, full.partition(".")[2]) for full in one.exercises)
-        ]
-        self.choose(meant[0] if len(meant) == 1 and meant[0] else None)
-
-    @contextlib.contextmanager
-    def within(self, assignment: str) -> Iterator[None]:
-        """While it lasts, this is the assignment at hand."""
-        before, self.assignment = self.assignment, assignment
-        try:
-            yield
-        finally:
-            self.assignment = before
-
-    @property
-    def seed(self) -> int | None:
-        """The seed of the generated inputs that is kept for the next run; None before the first."""
-        with file_errors(self.path):
-            kept: int | None = self._value("SELECT value FROM kept WHERE name = 'seed'")
-            return kept
-
-    def late_given(self) -> dict[str, Any]:
-        """The options about late work of earlier command lines; see `Gradebook.keep_late`."""
-        with file_errors(self.path):
-            kept = self._value("SELECT value FROM kept WHERE name = ?", self._late_key)
-            return msgspec.json.decode(kept or "{}", type=dict[str, Any])
-
-    def files(self, digest: str) -> dict[str, bytes]:
-        """The files of the work, by path; empty if the gradebook has none of that digest."""
-        with file_errors(self.path):
-            packed = self._value("SELECT files FROM works WHERE digest = ?", digest)
-            return {} if packed is None else msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, bytes])
-
-    def kept_work(self, run: int, digest: str) -> tuple[dict[str, bytes], list[str], Arrival]:
-        """The files of a work, the notes on them, and how they came in a run."""
-        with file_errors(self.path):
-            notes = self._value("SELECT notes FROM works WHERE digest = ?", digest)
-            arrival = self._value(
-                "SELECT arrival FROM arrivals JOIN submissions ON submissions.id = arrivals.submission"
-                " WHERE run = ? AND digest = ?",
-                run,
-                digest,
-            )
-            said = msgspec.json.decode(notes or "[]", type=list[str])
-            return self.files(digest), said, msgspec.json.decode(arrival or "{}", type=Arrival)
+class Queries(Reading):
+    """The part of a `Gradebook` that reads results and what people gave, of the assignment at hand."""
 
     def people(self, course: str) -> dict[str, str]:
         """The latest names of the students with a result in any assignment, by the LMS's id, else by the name."""
-        with file_errors(self.path):
-            return {one.person or one.name: one.name for one in self._of_all(course)}
-
-    def class_list(self, course: str) -> list[Student]:
-        """The newest class list of the assignment, without the times of that day; empty if there is none."""
-        with file_errors(self.path):
-            kept = self._value(
-                "SELECT students FROM class_lists WHERE course = ? AND assignment = ?", course, self.assignment
-            )
-            return _without_times(kept)
-
-    def newest_class_list(self, course: str) -> list[Student]:
-        """That of the assignment, else the newest of any other; empty if there is none."""
-        with file_errors(self.path):
-            kept = self._value(
-                "SELECT students FROM class_lists WHERE course = ? ORDER BY assignment <> ?, rowid DESC",
-                course,
-                self.assignment,
-            )
-            return _without_times(kept)
-
-    @property
-    def course(self) -> str:
-        """The name of the last run's course; empty before the first run."""
-        with file_errors(self.path):
-            return self._course_and_policy(self._value("SELECT max(id) FROM runs WHERE NOT trial"))[0]
+        return {one.person or one.name: one.name for one in self._of_all(course)}
 
     def no_shows(self) -> list[Student]:
         """The students of the class list who have handed in nothing, nor has anybody of their group."""
@@ -192,123 +52,82 @@ class Queries:
 
     def absent(self) -> list[records.Absent]:
         """The students of the class list who have no result, nor has anybody of their group."""
-        with file_errors(self.path):
-            course = self.course
-            students = self.class_list(course)
-            people = Roster(students, self.path)
-            there: set[Student] = set()
-            for history in histories(by_student(self._of_course(course)), students):
-                there.update(people.candidates([history.whose.person], history.whose.name))
-            waiting = {one for name, person in self._ungraded(course) for one in people.candidates([person], name)}
-            groups = {one.group for one in waiting} - {""}
-            return [
-                records.Absent(
-                    student=one,
-                    is_waiting=one in waiting or one.group in groups,
-                    excused=self._excused(course, Whose(one.name, one.ids[0]), one),
-                )
-                for one in students
-                if one not in there
-            ]
+        course = self.course
+        students = self.class_list(course)
+        people = Roster(students, self.path)
+        there: set[Student] = set()
+        for history in histories(by_student(self._of_course(course)), students):
+            there.update(people.candidates([history.whose.person], history.whose.name))
+        waiting = {one for name, person in self._ungraded(course) for one in people.candidates([person], name)}
+        groups = {one.group for one in waiting} - {""}
+        return [
+            records.Absent(
+                student=one,
+                is_waiting=one in waiting or one.group in groups,
+                excused=self._excused(course, Whose(one.name, one.ids[0]), one),
+            )
+            for one in students
+            if one not in there
+        ]
 
     def ungraded(self) -> list[str]:
         """The names of the submissions that a run began with, and that have no result: it was interrupted."""
-        with file_errors(self.path):
-            return sorted({name for name, _ in self._ungraded(self.course)})
+        return sorted({name for name, _ in self._ungraded(self.course)})
 
     def strangers(self) -> list[str]:
         """The names of those with a result who are on no class list of the course; none if there is no list."""
-        with file_errors(self.path):
-            course, people = self.course, self.everybody()
-            rows = self._db.execute("SELECT students FROM class_lists WHERE course = ?", (course,))
-            listed = {people.key(one.name, one.ids[0]) for (text,) in rows for one in _without_times(text)}
-            seen = by_student(self._of_course(course)) if listed else []
-            return [one[-1].name for one in seen if people.key(one[-1].name, one[-1].person) not in listed]
+        course, people = self.course, self.everybody()
+        listed = {people.key(one.name, one.ids[0]) for one in self._listed(course)}
+        seen = by_student(self._of_course(course)) if listed else []
+        return [one[-1].name for one in seen if people.key(one[-1].name, one[-1].person) not in listed]
 
     def _ungraded(self, course: str) -> set[tuple[str, str]]:
         """Name and person of these."""
         graded: set[str] = set()
         for one in self._of_course(course):
             graded.update((f"id {one.person}", f"name {one.name}") if one.person else (f"name {one.name}",))
-        rows = self._db.execute(
-            "SELECT found, finished FROM runs JOIN courses ON courses.id = runs.course"
-            " WHERE NOT trial AND name = ? AND assignment = ? ORDER BY runs.id",
-            (course, self.assignment),
-        )
+        query = f"SELECT found, finished FROM {RUNS} WHERE NOT trial AND name = ? AND assignment = ? ORDER BY runs.id"
         found: set[tuple[str, str]] = set()
-        for text, finished in rows:
-            of_run = set(msgspec.json.decode(text, type=list[tuple[str, str]]))
+        for text, finished in self._all(query, course, self.assignment):
+            of_run = set(self._decoded(text, list[tuple[str, str]]))
             # A whole run that has ended stands for those before it: a class list may have given names since.
             found = of_run if finished and len(of_run) >= len(found) else found | of_run
         return {
             (name, person) for name, person in found if (f"id {person}" if person else f"name {name}") not in graded
         }
 
-    def is_finished(self) -> bool:
-        """Whether the newest run of the assignment has ended."""
-        with file_errors(self.path):
-            return bool(self._value("SELECT finished FROM runs WHERE id = ?", self._last_run()))
-
-    def policy(self, run: int) -> LatePolicy:
-        """When the work of a run was due, and the cost of late work."""
-        with file_errors(self.path):
-            return self._course_and_policy(run)[1]
-
-    def selection(self, run: int) -> str:
-        """The exercises and settings of a run; see `selection_key`."""
-        with file_errors(self.path):
-            return str(self._value("SELECT selection FROM runs WHERE id = ?", run))
-
-    def exercises_of(self, run: int) -> tuple[str, ...]:
-        """The exercises that a run graded; empty: all of its course."""
-        kept = msgspec.json.decode(self.selection(run), type=dict[str, Any])
-        return tuple(kept.get("exercises", ()))
-
-    def runs(self) -> list[records.Run]:
-        """Every run and how far it came, the first one first."""
-        with file_errors(self.path):
-            found = self._db.execute(
-                "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
-                " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
-                " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
-                " coalesce(min(nullif(graded, '')), '') AS first, coalesce(max(graded), '') AS last, expected,"
-                " count(has.run) AS done, coalesce(sum(newly_graded), 0) AS newly_graded,"
-                " coalesce(sum(NOT final), 0) AS failed, process, host, trial, assignment"
-                " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
-                " GROUP BY runs.id ORDER BY runs.id"
-            )
-            return [records.from_row(records.Run, row) for row in found]
-
-    def extensions(self, course: str) -> list[records.Extension]:
+    def extensions(self, course: str) -> list[by_hand.Extension]:
         """The extensions that were given by hand and are in force: the newest of each student."""
-        return [one for one in self._newest_of_each(records.Extension, course) if one.due]
+        return [one for one in self._newest_of_each(by_hand.Extension, course) if one.due]
 
-    def excuses(self, course: str) -> list[records.Excuse]:
+    def excuses(self, course: str) -> list[by_hand.Excuse]:
         """The excuses that were given by hand and are in force: the newest of each student."""
-        return [one for one in self._newest_of_each(records.Excuse, course) if one.excused]
+        return [one for one in self._newest_of_each(by_hand.Excuse, course) if one.excused]
 
     def _newest_of_each(self, kind: type[G], course: str) -> list[G]:
-        with file_errors(self.path):
-            found = self._db.execute(
-                "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
-                " GROUP BY person, student ORDER BY student",
-                (kind.__name__, course, self.assignment),
-            )
-            return [msgspec.json.decode(record, type=kind) for record, _ in found]
+        # By the id: the same student may have had another name.
+        query = (
+            "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
+            " GROUP BY person, CASE person WHEN '' THEN student END ORDER BY student"
+        )
+        found = self._all(query, kind.__name__, course, self.assignment)
+        return [self._decoded(record, kind) for record, _ in found]
 
-    def standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.InForce:
+    def standing(self, course: str, people: Sequence[Whose], given: by_hand.Given) -> by_hand.InForce:
         """All that people gave for the subject of something that is given now, such as the points of an exercise.
 
         Args:
             people: the student, then the others of the group: marks and comments are about the work of all of them.
         """
-        with file_errors(self.path):
-            return self._standing(course, people, given)
+        last, newest = 0, dict[type, by_hand.Given]()
+        for number, one, _ in self._given_to(course, people):
+            if one.subject == given.subject:
+                last, newest[type(one)] = number, one
+        return by_hand.InForce(last, tuple(one for one in newest.values() if not one.is_withdrawal))
 
     def newest_given(self) -> int:
         """The number of the newest record of what people gave; 0 if there is none."""
-        with file_errors(self.path):
-            return int(self._value("SELECT coalesce(max(id), 0) FROM given"))
+        return int(self._value("SELECT coalesce(max(id), 0) FROM given"))
 
     def history(self, people: Sequence[Whose]) -> list[records.HistoryEvent]:
         """All results of a student, also of trials, and all that people gave to them, the oldest first.
@@ -318,26 +137,26 @@ class Queries:
         Args:
             people: the student, then the others of the group.
         """
-        with file_errors(self.path):
-            course, own = self.course, people[0]
-            events = [records.HistoryEvent(given.made, given) for _, given, _ in self._given_to(course, people)]
-            for history in histories(by_student(self._of_course(course)), self.class_list(course)):
-                if (history.whose.name, history.whose.person) == (own.name, own.person):
-                    events += map(self._result_event, history.seen)
-            trials = self._seen("trial AND courses.name = ?", course)
-            theirs = (one for one in trials if (one.person == own.person if one.person else own.is_called(one.name)))
-            events += map(self._result_event, theirs)
-            return sorted(events, key=lambda event: moment(event.made))
+        course, own = self.course, people[0]
+        events = [records.HistoryEvent(given.made, given) for _, given, _ in self._given_to(course, people)]
+        for history in histories(by_student(self._of_course(course)), self.class_list(course)):
+            if (history.whose.name, history.whose.person) == (own.name, own.person):
+                events += map(self._result_event, history.seen)
+        trials = self._seen("trial AND courses.name = ?", course)
+        theirs = (one for one in trials if (one.person == own.person if one.person else own.is_called(one.name)))
+        events += map(self._result_event, theirs)
+        return sorted(events, key=lambda event: moment(event.made))
 
     def _result_event(self, seen: SeenResult) -> records.HistoryEvent:
-        found = self._db.execute(
+        (found,) = self._all(
             "SELECT result, graded, results.run = runs.id AS is_new, started, trial FROM results, runs"
             " WHERE results.id = ? AND runs.id = ?",
-            (seen.result, seen.run),
-        ).fetchone()
+            seen.result,
+            seen.run,
+        )
         return records.HistoryEvent(
             found["graded"] if found["is_new"] else found["started"],
-            result=from_json(found["result"]),
+            result=self._decoded(found["result"], SubmissionResult),
             run=seen.run,
             number=seen.result,
             submitted=seen.submitted,
@@ -346,9 +165,8 @@ class Queries:
 
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
-        with file_errors(self.path):
-            newest = {one.exercise: one for one, _ in self._given(records.Override, course, Whose(name, person))}
-            return tuple(one.exercise for one in newest.values() if one.points is not None and one.points >= one.max)
+        newest = {one.exercise: one for one, _ in self._given(by_hand.Override, course, Whose(name, person))}
+        return tuple(one.exercise for one in newest.values() if one.points is not None and one.points >= one.max)
 
     def results(self, run: int | None = None) -> list[records.Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
@@ -363,8 +181,7 @@ class Queries:
         if run is None:
             yield from self._with_late_days(self._rows())
         else:
-            with file_errors(self.path):
-                of_run = self._value("SELECT assignment FROM runs WHERE id = ?", run) or ""
+            of_run = self._value("SELECT assignment FROM runs WHERE id = ?", run) or ""
             with self.within(of_run):
                 yield from self._with_late_days(self._rows(run))
 
@@ -384,11 +201,8 @@ class Queries:
 
     def everybody(self) -> People:
         """Who is who over all assignments of the course."""
-        with file_errors(self.path):
-            course = self.course
-            kept = self._db.execute("SELECT students FROM class_lists WHERE course = ?", (course,))
-            listed = [one for (text,) in kept for one in _without_times(text)]
-            return People(listed, [(one.name, one.person) for one in self._of_all(course)])
+        course = self.course
+        return People(self._listed(course), [(one.name, one.person) for one in self._of_all(course)])
 
     def _with_late_days(self, rows: Iterator[records.Row]) -> Iterator[records.Row]:
         plan = self.plan
@@ -401,47 +215,36 @@ class Queries:
             yield row.with_late_days(left.get(key, plan.term.late_days))
 
     def _rows(self, run: int | None = None) -> Iterator[records.Row]:
-        with file_errors(self.path):
-            last = self._last_run()
-            course, _ = self._course_and_policy(last if run is None else run)
-            exercises: list[str] = []
-            rule = "latest"
-            if run is not None:
-                own = [[one] for one in self._seen("seen.run = ?", run)]
-            else:
-                own = by_student(self._of_course(course))
-            for row in self._db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (run or last,)):
-                exercises, rule = msgspec.json.decode(row[0], type=list[str]), row[1]
-            if run is not None:
-                # What it graded, but for exercises of other assignments that these need.
-                exercises, rule = exercises if self.assignment else [], "latest"
-            elif self._plan is not None and self._plan.course == course:
-                for one in (one for one in self._plan.assignments if one.name == self.assignment):
-                    exercises, rule = list(one.exercises), one.resubmissions
-            everybody = sorted(
-                histories(own, self.class_list(course)),
-                key=lambda history: (history.whose.name, history.seen[-1].result),
-            )
-            count = Counter(history.whose.name for history in everybody)
-            policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
-            names = Names(by_student(self._of_course(course)) if run is not None else own, self.class_list(course))
-            for history in map(names.added_to, everybody):
-                name, person = history.whose.name, history.whose.person
-                shown = f"{name} ({person})" if run is None and count[name] > 1 else name
-                works = [history] if rule == "latest" else history.works()
-                policy = policies[history.seen[-1].run]
-                wanted = [] if run else exercises
-                rows = [self._row(work, shown, course, policy, exercises, wanted) for work in works]
-                yield that_counts(rows, rule)
+        last = self._last_run()
+        course, _ = self._course_and_policy(last if run is None else run)
+        exercises: list[str] = []
+        rule = "latest"
+        own = of_course = by_student(self._of_course(course))
+        for text, kept_rule in self._all("SELECT exercises, resubmissions FROM runs WHERE id = ?", run or last):
+            exercises, rule = self._decoded(text, list[str]), kept_rule
+        if run is not None:
+            own = [[one] for one in self._seen("seen.run = ?", run)]
+            # What it graded, but for exercises of other assignments that these need.
+            exercises, rule = exercises if self.assignment else [], "latest"
+        elif self._plan is not None and self._plan.course == course:
+            for one in (one for one in self._plan.assignments if one.name == self.assignment):
+                exercises, rule = list(one.exercises), one.resubmissions
+        students = self.class_list(course)
+        everybody = sorted(histories(own, students), key=lambda one: (one.whose.name, one.seen[-1].result))
+        count = Counter(history.whose.name for history in everybody)
+        policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
+        names = Names(of_course, students)
+        for history in map(names.added_to, everybody):
+            name, person = history.whose.name, history.whose.person
+            shown = f"{name} ({person})" if run is None and count[name] > 1 else name
+            works = [history] if rule == "latest" else history.works()
+            policy = policies[history.seen[-1].run]
+            wanted = [] if run else exercises
+            rows = [self._row(work, shown, course, policy, exercises, wanted) for work in works]
+            yield that_counts(rows, rule)
 
     def _row(
-        self,
-        history: History,
-        name: str,
-        course: str,
-        policy: LatePolicy,
-        exercises: Sequence[str],
-        wanted: Sequence[str],
+        self, history: History, name: str, course: str, policy: LatePolicy, exercises: list[str], wanted: list[str]
     ) -> records.Row:
         """The row of a student's last result of those in a history, under a name.
 
@@ -451,31 +254,30 @@ class Queries:
         """
         *earlier, seen = history.seen
         whose, members = history.whose, history.members or (history.whose,)
-        text, seconds, made_in, graded, notes, arrived = self._db.execute(
+        query = (
             "SELECT result, seconds, results.run, graded, notes, arrival FROM results"
             " LEFT JOIN works ON works.digest = ?"
-            " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = results.submission WHERE results.id = ?",
-            (seen.digest, seen.run, seen.result),
-        ).fetchone()
-        result, older = self._with_earlier(from_json(text), earlier, exercises)
-        said = msgspec.json.decode(notes or "[]", type=list[str])
-        arrival = replace(msgspec.json.decode(arrived or "{}", type=Arrival), student=whose.person)
+            " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = results.submission WHERE results.id = ?"
+        )
+        ((text, seconds, made_in, graded, notes, arrived),) = self._all(query, seen.digest, seen.run, seen.result)
+        result, older = self._with_earlier(self._decoded(text, SubmissionResult), earlier, exercises)
+        said = self._decoded(notes or "[]", list[str])
+        arrival = replace(self._decoded(arrived or "{}", Arrival), student=whose.person)
         if history.group:
             arrival = replace(arrival, due=history.extension)
-            if (seen.name, seen.person) != (whose.name, whose.person):
-                arrival = replace(arrival, prefix="")
-                said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
-        extensions = self._given(records.Extension, course, whose)
-        due = (extensions[-1][0].due if extensions else "") or arrival.due
         if (seen.name, seen.person) != (whose.name, whose.person):  # the number of who handed in is not the member's
             arrival = replace(arrival, platform_id="")
+            if history.group:
+                arrival = replace(arrival, prefix="")
+                said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
+        extensions = self._given(by_hand.Extension, course, whose)
+        due = (extensions[-1][0].due if extensions else "") or arrival.due
         work = GradedWork(self.files, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
-        marks = [given for given in self._given(records.Mark, course, *members) if given[0].exercise in to_mark]
+        marks = [given for given in self._given(by_hand.Mark, course, *members) if given[0].exercise in to_mark]
         is_done = {mark.exercise: mark.done for mark, _ in marks}
-        overrides = work.in_force(self._given(records.Override, course, whose), whose)
+        overrides = work.in_force(self._given(by_hand.Override, course, whose), whose)
         covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
-        listed = self._listed(course, whose)
         other = next((one for one in reversed(earlier) if one.digest != seen.digest and one.max == result.max), seen)
         return records.Row(
             result=result if name == result.submission else replace(result, submission=name),
@@ -492,32 +294,28 @@ class Queries:
             untimed=records.is_untimed(arrival, policy),
             claimed=records.is_claim(arrival, policy),
             marks=work.in_force([given for given in marks if given[0].done], whose),
-            comments=work.in_force(self._given(records.Comment, course, *members), whose),
+            comments=work.in_force(self._given(by_hand.Comment, course, *members), whose),
             begun=tuple(sorted(name for name in is_done if not is_done[name])),
             older=older,
             missing=tuple(one for one in wanted if one not in covered),
             before=other.score if other is not seen and other.score > result.score and not history.differing else None,
             group=history.group,
             differing=history.differing,
-            excused=self._excused(course, whose, listed),
+            excused=self._excused(course, whose, self._line_of(course, whose)),
             policy=policy,
             people=members,
         )
 
-    def _listed(self, course: str, whose: Whose) -> Student | None:
-        """The student's line in the class list."""
-        found = self._class_roster(course).meant([whose.person], whose.name)
-        return found[0] if len(found) == 1 else None
-
-    def _class_roster(self, course: str) -> Roster:
-        """The class list, read once for each assignment."""
+    def _line_of(self, course: str, whose: Whose) -> Student | None:
+        """The student's line in the class list, which is read once for each assignment."""
         if self._roster_of is None or self._roster_of[0] != self.assignment:
             self._roster_of = self.assignment, Roster(self.class_list(course), self.path)
-        return self._roster_of[1]
+        found = self._roster_of[1].meant([whose.person], whose.name)
+        return found[0] if len(found) == 1 else None
 
     def _excused(self, course: str, whose: Whose, listed: Student | None) -> str:
         """Why the assignment does not count for a student; empty if it does."""
-        given = self._given(records.Excuse, course, whose)
+        given = self._given(by_hand.Excuse, course, whose)
         if given:
             return given[-1][0].why if given[-1][0].excused else ""
         return "by the class list" if listed is not None and listed.excused else ""
@@ -533,7 +331,8 @@ class Queries:
         for seen in reversed(earlier):
             if len(taken) == len(exercises):
                 break
-            found = from_json(self._value("SELECT result FROM results WHERE id = ?", seen.result))
+            text = self._value("SELECT result FROM results WHERE id = ?", seen.result)
+            found = self._decoded(text, SubmissionResult)
             new = {one.name: one for one in found.exercises if one.name in exercises and one.name not in taken}
             if new:
                 topics = {name.partition(".")[0] for name in new}
@@ -552,14 +351,14 @@ class Queries:
         )
         return whole, tuple(older)
 
-    def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, records.LookedAt]]:
+    def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, by_hand.LookedAt]]:
         """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""
         found = self._given_to(course, people, [kind.__name__])
         return [(given, looked_at) for _, given, looked_at in found if isinstance(given, kind)]
 
     def _given_to(
         self, course: str, people: Sequence[Whose], kinds: Sequence[str] = tuple(_KINDS)
-    ) -> list[tuple[int, records.Given, records.LookedAt]]:
+    ) -> list[tuple[int, by_hand.Given, by_hand.LookedAt]]:
         """All of these kinds that was given to a student, with its number, the oldest first.
 
         It is about the student whose id it has; if one of the two has no id, about the student whose name it has.
@@ -573,23 +372,18 @@ class Queries:
             ids = list(filter(None, dict.fromkeys((one.person, *one.ids))))
             names = [one.name, *(name for name in one.names if name not in one.unsure), *ids]
             by_name = "person = ''" if one.person else "true"
-            rows = self._db.execute(
+            rows = self._all(
                 f"SELECT * FROM given WHERE kind IN ({_places(theirs)}) AND course = ? AND assignment = ?"
                 f" AND (person IN ({_places(ids)}) OR {by_name} AND student IN ({_places(names)}))",
-                (*theirs, course, self.assignment, *ids, *names),
+                *(*theirs, course, self.assignment, *ids, *names),
             )
             found |= {row["id"]: row for row in rows}
-        return [
-            (number, msgspec.json.decode(row["record"], type=_KINDS[row["kind"]]), _looked_at(row))
-            for number, row in sorted(found.items())
-        ]
-
-    def _standing(self, course: str, people: Sequence[Whose], given: records.Given) -> records.InForce:
-        last, newest = 0, dict[type, records.Given]()
-        for number, one, _ in self._given_to(course, people):
-            if one.subject == given.subject:
-                last, newest[type(one)] = number, one
-        return records.InForce(last, tuple(one for one in newest.values() if not one.is_withdrawal))
+        given = []
+        for number, row in sorted(found.items()):
+            with file_errors(self.path):
+                looked_at = records.from_row(by_hand.LookedAt, row)
+            given.append((number, self._decoded(row["record"], _KINDS[row["kind"]]), looked_at))
+        return given
 
     def _of_course(self, course: str) -> list[SeenResult]:
         """The results of the assignment."""
@@ -601,41 +395,7 @@ class Queries:
         return self._seen("NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", course)
 
     def _seen(self, condition: str, *values: object) -> list[SeenResult]:
-        return [SeenResult(*row) for row in self._db.execute(f"{_SEEN} WHERE {condition}", values)]
-
-    def _last_run(self) -> int | None:
-        """The number of the assignment's last run that is not a trial; None before the first."""
-        last: int | None = self._value("SELECT max(id) FROM runs WHERE NOT trial AND assignment = ?", self.assignment)
-        return last
-
-    @property
-    def _late_key(self) -> str:
-        """Under which the options about late work are kept."""
-        return f"late {self.assignment}".strip()
-
-    def _course_and_policy(self, run: int | None) -> tuple[str, LatePolicy]:
-        """The name of a run's course, when its work was due, and the cost of late work."""
-        row = self._db.execute(
-            "SELECT name, late FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?", (run,)
-        ).fetchone()
-        if row is None:
-            return "", LatePolicy()
-        policy = msgspec.json.decode(row["late"], type=LatePolicy)
-        due, until = (date and date.astimezone() for date in (policy.due, policy.until))
-        return row["name"], replace(policy, due=due, until=until)
-
-    def _value(self, query: str, *values: object) -> Any:
-        """The one value that a query gives; None if there is no such row."""
-        row = self._db.execute(query, values).fetchone()
-        return None if row is None else row[0]
-
-
-def _without_times(kept: str | None) -> list[Student]:
-    return [replace_student(one, submitted="", by="") for one in msgspec.json.decode(kept or "[]", type=list[Student])]
-
-
-def _looked_at(row: sqlite3.Row) -> records.LookedAt:
-    return records.from_row(records.LookedAt, row)
+        return [SeenResult(*row) for row in self._all(f"{_SEEN} WHERE {condition}", *values)]
 
 
 def _places(values: Sequence[str]) -> str:

@@ -202,8 +202,6 @@ def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
     if version == 0 and tables:
         raise UserError(f"{path} is a database, but not a gradebook", fix="name another folder with --out DIR")
     if version not in (0, VERSION):
-        raise UserError(
-            f"{path} is a gradebook of version {version}; this grader reads version {VERSION}",
-            fix="use the grader that made it, or name another folder with --out DIR",
-        )
+        fix = "use the grader that made it, or name another folder with --out DIR"
+        raise UserError(f"{path} is a gradebook of version {version}; this grader reads version {VERSION}", fix=fix)
     return bool(version)

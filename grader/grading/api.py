@@ -49,10 +49,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     def __getitem__(self, key: int | str) -> SubmissionResult:
         if isinstance(key, int):
             return self.submissions[key]
-        for result in self.submissions:
-            if result.submission == key:
-                return result
-        raise KeyError(key)
+        return {one.submission: one for one in self.submissions}[key]
 
     def to_records(self, by: Literal["submission", "exercise", "check"] = "exercise") -> list[dict[str, Any]]:
         """Flat dicts, one for each submission, exercise or check: ``pandas.DataFrame(results.to_records())``.

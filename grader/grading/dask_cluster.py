@@ -72,9 +72,8 @@ class Cluster(Graders):
             self._client: Any = untyped_client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as problem:
             first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-            raise UserError(
-                f"no Dask scheduler answers at {address}: {first}", fix="start one: dask scheduler; dask worker ADDRESS"
-            ) from None
+            fix = "start one: dask scheduler; dask worker ADDRESS"
+            raise UserError(f"no Dask scheduler answers at {address}: {first}", fix=fix) from None
         try:
             self._require_matching_workers()
         except BaseException:
@@ -89,10 +88,8 @@ class Cluster(Graders):
             elif isinstance(answer, BaseException):
                 answer = f"{type(answer).__name__}: {answer}"
             if answer:
-                raise UserError(
-                    f"Dask worker {worker} cannot grade this: {answer}",
-                    fix="install the same packages there, and share the course's folder under the same path",
-                )
+                fix = "install the same packages there, and share the course's folder under the same path"
+                raise UserError(f"Dask worker {worker} cannot grade this: {answer}", fix=fix)
         if not answers:
             self._note(f"no worker at {self._address} yet; waiting for one (dask worker {self._address})")
 

@@ -1,5 +1,6 @@
 """Grades the modules of a topic as submissions: solution, stub and each misconception. `verify` reads the results."""
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
@@ -124,13 +125,6 @@ class TopicEvidence:
         """The topic's lesson; None if there is none."""
         return lesson_of(self.course, self.topic.name)
 
-    @property
-    def _lesson(self) -> Lesson | None:
-        try:
-            return self.lesson
-        except CourseError:  # `lesson_is_there` reports it
-            return None
-
     @cached_property
     def graded_misconceptions(self) -> tuple[GradedMisconception, ...]:
         return tuple(graded for exercise in self.topic.exercises for graded in self._grade_misconceptions(exercise))
@@ -197,7 +191,10 @@ class TopicEvidence:
                 seconds[exercise.full_name] = time.monotonic() - began
                 results += [(exercise, result) for result in attempt.results]
             untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
-            in_lesson = tuple(untrue_in_lesson(desk, self._lesson)) if file == self.solution and self._lesson else ()
+            in_lesson: tuple[Untrue, ...] = ()
+            with contextlib.suppress(CourseError):  # `lesson_is_there` reports it
+                if file == self.solution and self.lesson:
+                    in_lesson = tuple(untrue_in_lesson(desk, self.lesson))
             names = (exercise.full_name for exercise in self.topic.exercises)
             pictures = tuple((name, one) for name in names for one in self.judge.checks.make_pictures(name, desk))
         return GradedFile(file, "", tuple(results), seconds, pictures, untrue, in_lesson, changed_runs)

@@ -62,8 +62,7 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
     options = worker_options(course, settings, names)
     class_settings.late.after({}).policy(assignment.late)  # refused before anything is read
     with Reader() as reader:
-        roster = None if class_settings.roster is None else _read_roster(class_settings.roster, assignment)
-        sources, roster = _find(course, assignment, class_settings, roster)
+        sources, roster = _find(course, assignment, class_settings)
         if class_settings.dask is None and not find_sandbox(len(sources), no_sandbox=class_settings.no_sandbox):
             text = "no sandbox on this system: submissions run as your own programs do (see: grader doctor)"
             make_console(stderr=True).print(text, style="yellow")
@@ -100,15 +99,11 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
             return report_class(book, run, class_settings, settings)
 
 
-def _read_roster(file: Path, assignment: Assignment) -> Roster:
-    """The class list, in which a column of the assignment's own marks may excuse from it."""
-    return Roster.read(file, assignment.name, assignment.title if assignment.name else "")
-
-
-def _find(
-    course: Course, assignment: Assignment, settings: ClassSettings, roster: Roster | None
-) -> tuple[list[Source], Roster | None]:
+def _find(course: Course, assignment: Assignment, settings: ClassSettings) -> tuple[list[Source], Roster | None]:
     """The submissions, and the class list by which their owners were found: the given one, else a kept one."""
+    roster = None
+    if settings.roster is not None:  # a column of the assignment's own marks may excuse from it
+        roster = Roster.read(settings.roster, assignment.name, assignment.title if assignment.name else "")
     notes = NoteList()
     known: dict[str, str] = {}
     if gradebook_in(settings.out).is_file():
@@ -153,10 +148,8 @@ def _require_one_assignment(
     name, policy = next(((name, one) for name, one in others.items() if one != late), ("", late))
     if name or regrouped:
         what = f"other groups (as of {one_line(regrouped[0])})" if not name else f"{late}, but {name} has: {policy}"
-        raise UserError(
-            f"{book.path} holds other exercises, whose marks would change with it: {what}",
-            fix="declare [[assignments]] in course.toml (see docs/instructor.md), or name another folder: --out DIR",
-        )
+        fix = "declare [[assignments]] in course.toml (see docs/instructor.md), or name another folder: --out DIR"
+        raise UserError(f"{book.path} holds other exercises, whose marks would change with it: {what}", fix=fix)
 
 
 def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -> tuple[LatePolicy, dict[str, Any]]:
@@ -208,7 +201,8 @@ class _ClassRun:
     @property
     def elsewhere(self) -> tuple[str, ...]:
         """The exercises of other assignments that these need: work that is not in this upload holds up nothing."""
-        return elsewhere(self.assignment, self.options)
+        own = set(self.assignment.exercises)
+        return tuple(name for name in self.options.exercises if self.assignment.name and name not in own)
 
     def record_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
@@ -243,12 +237,6 @@ class _ClassRun:
                 advance()
             else:
                 yield submission
-
-
-def elsewhere(assignment: Assignment, options: WorkerOptions) -> tuple[str, ...]:
-    """The exercises that a run grades because those of its assignment need them, and that are not of it."""
-    own = set(assignment.exercises)
-    return tuple(name for name in options.exercises if assignment.name and name not in own)
 
 
 @contextlib.contextmanager
@@ -317,10 +305,8 @@ def regrade(
         book.use_plan(course.plan)
         book.choose(assignment)
         if course.assignments and not book.assignment:
-            raise UserError(
-                f"{book.path} is from before the course declared assignments",
-                fix="grade once more by assignment: grader grade PATH --assignment NAME",
-            )
+            fix = "grade once more by assignment: grader grade PATH --assignment NAME"
+            raise UserError(f"{book.path} is from before the course declared assignments", fix=fix)
         row = row_of(list(book.results()), student)
         if row.differing:
             fix = "decide whose work counts, and grade that upload again: grader grade PATH"

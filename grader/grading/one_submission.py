@@ -5,7 +5,7 @@ Makes no verdict: every verdict comes from a worker.
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -63,6 +63,7 @@ def check_one(
     names = settings.names
     if not names and (topic := source.topic_of(submission)):
         names = (topic,)
+    home = Home.find(path if path.is_dir() else path.parent)
     with own_workers(course, worker_options(course, settings, names)) as workers:
         news = own_news(workers, submission)
         if printer is not None:
@@ -72,39 +73,24 @@ def check_one(
             for note in graded.notes:
                 print_note(note)
         else:
-            asked = course.select(names)
-            graded = _print_report(news, course, path, submission, asked, every_failure, every_check)
-    home = Home.find(path if path.is_dir() else path.parent)
+            places, asked = Locations(path, submission.files), course.select(names)
+            before = home.progress() if home else {}
+            more = {"every_failure": every_failure, "every_check": every_check, "is_alone": len(asked) == 1}
+            report = CheckReport(course, make_console(), places.of, before=before, **more)
+            graded = _print_as_it_comes(news, report)
+            exercises = graded.result.exercises
+            passed = [name for name, last in before.items() if last.state == "passed"]
+            following = beside_lines(exercises, course, asked) if home else []
+            following += [*due_lines(exercises, course, asked), *next_lines(exercises, course, places, passed)]
+            report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     if note := keep_progress(home, graded.result.exercises, counts_tries=counts_tries):
         print_note(note)
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
-def _print_report(
-    news: Generator[News, None, None],
-    course: Course,
-    path: Path,
-    submission: Submission,
-    asked: Collection[str],
-    every_failure: bool,
-    every_check: bool,
-) -> Graded:
-    """Prints each exercise of a submission as soon as it is known, and then the report; the result."""
-    console = make_console()
-    places = Locations(path, submission.files)
-    is_alone = len(asked) == 1
-    home = Home.find(path if path.is_dir() else path.parent)
-    before = home.progress() if home else {}
-    report = CheckReport(
-        course,
-        console,
-        places.of,
-        every_failure=every_failure,
-        every_check=every_check,
-        is_alone=is_alone,
-        before=before,
-    )
-    with spinning(console, "starting (importing torch)") as spinner, contextlib.closing(news):
+def _print_as_it_comes(news: Generator[News, None, None], report: CheckReport) -> Graded:
+    """Prints each exercise of a submission as soon as it is known; the result."""
+    with spinning(report.console, "starting (importing torch)") as spinner, contextlib.closing(news):
         try:
             for event in news:
                 match event:
@@ -118,9 +104,4 @@ def _print_report(
             report.interrupted()
             raise
         report.show_all(graded.result.exercises)
-    exercises = graded.result.exercises
-    passed = [name for name, last in before.items() if last.state == "passed"]
-    beside = beside_lines(exercises, course, asked) if home else []
-    following = [*beside, *due_lines(exercises, course, asked), *next_lines(exercises, course, places, passed)]
-    report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded

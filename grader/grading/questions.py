@@ -5,6 +5,7 @@ The answers are found by running the lines: none is written down. Keeps no answe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Callable, Sequence
@@ -46,11 +47,9 @@ class LineRun:
         )
         text = json.dumps({"seed": seed, "questions": [(one.code, one.ask) for one in questions]})
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(OSError):  # it has ended; `answers` says so
             self._process.stdin.write(text.encode())
             self._process.stdin.close()
-        except OSError:  # it has ended; `answers` says so
-            pass
         self._process.stdin = None
 
     def answers(self) -> list[Answer]:

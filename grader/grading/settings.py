@@ -219,10 +219,8 @@ def find_sandbox(count: int, *, no_sandbox: bool) -> bool:
     if engine.choose().engine == "forked":
         return True
     if count > 1 and not no_sandbox:
-        raise UserError(
-            "there is no sandbox on this system: submissions could read and change your files",
-            fix="grade on Linux; or, if you would run all of this code yourself, add --no-sandbox",
-        )
+        fix = "grade on Linux; or, if you would run all of this code yourself, add --no-sandbox"
+        raise UserError("there is no sandbox on this system: submissions could read and change your files", fix=fix)
     return False
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from grader.course import Course
+from grader.course.source import first_line
 from grader.course.stubs import release
 from grader.errors import UserError
 
@@ -100,7 +101,7 @@ def _definitions(content: bytes, is_solution: bool) -> list[tuple[str, str]]:
     rest = list(lines)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1
+            first = first_line(node) - 1
             name = node.name if is_solution else _marked_exercise(node)
             found.append((name, "\n".join(lines[first : node.end_lineno])))
             rest[first : node.end_lineno] = [""] * len(lines[first : node.end_lineno])

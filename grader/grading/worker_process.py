@@ -136,7 +136,7 @@ class Worker:
         problem = "it closed its output"
         try:
             send(self._stdin, work)
-            while message := self._receive():
+            while message := receive(self._stdout, FromWorker):
                 if isinstance(message, Fault):
                     raise WorkerFailed(message.fault, retry_may_help=message.retry_may_help)
                 progress.signs_of_life += 1
@@ -165,11 +165,6 @@ class Worker:
             self._last_lines(),
             self._judge_seconds if progress.is_overrun else 0.0,
         )
-
-    def _receive(self) -> FromWorker | None:
-        """The next message; None if its output has ended."""
-        message: FromWorker | None = receive(self._stdout, FromWorker)
-        return message
 
     def _last_lines(self) -> list[str]:
         if isinstance(self.process, ForkedProcess) and not self.process.has_started():

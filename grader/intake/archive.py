@@ -6,6 +6,7 @@ folders, never follows a symbolic link and never opens anything but a regular fi
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import io
@@ -250,10 +251,8 @@ def time_of(file: Path) -> float | None:
 def _name(member: zipfile.ZipInfo) -> str:
     """The name. If its encoding is not given, zipfile decodes it as CP437, but nearly all programs write UTF-8."""
     if not member.flag_bits & 0x800:
-        try:
+        with contextlib.suppress(UnicodeError):
             return member.orig_filename.encode("cp437").decode("utf-8")
-        except UnicodeError:
-            pass
     return as_text(member.filename)
 
 

@@ -5,6 +5,7 @@ Never guesses: a text that could mean two times means none.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import re
@@ -32,10 +33,8 @@ _AFTER_A_CLOCK = {"uhr", "h", "hrs", "klo", "kl"}
 
 def read_time(text: str) -> str:
     """The ISO time that the text means, in local time if it has no offset; empty if it means none, or more than one."""
-    try:
+    with contextlib.suppress(ValueError):
         return moment(text).isoformat(timespec="seconds")
-    except ValueError:
-        pass
     found = list(_CLOCK.finditer(folded(text)))
     clocks = [one for one in found if ":" in one[0]] or found[-1:]
     if len(clocks) != 1:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from grader.course.definitions import lines_in
+from grader.course.source import Definition, first_line
 from grader.intake.notebook import NotebookCode, as_python, problem_of, without_magics
-from grader.intake.topics import parse
+from grader.intake.topics import parse, statements_below
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ODD: Final = b"\x1a\0"
@@ -28,7 +29,6 @@ _COMMAND: Final = re.compile(r"^# COMMAND -+[ \t]*$")
 _MAGIC_OF_DATABRICKS: Final = re.compile(r"# MAGIC ?")
 _MOST_CELLS: Final = 1_000
 """Cells of marimo that are put in order."""
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def plain_python(content: bytes) -> NotebookCode:
@@ -102,7 +102,7 @@ def _of_nbconvert(content: bytes) -> NotebookCode | None:
     notes: list[str] = []
     not_run: dict[str, str] = {}
     at_top = {id(node) for node in tree.body}
-    found = [node for node in _statements(tree) if isinstance(node, ast.Expr | ast.Assign)]
+    found = [node for node in statements_below(tree) if isinstance(node, ast.Expr | ast.Assign)]
     for node in sorted(found, key=lambda one: -one.lineno):
         if (called := _call_of_ipython(node.value)) is None:
             continue
@@ -121,7 +121,7 @@ def _of_nbconvert(content: bytes) -> NotebookCode | None:
         if isinstance(node, ast.Expr) or new is not whole:
             lines[node.lineno - 1 : node.end_lineno] = [*new, *[""] * (len(whole) - len(new))]
         else:
-            around = (one for one in tree.body if isinstance(one, _Definition) and _is_inside(node, one))
+            around = (one for one in tree.body if isinstance(one, Definition) and _is_inside(node, one))
             not_run |= {one.name: f"only a notebook can run its line `{whole[0].strip()[:60]}`" for one in around}
     return NotebookCode("\n".join(lines).encode(), notes[::-1], {}, not_run)
 
@@ -136,17 +136,6 @@ def _call_of_ipython(value: ast.expr) -> tuple[str, list[object]] | None:
 
 def _is_inside(node: ast.stmt, other: ast.stmt) -> bool:
     return other.lineno < node.lineno <= (other.end_lineno or 0)
-
-
-def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.stmt):
-            yield node
-        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
-            inside = getattr(node, part, ())
-            waiting += inside if isinstance(inside, list) else ()
 
 
 # ---------------------------------------------------------------- marimo
@@ -175,10 +164,10 @@ def _of_marimo(content: bytes) -> NotebookCode | None:
     cells = []
     for node in body:
         kind = _kind_of(node, app)
-        start, end = _first_line(node), node.end_lineno or node.lineno
+        start, end = first_line(node), node.end_lineno or node.lineno
         if kind == "own":
             lines[start - 1 : end] = [""] * (end - start + 1)
-        elif kind == "function" and isinstance(node, _Definition):
+        elif kind == "function" and isinstance(node, Definition):
             lines[start - 1 : node.lineno - 1] = [""] * (node.lineno - start)
             cells.append(_MarimoCell(start, lines[start - 1 : end], {node.name}, _read_at_once(node)))
         elif kind == "cell" and isinstance(node, ast.With | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -207,7 +196,7 @@ def _app_of(node: ast.stmt) -> str:
 
 def _kind_of(node: ast.stmt, app: str) -> str:
     """The kind of a statement of marimo's file: its ``own``, a ``function`` or class, a ``cell``; else empty."""
-    parts: Sequence[ast.expr] = node.decorator_list if isinstance(node, _Definition) else ()
+    parts: Sequence[ast.expr] = node.decorator_list if isinstance(node, Definition) else ()
     if isinstance(node, ast.With):
         parts = [item.context_expr for item in node.items]
     for part in parts:
@@ -225,16 +214,11 @@ def _kind_of(node: ast.stmt, app: str) -> str:
     return "own" if _app_of(node) else ""
 
 
-def _first_line(node: ast.stmt) -> int:
-    decorators = node.decorator_list if isinstance(node, _Definition) else ()
-    return min([node.lineno, *(one.lineno for one in decorators)])
-
-
 def _dedented(
     lines: Sequence[str], start: int, end: int, body: Sequence[ast.stmt], kept: Sequence[ast.stmt]
 ) -> list[str]:
     """The lines of a cell as those of a module: without its head, its last ``return``, and its indent."""
-    first = _first_line(body[0])
+    first = first_line(body[0])
     indent = body[0].col_offset
     found = []
     for number in range(start, end + 1):
@@ -265,7 +249,7 @@ def _bound(body: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
-def _read_at_once(node: _Definition) -> set[str]:
+def _read_at_once(node: Definition) -> set[str]:
     """The names that a definition reads before it is called."""
     parts: list[ast.AST] = [*node.bases, *node.body] if isinstance(node, ast.ClassDef) else [node.args]
     return {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}

@@ -14,21 +14,9 @@ from types import MappingProxyType
 from msgspec.structs import replace as replace_arrival
 
 from grader.errors import UserError
-from grader.intake import kinds
+from grader.intake import kinds, lms
 from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive, read_file
 from grader.intake.bag import Bag
-from grader.intake.lms import (
-    FOLDER_TIME,
-    GRADESCOPE_FILE,
-    Piece,
-    arrival_of,
-    attempt_of,
-    blackboard_student,
-    download_of,
-    gradescope_pieces,
-    is_attempt,
-    odd_entries,
-)
 from grader.intake.owner import of_single_file, with_names
 from grader.intake.roster import Roster
 from grader.intake.sources import DownloadSource, OneSource, PathSource, Source
@@ -42,16 +30,12 @@ Say = Callable[[str], None]
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
-def _ignore(line: str) -> None:
-    pass
-
-
 def find_submissions(
     paths: Sequence[Path],
     topics: Known,
     skip: Path | None = None,
     roster: Roster | None = None,
-    note: Say = _ignore,
+    note: Say = lambda line: None,
     known_people: Mapping[str, str] = MappingProxyType({}),
     assignment: str = "",
 ) -> list[Source]:
@@ -91,10 +75,8 @@ def open_submission(path: Path, topics: Known) -> PathSource:
     if path.is_file() or _is_submission(path, known):
         return PathSource(_name_of(path), path, known)
     modules = ", ".join([*(f"{topic}.py" for topic in sorted(known.names)), *sorted(known.files)][:3])
-    raise UserError(
-        f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder",
-        fix="go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR",
-    )
+    fix = "go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR"
+    raise UserError(f"no topic module ({modules}, …) in {path} or its {kinds.STUBS} folder", fix=fix)
 
 
 # ---------------------------------------------------------------- on disk
@@ -141,10 +123,10 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[O
 
 def _with_folder_times(found: Sequence[OneSource]) -> list[OneSource]:
     """The same; if not all of a class have folders that are named by times, those say no more than times of files."""
-    if found[1:] and all(source.arrival.by == FOLDER_TIME for source in found):
+    if found[1:] and all(source.arrival.by == lms.FOLDER_TIME for source in found):
         return [*found]
     return [
-        replace(one, arrival=replace_arrival(one.arrival, by=FILE_TIME)) if one.arrival.by == FOLDER_TIME else one
+        replace(one, arrival=replace_arrival(one.arrival, by=FILE_TIME)) if one.arrival.by == lms.FOLDER_TIME else one
         for one in found
     ]
 
@@ -155,7 +137,7 @@ def _has_attempts(folder: Path, topics: Topics) -> bool:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for one in entries:
             if one.is_dir(follow_symlinks=False) and not one.name.startswith("."):
-                if not is_attempt(one.name):
+                if not lms.is_attempt(one.name):
                     return False
                 paths += [f"{one.name}/{file.name}" for file in os.scandir(one.path) if file.is_file()]
     return _are_attempts(paths, topics)
@@ -180,10 +162,10 @@ def _is_module(file: Path, topics: Topics) -> bool:
 
 def _is_download(children: Sequence[Path]) -> bool:
     """Whether it looks like an unpacked LMS download, before all its folders are walked through."""
-    inside = [child / GRADESCOPE_FILE for child in children] if len(children) == 1 else []
-    if any(file.name == GRADESCOPE_FILE and file.is_file() for file in (*children, *inside)):
+    inside = [child / lms.GRADESCOPE_FILE for child in children] if len(children) == 1 else []
+    if any(file.name == lms.GRADESCOPE_FILE and file.is_file() for file in (*children, *inside)):
         return True
-    return download_of(_entries(children)) is not None
+    return lms.download_of(_entries(children)) is not None
 
 
 def _entries(children: Sequence[Path]) -> list[str]:
@@ -207,8 +189,8 @@ def _source(path: Path, topics: Topics) -> PathSource | DownloadSource:
     if path.is_dir() and not path.is_symlink() and _has_attempts(path, topics):
         folder = Folder(path)
         reasons = dict(folder.problems)
-        pieces = [attempt_of(Piece(one, one, name, "")) for one in [*folder.files, *reasons]]
-        return _of_student(name, "", path, topics, folder, pieces, reasons)
+        pieces = [lms.attempt_of(lms.Piece(one, one, name, "")) for one in [*folder.files, *reasons]]
+        return _of_student("", path, topics, folder, pieces, reasons)
     return PathSource(name, path, topics)
 
 
@@ -235,7 +217,7 @@ def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[Down
     paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
-    platform = download_of(paths)
+    platform = lms.download_of(paths)
     if platform is None:
         return []
     paths = [*dict.fromkeys([*paths, *reasons])]
@@ -249,14 +231,14 @@ def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[Down
     return _by_student(download, at, topics, pieces, reasons)
 
 
-def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tuple[list[Piece], list[str]]:
+def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tuple[list[lms.Piece], list[str]]:
     """The students' files of a Gradescope export, and the other paths; nothing if its list names nobody."""
-    about = f"{folder}{GRADESCOPE_FILE}"
+    about = f"{folder}{lms.GRADESCOPE_FILE}"
     # It is about a whole class, with the output of every test.
     metadata = download.content(about, kinds.ARCHIVE_BYTES + 1)
     if len(metadata) > kinds.ARCHIVE_BYTES:
         raise UserError(f"{about} is larger than {kinds.ARCHIVE_BYTES >> 20} MiB", fix="download the export again")
-    pieces = gradescope_pieces(paths, metadata, folder)
+    pieces = lms.gradescope_pieces(paths, metadata, folder)
     known = {about, *(piece.path for piece in pieces)}
     return pieces, [path for path in paths if path not in known] if pieces else []
 
@@ -278,7 +260,7 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
             return []
         folder = kinds.one_folder(inside)
         below = [path.removeprefix(folder) for path in inside]
-        is_student = all(is_attempt(path.partition("/")[0]) for path in below) and _are_attempts(below, topics)
+        is_student = all(lms.is_attempt(path.partition("/")[0]) for path in below) and _are_attempts(below, topics)
         if not folder or is_student:
             break
         inside = below
@@ -294,47 +276,38 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
         is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else bool(rest) or top in tops
         # Whoever handed in nothing that can be read is one of the class, too.
         if path.startswith(root) and is_kept and not kinds.is_clutter(top):
-            pieces.append(attempt_of(Piece(path, rest or top, top if rest else kinds.without_ending(top), "")))
+            pieces.append(lms.attempt_of(lms.Piece(path, rest or top, top if rest else kinds.without_ending(top), "")))
     return _by_student(download, at, topics, pieces, {})
 
 
 def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
     """Notes which of a class's entries are named as in a download, as most are not."""
-    for entry, lms in odd_entries(entries):
-        name = f"{kinds.as_text(at.name)}: {entry}"
-        note(f"{name}: named as in a download of {lms.capitalize()}, as most others are not: taken by its whole name")
+    for entry, platform in lms.odd_entries(entries):
+        why = f"named as in a download of {platform.capitalize()}, as most others are not: taken by its whole name"
+        note(f"{kinds.as_text(at.name)}: {entry}: {why}")
 
 
 def _by_student(
-    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], reasons: Mapping[str, str]
+    download: Archive, at: Path, topics: Topics, pieces: Iterable[lms.Piece], reasons: Mapping[str, str]
 ) -> list[DownloadSource]:
     """The pieces of each student, and why some paths are left out."""
-    students: dict[tuple[str, str], list[Piece]] = {}
+    students: dict[tuple[str, str], list[lms.Piece]] = {}
     for piece in pieces:
         # By the id, for which one student may have a name in two spellings; by the name where there is none.
         students.setdefault((piece.student, "" if piece.student else piece.name), []).append(piece)
-    return [
-        _of_student(theirs[0].name, student, at, topics, download, theirs, reasons)
-        for (student, _), theirs in students.items()
-    ]
+    return [_of_student(student, at, topics, download, theirs, reasons) for (student, _), theirs in students.items()]
 
 
 def _of_student(
-    name: str,
-    student: str,
-    at: Path,
-    topics: Topics,
-    download: Archive,
-    theirs: Sequence[Piece],
-    reasons: Mapping[str, str],
+    student: str, at: Path, topics: Topics, download: Archive, theirs: Sequence[lms.Piece], reasons: Mapping[str, str]
 ) -> DownloadSource:
     """One student's pieces, those that can be read."""
     of = tuple(piece for piece in theirs if piece.path in download.files)
     problems = tuple((piece.file, reasons[piece.path]) for piece in theirs if piece.path in reasons)
     texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
-    said = (blackboard_student(path, text) for path, text in texts)
-    name, student = next(filter(None, said), (name, student))
-    return DownloadSource(name, at, topics, download, of, problems, arrival=arrival_of(student, of))
+    said = (lms.blackboard_student(path, text) for path, text in texts)
+    name, student = next(filter(None, said), (theirs[0].name, student))
+    return DownloadSource(name, at, topics, download, of, problems, arrival=lms.arrival_of(student, of))
 
 
 # ---------------------------------------------------------------- their names

@@ -9,6 +9,7 @@ grader itself, which a ready notebook is full of, are left out without a note.
 import ast
 import bisect
 import codecs
+import contextlib
 import itertools
 import json
 import re
@@ -162,11 +163,8 @@ def without_magics(content: bytes) -> NotebookCode:
 
 def text_of(content: bytes) -> str:
     """All cells of a notebook as text, also those that are no code; of another file its text."""
-    try:
-        if cells := _cells(content):
-            return "\n".join(map(_text, cells))
-    except (msgspec.ValidationError, ValueError, RecursionError):
-        pass
+    if cells := _cells_if_any(content):
+        return "\n".join(map(_text, cells))
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
@@ -207,10 +205,7 @@ def text_for_people(content: bytes, known: Container[str]) -> str:
     Args:
         known: lines that students are handed out.
     """
-    try:
-        cells = _cells(content)[:_MAX_CELLS]
-    except (msgspec.ValidationError, ValueError, RecursionError):
-        return ""
+    cells = _cells_if_any(content)[:_MAX_CELLS]
     lines = [line.strip() for cell in cells if cell.cell_type == "markdown" for line in _text(cell).split("\n")]
     if not any(line and not line.startswith("#") and line not in known for line in lines):
         return ""
@@ -230,6 +225,13 @@ def _cells(content: bytes) -> list[_NotebookCell]:
     text = content.decode(json.detect_encoding(content), "replace")
     notebook = msgspec.convert(json.loads(text, parse_constant=str, parse_int=float), _Notebook)
     return notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
+
+
+def _cells_if_any(content: bytes) -> list[_NotebookCell]:
+    """The cells; none if that is not a notebook."""
+    with contextlib.suppress(msgspec.ValidationError, ValueError, RecursionError):
+        return _cells(content)
+    return []
 
 
 def _text(cell: _NotebookCell) -> str:

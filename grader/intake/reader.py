@@ -31,7 +31,7 @@ from grader.intake.assemble import assemble
 from grader.intake.bag import Bag
 from grader.intake.several import SeveralSources
 from grader.intake.sources import PathSource, Source
-from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival, Submission, Unreadable
+from grader.intake.submission import FILE_TIME, LAST_COMMIT, Submission, Unreadable
 from grader.text import counted, one_line
 
 # How long a reply may take on a system that does not limit processor time.
@@ -157,11 +157,14 @@ def _read(source: Source) -> _ReadReply:
 
 
 def _with_commit(source: Source) -> Submission:
-    """The submission, with the time of the last commit if it is a clone."""
+    """The submission, with the time of the last commit if it is a clone and only its files have a time."""
     submission = source.read()
-    if not isinstance(source, PathSource):
+    arrival = submission.arrival
+    if not isinstance(source, PathSource) or (arrival.submitted and arrival.by != FILE_TIME):
         return submission
-    arrival = _with_commit_time(submission.arrival, source.path)
+    time = _last_commit(source.path / ".git")
+    if time:
+        arrival = msgspec.structs.replace(arrival, submitted=time, by=LAST_COMMIT)
     return msgspec.structs.replace(submission, arrival=arrival)
 
 
@@ -177,14 +180,6 @@ def _set_limits(seconds: int, memory: int) -> None:
 
 
 # ---------------------------------------------------------------- the time of the last commit
-
-
-def _with_commit_time(arrival: Arrival, folder: Path) -> Arrival:
-    """The arrival, with the time of the last commit if the folder is a clone and only its files have a time."""
-    if arrival.submitted and arrival.by != FILE_TIME:
-        return arrival
-    time = _last_commit(folder / ".git")
-    return msgspec.structs.replace(arrival, submitted=time, by=LAST_COMMIT) if time else arrival
 
 
 def _last_commit(repository: Path) -> str:

@@ -31,18 +31,7 @@ _IDENTIFIER = "identifier"
 # The columns of ids: here, and below, in lower case and without spaces and signs.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
-    *(
-        _GITHUB_ID,
-        "loginid",
-        "username",
-        "login",
-        "email",
-        "emailaddress",
-        "idnumber",
-        "sid",
-        "studentnumber",
-        "studentno",
-    ),
+    *(_GITHUB_ID, "loginid", _USER, "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
     *(_GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel", "matrnr", "matnr", "matricola"),
 )
 _NAMES = ("name", "fullname", "student", "studentname")
@@ -110,9 +99,8 @@ class Roster:
             for key in student.ids:
                 other = by_id.setdefault(id_key(key), student)
                 if other is not student:
-                    raise UserError(
-                        f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix="leave one line of them"
-                    )
+                    fix = "leave one line of them"
+                    raise UserError(f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix=fix)
         self.index = PeopleIndex(
             ((one, [key for key in one.ids if not _is_name(key, one)], [one.name]) for one in self.students),
             ((one, one.github) for one in self.students if one.github),
@@ -152,9 +140,8 @@ class Roster:
                     roster._by_participant = {one.participant: one for one in students if one.participant}
                     return roster
                 missing = missing or ("names" if table.has_ids else "ids" if table.has_names else "")
-        raise UserError(
-            f"{file} has no column for {missing or 'ids'}", fix="one line must name the columns, for example: id,name"
-        )
+        fix = "one line must name the columns, for example: id,name"
+        raise UserError(f"{file} has no column for {missing or 'ids'}", fix=fix)
 
     @classmethod
     def of_people(cls, known: Mapping[str, str]) -> Roster:
@@ -238,9 +225,7 @@ class _ClassList:
         # Canvas puts the assignment's number behind its title.
         own = [name for name in found if name in wanted or _NUMBERED.sub("", name) in wanted]
         self._marks = [re.sub(r"[\W_]", "", name) for name in own]
-        self._unread_times: list[str] = []
-        self._unread_extensions: list[str] = []
-        self._unread_excuses: list[str] = []
+        self._unread: dict[str, list[str]] = {"time": [], "extension": [], "excuse": []}
 
     def students(self) -> Iterator[Student]:
         """The students; a line that is nobody's is left out."""
@@ -258,20 +243,20 @@ class _ClassList:
         column, written = self._first(cells, _TIMES, _NO_TIME)
         submitted = read_time(written)
         if written and not submitted:
-            self._unread_times.append(f"{name}: {written}")
+            self._unread["time"].append(f"{name}: {written}")
         _, until = self._first(cells, _EXTENSIONS, _NO_TIME)
         try:
             extension = read_due(until).isoformat(timespec="seconds") if until else ""
         except (ValueError, OverflowError):
             extension = read_time(until)
             if not extension:
-                self._unread_extensions.append(f"{name}: {until}")
+                self._unread["extension"].append(f"{name}: {until}")
         by = _TIMES[column] if submitted else ""
         _, group = self._first(cells, _GROUPS, _NO_GROUP)
         github = cells.get(_GITHUB) or (cells.get(_USER, "") if _GITHUB_ID in self._columns else "")
         _, said = self._first(cells, _EXCUSED, _NO)
         if said and said.casefold() not in _YES:
-            self._unread_excuses.append(f"{name}: {said}")
+            self._unread["excuse"].append(f"{name}: {said}")
         return Student(
             name=name,
             ids=ids,
@@ -292,13 +277,14 @@ class _ClassList:
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""
-        for unread, noun, what in (
-            (self._unread_times, "time", "of handing in cannot be read, so nothing there counts as late"),
-            (self._unread_extensions, "extension", "cannot be read, write them as 2026-10-31"),
-            (self._unread_excuses, "excuse", "cannot be read, so nobody is excused by it: write yes or no"),
-        ):
+        what = {
+            "time": "of handing in cannot be read, so nothing there counts as late",
+            "extension": "cannot be read, write them as 2026-10-31",
+            "excuse": "cannot be read, so nobody is excused by it: write yes or no",
+        }
+        for noun, unread in self._unread.items():
             if unread:
-                yield f"{file}: {counted(len(unread), noun)} {what}; the first: {one_line(unread[0])}"
+                yield f"{file}: {counted(len(unread), noun)} {what[noun]}; the first: {one_line(unread[0])}"
 
 
 def decoded(content: bytes) -> tuple[str, str]:

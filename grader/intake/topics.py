@@ -21,6 +21,7 @@ from grader.intake.by_hand import is_named_as, may_be_by_hand
 AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
+_IMPORTED: Final = re.compile(r"(?:from|import)\s+(\w+)")
 _ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
 # The space before a line, with the signs of a comment, a quotation or a patch.
 _MARGIN = re.compile(r"[ \t]*(?:[#>+][#> \t]*)?")
@@ -263,11 +264,20 @@ def _statements(content: bytes) -> Mapping[str, list[frozenset[str]]]:
     return found
 
 
-def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and all inside of it that a stub would not have; `ast.walk` would visit each expression, too."""
+def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
+    """A statement, if it is one, and all inside of it; `ast.walk` would visit each expression, too."""
     waiting: list[ast.AST] = [node]
     while waiting:
         one = waiting.pop()
+        if isinstance(one, ast.stmt):
+            yield one
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            waiting += getattr(one, part, ())
+
+
+def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and all inside of it that a stub would not have."""
+    for one in statements_below(node):
         match one:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass():
                 pass
@@ -275,10 +285,8 @@ def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
                 pass
             case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
                 pass
-            case ast.stmt():
+            case _:
                 yield one
-        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
-            waiting += getattr(one, part, ())
 
 
 def parse(content: bytes | str) -> ast.Module:
@@ -293,6 +301,11 @@ def parse(content: bytes | str) -> ast.Module:
             return ast.parse(content)
         except (ValueError, RecursionError, MemoryError) as problem:
             raise SyntaxError(str(problem) or type(problem).__name__) from None
+
+
+def imported_by(content: bytes) -> set[str]:
+    """The first names of the modules that a module imports."""
+    return {found[1] for found in map(_IMPORTED.match, code_lines(content)) if found is not None}
 
 
 def _plain(text: str) -> str:

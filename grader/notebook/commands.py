@@ -163,12 +163,9 @@ def ask(topic: str) -> None:
         return
     from grader.grading.questions import LineRun, ask_all
 
-    console = Console(
-        width=_COLUMNS, highlight=False, markup=False, emoji=False, force_jupyter=False, force_terminal=False
-    )
     with contextlib.closing(LineRun(questions)) as run:
         try:
-            ask_all(state.course, topic, console, run, _typed)
+            ask_all(state.course, topic, _plain_console(None), run, _typed)
         except _NothingTyped:
             print("nothing can be typed here; the same in a terminal: grader learn " + topic)
             return
@@ -341,28 +338,21 @@ class Card(NamedTuple):
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
-        console = _plain_console()
+        console = _plain_console(io.StringIO())
         CheckReport(self.course, console).end(self.graded.result)
         return f"{console.export_text().strip()}\n\n{_pictures_text(self.graded.result.exercises)}".strip()
 
 
-def _plain_console() -> Console:
-    """A console that keeps the plain text that is printed on it."""
-    return Console(
-        file=io.StringIO(),
-        record=True,
-        width=_COLUMNS,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        force_jupyter=False,  # a notebook would show each line as an output of its own
-        force_terminal=False,
-    )
+def _plain_console(file: io.StringIO | None) -> Console:
+    """A console of plain text: that of the cell, or a file, whose text it keeps."""
+    plain: dict[str, Any] = dict.fromkeys(("highlight", "markup", "emoji", "force_terminal"), False)
+    # A notebook would show each line as an output of its own.
+    return Console(file=file, record=file is not None, width=_COLUMNS, force_jupyter=False, **plain)
 
 
 def _pictures_text(exercises: Sequence[ExerciseResult]) -> str:
     """The pictures of these exercises, which have passed, for a place without HTML."""
-    console = _plain_console()
+    console = _plain_console(io.StringIO())
     for picture in (one for exercise in exercises for one in exercise.pictures):
         print_picture(picture, console)
     return console.export_text().strip()

@@ -18,13 +18,11 @@ from rich.text import Text
 from grader.course import Course
 from grader.course.home import LastCheck
 from grader.pictures import Picture
-from grader.reports import feedback
+from grader.reports import feedback, states
 from grader.reports.comparing import compared_rows
 from grader.reports.drawing import ROWS, print_picture
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, check_title, explanation_of, gist, worst
-from grader.reports.progress import last_checks
 from grader.reports.stair import stair_rows
-from grader.reports.states import at_hand_first, is_misplaced, is_program_with_its_bug, is_untouched, next_exercise
 from grader.reports.terminal import print_line, print_rows, print_wrapped, wrapped
 from grader.results import ALL_LAYERS, CheckResult, ExerciseResult, SubmissionResult, total_points
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
@@ -157,7 +155,7 @@ class CheckReport:
             self._row(_Fold(BY_HAND, "cyan", feedback.about_manual(exercise)), name, [exercise])
             return
         verdict = worst(exercise)
-        others = [one for one in self._seen[:-1] if worst(one) in FAILING and not is_untouched(one)]
+        others = [one for one in self._seen[:-1] if worst(one) in FAILING and not states.is_untouched(one)]
         is_below = self.is_alone and verdict in FAILING and not others
         reason = "" if verdict == "passed" or is_below else _reason(exercise, feedback.not_passed(exercise)[0])
         self._row(_Fold(SYMBOLS[verdict], STYLES[verdict], reason), name, [exercise])
@@ -194,7 +192,7 @@ class CheckReport:
         """A small celebration when all exercises of a topic have passed, now or before."""
         self._flush()
         of_topic = [one for one in self.course.exercises if one.topic == self._topic]
-        latest = {**self.before, **last_checks(self._seen)}
+        latest = {**self.before, **states.last_checks(self._seen)}
         done = [latest[one.full_name] for one in of_topic if one.full_name in latest]
         if done and len(done) == len(of_topic) and all(one.state == "passed" for one in done):
             self._print(f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
@@ -216,13 +214,13 @@ class CheckReport:
 
     def _show_failures(self, result: SubmissionResult) -> None:
         shown: set[tuple[str, _Fold]] = set()
-        in_turn = at_hand_first(result.exercises, self.course)
-        first = next_exercise(in_turn)
+        in_turn = states.at_hand_first(result.exercises, self.course)
+        first = states.next_exercise(in_turn)
         for exercise in in_turn:
             fold = _fold_of(exercise)
             is_told = fold is not None and (exercise.topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
-            if is_program_with_its_bug(exercise):  # its symptom is shown if it is the one to look at
+            if states.is_program_with_its_bug(exercise):  # its symptom is shown if it is the one to look at
                 is_untouched = exercise is not first and not self.every_check
             if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
                 continue
@@ -280,11 +278,11 @@ def _reason(exercise: ExerciseResult, check: CheckResult) -> str:
 
 def _fold_of(exercise: ExerciseResult) -> _Fold | None:
     """The reason for which an exercise may share a line; None if it has a line of its own."""
-    if is_program_with_its_bug(exercise):
+    if states.is_program_with_its_bug(exercise):
         return _Fold("·", "dim", "as handed out")
     found = [check.cause for check in exercise.checks if check.verdict != "skipped"]
     causes = [cause for cause in found if cause is not None]
-    if not causes or len(causes) < len(found) or is_misplaced(causes[0]):
+    if not causes or len(causes) < len(found) or states.is_misplaced(causes[0]):
         return None
     first, kinds = causes[0], {cause.kind for cause in causes}
     if kinds == {"unwritten"}:

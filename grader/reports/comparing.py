@@ -5,7 +5,6 @@ texts of numbers that the judge wrote.
 """
 
 import math
-from collections.abc import Iterator, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -136,13 +135,9 @@ def _said(data: Compared, *, is_shaded: bool = False) -> str:
 
 def _scale(data: Compared) -> tuple[float, float] | None:
     """The lowest and the highest number of both; None if there is no finite one."""
-    known = [one for one in _numbers((*data.found, *data.expected)) if math.isfinite(one)]
+    numbers = (_number(text) for row in (*data.found, *data.expected) for text in row)
+    known = [one for one in numbers if math.isfinite(one)]
     return (min(known), max(known)) if known else None
-
-
-def _numbers(rows: Sequence[Sequence[str]]) -> Iterator[float]:
-    for row in rows:
-        yield from map(_number, row)
 
 
 def _number(text: str) -> float:

@@ -19,18 +19,8 @@ from grader.course.due import LatePolicy, moment
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook, Row
+from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
-from grader.reports.html import (
-    NOBODY,
-    bytes_of_page,
-    cannot_write,
-    environment_of,
-    page_name,
-    remove_other_pages,
-    render_class,
-    without_mark,
-    write_report,
-)
 from grader.reports.html_feedback import FeedbackPage, feedback_page
 from grader.reports.term import Standing, State, TermStudent, Total, term_of, worth_of
 from grader.text import counted, listed, one_line, points
@@ -160,8 +150,8 @@ def report_of(
     entries = entries_of(book, run, course.marks)
     if book.assignment:
         folder = folder.with_name(f"report-{book.assignment}")
-    return write_report(
-        entries, course, folder, list(about(book, entries)), inside, NOBODY if run else without_mark(book)
+    return html.write_report(
+        entries, course, folder, list(about(book, entries)), inside, html.NOBODY if run else html.without_mark(book)
     )
 
 
@@ -189,21 +179,21 @@ def write_term(book: Gradebook, course: Course, out: Path, inside: bool = False)
                 page = _class_page(book, course, column, rows)
             write_atomically(out / column.link, [page], durable=False)
         by_weight = any(one.weight is not None for one in course.plan.assignments)
-        text = environment_of().get_template("term.html")
+        text = html.environment_of().get_template("term.html")
         page = text.render(course=course, columns=columns, rows=rows, notes=notes, by_weight=by_weight).encode(
             "utf-8", "replace"
         )
         write_atomically(out / "index.html", [page], durable=False)
-        remove_other_pages(out / "students", {row.page for row in rows})
+        html.remove_other_pages(out / "students", {row.page for row in rows})
     except OSError as problem:
-        raise cannot_write(problem, out) from problem
+        raise html.cannot_write(problem, out) from problem
     return out / "index.html"
 
 
 def student_pages(rows: Sequence[TermRow], course: Course, inside: bool = False) -> Iterator[tuple[TermRow, bytes]]:
     """Each student with their page over the term, one file that needs no other."""
-    template = environment_of().get_template("student.html")
-    of_class = bytes_of_page(len(rows))
+    template = html.environment_of().get_template("student.html")
+    of_class = html.bytes_of_page(len(rows))
     for row in rows:
         work = {name: one.entry for name, one in row.student.standings.items() if one.entry is not None}
         page_bytes = (of_class - _FIXED_BYTES) // max(len(work), 1) + _FIXED_BYTES
@@ -271,7 +261,7 @@ def _rows(
         rows.append(
             TermRow(
                 student=student,
-                page=f"students/{page_name(of_name)}",
+                page=f"students/{html.page_name(of_name)}",
                 cells=tuple(_cell(student.standings.get(one.assignment.name), total) for one in columns),
                 total=total,
                 share="" if total.share is None else f"{float(100 * total.share):.2f}",
@@ -354,7 +344,7 @@ def _class_page(book: Gradebook, course: Course, column: Column, rows: Sequence[
         if standing is not None and standing.entry is not None:
             links[standing.entry.result.submission] = f"{row.page}#{name}"
     title = column.assignment.title or name
-    return render_class(entries, course, links, list(about(book, entries)), without_mark(book), title)
+    return html.render_class(entries, course, links, list(about(book, entries)), html.without_mark(book), title)
 
 
 def _notes(book: Gradebook, columns: Sequence[Column]) -> Iterator[str]:

@@ -5,15 +5,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from grader.course.home import Home, LastCheck
+from grader.course.home import Home
 from grader.course.record import Outcome, Record
-from grader.reports.states import state_of
+from grader.reports.states import last_checks, state_of
 from grader.results import ExerciseResult
-
-
-def last_checks(exercises: Sequence[ExerciseResult]) -> dict[str, LastCheck]:
-    """How each exercise went, by full name."""
-    return {one.name: LastCheck(state_of(one), one.score, one.max) for one in exercises}
 
 
 def keep_progress(home: Home | None, exercises: Sequence[ExerciseResult], *, counts_tries: bool = True) -> str:

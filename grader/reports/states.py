@@ -22,7 +22,7 @@ def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
 
 def at_hand_first(exercises: Sequence[ExerciseResult], course: Course) -> list[ExerciseResult]:
     """The exercises as they are proposed, with those of the assignment at hand first."""
-    places = places_in_term(course, _as_checks(exercises))
+    places = places_in_term(course, last_checks(exercises))
     path = {one.full_name: place for place, one in enumerate(course.path)}
     return sorted(exercises, key=lambda one: (places.get(one.name, len(places)), path.get(one.name, len(path))))
 
@@ -35,7 +35,7 @@ def due_lines(exercises: Sequence[ExerciseResult], course: Course, asked: Collec
     """
     checked = {one.name: one for one in exercises}
     lines = []
-    for one in in_order(course.assignments, _as_checks(exercises)):
+    for one in in_order(course.assignments, last_checks(exercises)):
         if due_words(one) and set(one.exercises) & set(asked):
             of_it = [checked[name] for name in one.exercises if name in checked]
             earned = points(total_points(x.score for x in of_it), total_points(x.max for x in of_it))
@@ -53,7 +53,8 @@ def beside_lines(exercises: Sequence[ExerciseResult], course: Course, asked: Col
     return [f"yours beside the course's: grader solution {passed[0].name} --beside"] if is_there else []
 
 
-def _as_checks(exercises: Sequence[ExerciseResult]) -> dict[str, LastCheck]:
+def last_checks(exercises: Sequence[ExerciseResult]) -> dict[str, LastCheck]:
+    """How each exercise went, by full name."""
     return {one.name: LastCheck(state_of(one), one.score, one.max) for one in exercises}
 
 
@@ -71,7 +72,7 @@ def next_lines(
         if cause is not None and cause.stage == "import" and cause.frames:
             return [f"next: repair {places.line(cause.frames[-1].file, cause.frames[-1].line)}"]
         return [f"next: {found.name}  {places.of(found.name)}"]
-    in_term = places_in_term(course, _as_checks(exercises))
+    in_term = places_in_term(course, last_checks(exercises))
     names = sorted((one.full_name for one in course.path), key=lambda one: in_term.get(one, len(in_term)))
     checked = {one.name for one in exercises}
     last = -1 if in_term else max((names.index(name) for name in checked if name in names), default=-1)

@@ -126,7 +126,7 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
     """Each exercise whose points differ between two runs, by submission, and how many submissions would change.
 
     Raises:
-        UserError: there is no such run.
+        UserError: there is no such run, or they are of different assignments.
     """
     with Gradebook.open_existing(out) as book:
         known = {run.id: run for run in book.runs()}
@@ -134,6 +134,11 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
             if run not in known:
                 there = ", ".join(map(str, known)) or "none"
                 raise UserError(f"no run {run} in {book.path}", fix=f"there are: {there} (see: grader status)")
+        one, two = known[before], known[after]
+        if one.assignment != two.assignment:
+            of = (run.assignment or "no assignment" for run in (one, two))
+            what = f"run {before} is of {next(of)}, run {after} of {next(of)}: no exercise of one is in the other"
+            raise UserError(what, fix="compare two runs of one assignment (see: grader status)")
         moved: set[str] = set()
         for move in compare(book.results(before), book.results(after)):
             if move.before is None or move.after is None:
@@ -148,7 +153,6 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
             for name in (mark.exercise for mark in row.marks if mark.stale):
                 score, most = row.given[name]
                 yield f"{row.result.submission}: {name}: marked {points(score, most)}; {CHANGED}"
-        one, two = known[before], known[after]
         same = "the same course" if one.course_hash == two.course_hash else "another version of the course"
         seed = "" if one.seed == two.seed else f", seeds {one.seed} and {two.seed}"
         yield f"{counted(len(moved), 'submission')} would move; {same}{seed}"

@@ -180,7 +180,7 @@ def next_of(course: Course, progress: Mapping[str, LastCheck]) -> Exercise | Non
     states = {name: last.state for name, last in progress.items()}
     parts = [course.with_needs(one.exercises) for one in in_order(course.assignments, progress)]
     for part in [*parts, [one.full_name for one in course.exercises]]:
-        left = [one for one in course.path if one.full_name in part and not _is_done(one.full_name, progress)]
+        left = [one for one in course.path if one.full_name in part and not is_done(one.full_name, progress)]
         failing = [one for one in left if states.get(one.full_name) == "failing"]
         ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
         if left:
@@ -202,8 +202,8 @@ def in_order(
     def key(one: Assignment) -> tuple[bool, bool, bool, float]:
         until, due = one.late.until or last, one.late.due or last
         is_over = due < now
-        is_done = all(_is_done(name, progress) for name in one.exercises)
-        return is_done, until < now, is_over, -due.timestamp() if is_over else due.timestamp()
+        are_done = all(is_done(name, progress) for name in one.exercises)
+        return are_done, until < now, is_over, -due.timestamp() if is_over else due.timestamp()
 
     return sorted(assignments, key=key)
 
@@ -280,7 +280,8 @@ def _in_parts(course: Course, progress: Mapping[str, LastCheck]) -> Iterator[tup
             yield heading, found
 
 
-def _is_done(name: str, progress: Mapping[str, LastCheck]) -> bool:
+def is_done(name: str, progress: Mapping[str, LastCheck]) -> bool:
+    """Whether an exercise (full name) needs no more work."""
     last = progress.get(name)
     return last is not None and last.state in ("passed", "left_out")
 

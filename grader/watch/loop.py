@@ -29,15 +29,15 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import STYLES, help_for, hint_order, worst
-from grader.reports.progress import keep_progress, last_checks
-from grader.reports.states import is_unwritten, next_exercise, next_lines
+from grader.reports.progress import keep_progress
+from grader.reports.states import is_unwritten, last_checks, next_exercise, next_lines
 from grader.reports.terminal import Spinner, fit, spinning
-from grader.reports.where import Locations, next_of
+from grader.reports.where import Locations, is_done, next_of
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.editor import find_editor, open_in
 from grader.watch.inputs import QUIT, changes, keys, signals
-from grader.watch.screen import KEYS, PREDICT, Screen
+from grader.watch.screen import PREDICT, Screen
 
 _WAIT: Final = 0.5
 """Seconds after which a wait begins anew: a Ctrl-C that comes just before it, or on Windows, does not end it."""
@@ -73,13 +73,7 @@ class Watch:
     """
 
     def __init__(
-        self,
-        path: Path,
-        scope: Sequence[Exercise],
-        workers: LocalWorkers,
-        console: Console,
-        *,
-        counts_tries: bool = True,
+        self, path: Path, scope: Sequence[Exercise], workers: LocalWorkers, console: Console, *, counts_tries: bool
     ) -> None:
         self._counts_tries = counts_tries
         self._course = course = workers.course
@@ -162,30 +156,25 @@ class Watch:
             self._start(self._current)
 
     def _press(self, key: str) -> None:
-        if key not in KEYS and key != PREDICT:
-            return
-        if self._job is not None and key not in ("n", QUIT):
+        actions = {
+            **{QUIT: self._quit, "h": self._hint, "n": self._skip, "a": self._check_all, "r": self._run_again},
+            **{"o": self._open, PREDICT: self._predict, "l": self._list},
+        }
+        if self._job is not None and key in actions and key not in ("n", QUIT):
             self._waiting_key = key
-            return
-        match key:
-            case "q":
-                self._quit()
-            case "h":
-                self._hint()
-            case "n":
-                self._screen.forget()
-                self._go_to(self._next_open(self._current))
-            case "a":
-                self._check_all()
-            case "r":
-                self._screen.forget()
-                self._check_current()
-            case "o":
-                self._open()
-            case "p":
-                self._predict()
-            case "l":
-                self._show(0 if self._list_page is None else self._list_page + 1)
+        elif key in actions:
+            actions[key]()
+
+    def _skip(self) -> None:
+        self._screen.forget()
+        self._go_to(self._next_open(self._current))
+
+    def _run_again(self) -> None:
+        self._screen.forget()
+        self._check_current()
+
+    def _list(self) -> None:
+        self._show(0 if self._list_page is None else self._list_page + 1)
 
     def _finished(self, done: Future[Graded]) -> None:
         job, self._job = self._job, None
@@ -212,8 +201,7 @@ class Watch:
             self._screen.say(note)
 
     def _is_done(self, exercise: Exercise) -> bool:
-        last = self._last_checks.get(exercise.full_name)
-        return last is not None and last.state in ("passed", "left_out")
+        return is_done(exercise.full_name, self._last_checks)
 
     def _next_open(self, after: Exercise | None) -> Exercise | None:
         """The first exercise after one that is not done, and whose needs are; else the first that is not done."""

@@ -98,11 +98,15 @@ def test_each_assignment_has_its_own_work_and_date(tmp_path: Path) -> None:
     assert refused.returncode == 4 and "week_b.three is not in the assignment `w1`" in refused.stderr
     graded = run_here("grade", work, *common, "--assignment", "w1", "--roster", tmp_path / "r1.csv")
     assert graded.returncode == 1, graded.stderr
+    assert ",percent so far,grade," in run_here("export", "csv", "--course", course, "--out", out, "--to", "-").stdout
     graded = run_here(
         "grade", submit(tmp_path, "w2", three=3), *common, "--only", "week_b", "--roster", tmp_path / "r2.csv"
     )
     assert graded.returncode == 0, graded.stderr
     assert marks(out) == {"w1 ann": "10/20", "w2 ann": "5/10"}
+    assert ",percent,grade," in run_here("export", "csv", "--course", course, "--out", out, "--to", "-").stdout
+    refused = run_here("diff", "1", "2", "--out", out)
+    assert refused.returncode == 4 and "run 1 is of w1, run 2 of w2" in refused.stderr
     given = run_here("extend", "ann", "2026-10-09", "--assignment", "w2", "--why", "ill", "--out", out)
     assert given.returncode == 0 and marks(out) == {"w1 ann": "10/20", "w2 ann": "10/10"}
     done = run_here("regrade", "ann", "--assignment", "w1", "--out", out, "--course", course, "--yes")

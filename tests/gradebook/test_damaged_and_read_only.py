@@ -21,7 +21,7 @@ from grader.errors import UserError
 from grader.gradebook import Comment, Extension, Gradebook, LookedAt, Mark, MarkedItem, Override, restore
 from grader.gradebook import book as gradebook_file
 from grader.gradebook.backups import backups
-from grader.gradebook.records import Given
+from grader.gradebook.by_hand import Given
 from grader.gradebook.schema import DamagedGradebook
 from grader.marking.given import give_points
 from grader.reports.status import status_lines

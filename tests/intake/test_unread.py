@@ -14,10 +14,11 @@ import pytest
 from class_of_sixty import UNREAD
 from make_class_zips import canvas_zip, encrypted, notebook, the_class, zipped
 
-from grader.intake.assemble import latest, why_not_python
+from grader.intake.assemble import latest
 from grader.intake.find import find_submissions, open_submission
 from grader.intake.submission import Submission
 from grader.intake.topics import Topics
+from grader.intake.unread import why_not_python
 
 TOPICS = {"vectors": ["normalize"], "matrices": ["trace"]}
 CODE = b"def normalize(x):\n    return x\n"

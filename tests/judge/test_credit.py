@@ -21,7 +21,8 @@ from grader.course.home import Origin
 from grader.exports import gradescope
 from grader.exports.code_hosts import summary
 from grader.exports.write import csv_table
-from grader.gradebook.records import Late, Override, Row
+from grader.gradebook.by_hand import Override
+from grader.gradebook.records import Late, Row
 from grader.grading.exit_codes import exit_code
 from grader.reports.entries import for_students
 from grader.reports.html_feedback import feedback_page, heading_of

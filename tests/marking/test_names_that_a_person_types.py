@@ -110,6 +110,14 @@ def test_an_extension_of_one_who_has_not_handed_in_yet_counts_when_they_have(tmp
     assert row(tmp_path, "Ada Lee").due.startswith("2026-10-08") and not row(tmp_path, "bob").due
 
 
+def test_a_second_extension_under_another_name_replaces_the_first(tmp_path: Path) -> None:
+    for name, day in (("bob", "2026-10-08"), ("Bobby", "2026-10-09")):
+        graded(tmp_path, {name: ADA}, {name: "12"})
+        list(give_time(tmp_path, name, day, "ill", "me"))
+    with Gradebook.open_existing(tmp_path) as book:
+        assert [(one.student, one.due[:10]) for one in book.extensions(COURSE.name)] == [("Bobby", "2026-10-09")]
+
+
 def test_what_was_given_under_an_earlier_name_without_an_id_stays(tmp_path: Path) -> None:
     graded(tmp_path, {"ada_l": ADA})
     list(give_points(tmp_path, "ada_l", "moving_average", "0.5", "copied", "me"))

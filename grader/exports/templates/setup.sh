@@ -7,10 +7,10 @@ apt-get update -qq
 apt-get install -qq -y --no-install-recommends python3 python3-venv ca-certificates
 python3 -m venv "$root/uv"
 "$root/uv/bin/pip" install --quiet uv
-"$root/uv/bin/uv" venv --quiet --python @PYTHON@ "$root/venv"
+"$root/uv/bin/uv" venv --quiet --python @{ python }@ "$root/venv"
 pip=("$root/uv/bin/uv" pip install --quiet --python "$root/venv/bin/python")
-"${pip[@]}" --no-deps@HASHES@ -r "$root/source/requirements.txt"
-"${pip[@]}" --no-deps@HASHES@ --index-url @TORCH_INDEX@ -r "$root/source/requirements-torch.txt"
+"${pip[@]}" --no-deps@{ " --require-hashes" if hashes else "" }@ -r "$root/source/requirements.txt"
+"${pip[@]}" --no-deps@{ " --require-hashes" if hashes else "" }@ --index-url @{ torch_index }@ -r "$root/source/requirements-torch.txt"
 # Nobody but the grader itself reads these, whatever else fails.
 for folder in grader/checks grader/shipped/solutions course; do
   if [ -d "$root/source/$folder" ]; then chmod -R go-rwx "$root/source/$folder"; fi
