@@ -128,6 +128,8 @@ def test_what_a_value_is(submission: Submission, seed: int) -> None:
     )
     expected = {name: float(one.detach()) for name, one in values.run(here, program, numbers).items()}
     found = submission.there(values.kinds_of, submission.Value, program, numbers)
+    operands = {name: found["data"].get(name) for name in numbers}
+    assert_equal(operands, {name: float(one) for name, one in numbers.items()}, what="data of the operands afterwards")
     assert_exact(found["data"], expected, what="data")
     assert_equal(found["is a Value"], dict.fromkeys(expected, True), what="whether each is a Value")
     assert_equal(found["grad"], dict.fromkeys(expected, 0.0), what="grad at first")
@@ -385,13 +387,11 @@ def test_parameters_in_order(submission: Submission, seed: int, width: int) -> N
         values.neuron_facts, submission.Neuron, submission.Value, submission.backward, weights, bias, inputs
     )
     slope = 1 - math.tanh(sum(map(operator.mul, weights, inputs)) + bias) ** 2
-    expected = {
-        "data of the parameters": [*weights, bias],
-        "each is a Value": [True] * (width + 2),
-        "the same ones every time": [True] * (width + 1),
-        "gradients of the output": [slope * x for x in (*inputs, 1.0)],
-    }
-    assert_exact(found, expected)
+    assert_exact(found["data"], [*weights, bias], what="data of the parameters")
+    assert_equal(found["is a Value"], [True] * (width + 2), what="whether each parameter and the output is a Value")
+    same = found["same"] == [True] * (width + 1)
+    assert_that(same, "parameters() gives new values at each call: make them once, in __init__")
+    assert_exact(found["grad"], [slope * x for x in (*inputs, 1.0)], what="the parameters' gradients after backward")
 
 
 # ---------------------------------------------------------------- fit_neuron

@@ -32,7 +32,7 @@ def on_exception(cause: Cause) -> str:
     raised = f"{cause.exception_type}: {cause.exception_message}"[:_MOST_SEARCHED]
     for pattern, on_line, sentence in known_errors():
         if (found := re.search(pattern, raised)) and re.search(on_line, line):
-            return sentence.format(*(_Group(found, number) for number in range(found.re.groups + 1)))
+            return sentence.format(*(_Group(found, number, line) for number in range(found.re.groups + 1)))
     return ""
 
 
@@ -49,11 +49,13 @@ class _Group:
     ``{1:dtype}`` is torch's name of a dtype, ``{1:value}`` a number with a noun, and ``{1:next}`` the number after it.
     ``{2:member 1}`` offers names of the first group that are similar to the second, ``{2:argument 1}`` its arguments;
     ``{1:math}`` names the function of `math`, if there is one, and ``{1:unknown}`` is a sentence.
+    ``{1:owner 2}`` is a type, after the name in the student's line that has the second group as an attribute.
     """
 
-    def __init__(self, found: re.Match[str], number: int) -> None:
+    def __init__(self, found: re.Match[str], number: int, line: str) -> None:
         self._found = found
         self._text = found[number] or ""
+        self._line = line
 
     def __format__(self, form: str) -> str:
         match form.split():
@@ -76,6 +78,10 @@ class _Group:
                 names = members(self._found[int(owner)])
                 near = close_names(self._text, names) or (_full_names(self._text) if names else [])
                 return did_you_mean(near)
+            case ["owner", attribute]:
+                owners = {*re.findall(rf"([\w.]*)\.{self._found[int(attribute)]}\b", self._line)} - {"self"}
+                owner = owners.pop() if len(owners) == 1 else ""  # also of what is no name, as `f(x).data`
+                return f"`{owner}` ({with_article(self._text)})" if owner else self._text
             case ["argument", function]:
                 return did_you_mean(close_names(self._text, parameters(self._found[int(function)])))
         return counted(int(self._text), form)
@@ -170,6 +176,10 @@ _REPAIRS: Final = (
     (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
     (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
     (r"(?<![\w.])-?inf where", "inf comes of x / 0, the log of 0, or an exp of a large number"),
+    (
+        r"cannot be used: TypeError: '\w+' object is not callable",
+        "return what can be called, such as a module or a function",
+    ),
     (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
 )
 """Reasons, and how what was returned becomes what was expected. The first that fits counts."""
