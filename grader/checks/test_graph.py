@@ -24,6 +24,7 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
+    counted,
     exercise,
     picture,
     recipes,
@@ -372,7 +373,7 @@ def test_output(submission: Submission, seed: int, width: int) -> None:
     rows = examples(seed, 2, width)
     found = submission.there(values.outputs, submission.Neuron, weights, bias, rows)
     w, x = torch.tensor(weights, dtype=torch.float64), torch.tensor(rows, dtype=torch.float64)
-    assert_exact(found, torch.tanh(x @ w + bias).tolist(), what="data of the outputs")
+    assert_exact(found, torch.tanh(x @ w + bias).tolist(), what="tanh(w · x + b) of each example")
 
 
 @exercise("graph.Neuron")
@@ -422,7 +423,7 @@ def check_fit(submission: Submission, seed: int, width: int, count: int, steps: 
     data = list(zip(examples(seed, count, width), targets, strict=True))
     found = submission.there(values.fitted, submission.Neuron, submission.fit_neuron, weights, bias, data, steps, lr)
     losses, parameters = fitted(weights, bias, data, steps, lr)
-    assert_exact(found["losses"], losses, what="the losses of each call")
+    assert_exact(found["losses"], losses, what=f"the loss before each step, a mean over {counted(count, 'example')}")
     assert_exact(found["parameters"], parameters, what="the parameters afterwards")
     assert_equal(found["data"], data, what="the data afterwards")
 

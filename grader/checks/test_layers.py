@@ -541,7 +541,12 @@ def test_leaves_stay_leaves(submission: Submission, seed: int) -> None:
     optimizer.step()
     torch.optim.Adam(here, lr=0.1).step()
     found = submission.there(autograd.leaf_facts, params)
-    assert_as_torch([facts["memory"] for facts in found], [p.detach() for p in here], what="the parameters' own memory")
+    own = [facts["memory"] for facts in found]
+    is_moved = str(own) == str([facts["value"] for facts in found])
+    assert_that(
+        is_moved, "the parameters got new tensors (`p.data = ...`): change the numbers that they have, in place"
+    )
+    assert_as_torch(own, [p.detach() for p in here], what="the parameters after the step")
     assert_equal([facts["grad"] for facts in found], autograd.grads(here), what="the gradients after the step")
     leaves = [(facts["is_leaf"], facts["requires_grad"]) for facts in found]
     assert_equal(leaves, [(True, True)] * 3, what="whether they are leaves, and require grad")

@@ -136,7 +136,10 @@ def _full_names(name: str) -> list[str]:
 # ---------------------------------------------------------------- tables
 
 _IMPORTS: Final = {
-    **{name: f"import {name}" for name in ("math", "os", "random", "copy", "itertools", "functools", "time", "torch")},
+    **{
+        name: f"import {name}"
+        for name in ("math", "os", "random", "copy", "itertools", "functools", "contextlib", "time", "torch")
+    },
     "nn": "from torch import nn",
     "F": "import torch.nn.functional as F",
     "dist": "import torch.distributed as dist",

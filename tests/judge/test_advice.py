@@ -144,6 +144,11 @@ def unpacked() -> object:
     return a, b
 
 
+def with_a_generator() -> None:
+    with (number for number in range(3)):  # type: ignore[attr-defined]
+        pass
+
+
 def imports_a_class() -> object:
     from torch.utils.data import Dataloader  # type: ignore[attr-defined]
 
@@ -242,6 +247,7 @@ def backward_of_backward() -> None:
         (lambda: math_.sqrtt(2), "math has no `sqrtt`: did you mean `sqrt`"),
         (lambda: __import__("random").shufle, "random has no `shufle`: did you mean `shuffle`?"),
         (lambda: __import__("numpy").arrange(3), "numpy has no `arrange`: did you mean `arange`"),
+        (with_a_generator, "`@contextmanager` above a function with `yield` makes one of it"),
         (lambda: [1].apend(2), "list has no `apend`: did you mean `append`?"),
         (imports_a_class, "`torch.utils.data` has no `Dataloader`: did you mean `DataLoader`?"),
         (
