@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named
+from grader.course.answer_code import AnswerCode, PlacedNode, dotted, is_named, names_of
 from grader.course.source import names_in
 
 _SHAPES = frozenset(("unsqueeze", "view", "reshape", "expand", "expand_as", "bool", "float", "double", "to", "type_as"))
@@ -103,6 +103,72 @@ def logs_a_sum(answer: AnswerCode) -> int:
                 if isinstance(of, ast.BinOp) and isinstance(of.op, ast.Add) and isinstance(of.right, ast.Constant):
                     return one.line
     return 0
+
+
+def never_divides(answer: AnswerCode) -> int:
+    """There is no division, no mean and no negative power. The code of classes that an answer uses does not count."""
+    names = (
+        *("mean", "fmean", "nanmean", "average", "div", "div_", "divide", "true_divide", "truediv", "reciprocal"),
+        *("pow", "rsqrt", "log", "baddbmm"),
+    )
+    if not answer.is_closed or answer.mentions(*names):
+        return 0
+    for one in _outside_of_classes(answer):
+        match one.node:
+            case ast.BinOp(op=ast.Div()) | ast.AugAssign(op=ast.Div() | ast.Pow()):
+                return 0
+            case ast.BinOp(op=ast.Pow(), right=exponent) if not _is_whole(exponent):
+                return 0
+    return answer.first_call
+
+
+def climbs(answer: AnswerCode, rate: str) -> int:
+    """The rate times a gradient is added, and the rate is nowhere made negative."""
+    found = 0
+    for one in answer.places:
+        match one.node:
+            case ast.UnaryOp(ast.USub()):
+                return 0
+            case ast.BinOp(op=ast.Add(), right=change) | ast.AugAssign(op=ast.Add(), value=change):
+                if isinstance(change, ast.BinOp) and isinstance(change.op, ast.Mult):
+                    names = names_of(change.left) | names_of(change.right)
+                    found = found or (one.line if names == {rate, "grad"} else 0)
+    return found
+
+
+def divides_by_one_less(answer: AnswerCode) -> int:
+    """A variance or a deviation is the unbiased one, as torch's are, and nothing makes the other of it."""
+    for one in answer.places:
+        match one.node:
+            case ast.BinOp(op=ast.Sub(), right=ast.Constant(1)):
+                return 0
+    for one in answer.calls("var", "std", "var_mean", "std_mean"):
+        assert isinstance(one.node, ast.Call)
+        words = {each.arg for each in one.node.keywords}
+        is_chosen = any(isinstance(each, ast.Constant) and type(each.value) is bool for each in one.node.args)
+        if not words & {"unbiased", "correction", None} and not is_chosen:
+            return one.line
+    return 0
+
+
+def yields_unprotected(answer: AnswerCode) -> int:
+    """A generator has a yield, and nothing that runs after an error, too."""
+    has_exit = any(getattr(one.node, "name", "") in ("__exit__", "__del__") for one in answer.places)
+    if not answer.is_closed or has_exit or answer.mentions("ExitStack", "callback", "closing", "__exit__"):
+        return 0
+    if any(isinstance(one.node, ast.Try) for one in answer.places):
+        return 0
+    return next((one.line for one in answer.places if isinstance(one.node, ast.Yield)), 0)
+
+
+def _outside_of_classes(answer: AnswerCode) -> list[PlacedNode]:
+    """The nodes of an answer that are in no class which it only uses."""
+    return [one for one in answer.places if not any(isinstance(each, ast.ClassDef) for each in one.inside[1:])]
+
+
+def _is_whole(node: ast.AST) -> bool:
+    """Whether it is a whole number that is written out, without a minus."""
+    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def never_loads(answer: AnswerCode, name: str) -> int:

@@ -24,6 +24,7 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
+    counted,
     exercise,
     picture,
     recipes,
@@ -128,6 +129,8 @@ def test_what_a_value_is(submission: Submission, seed: int) -> None:
     )
     expected = {name: float(one.detach()) for name, one in values.run(here, program, numbers).items()}
     found = submission.there(values.kinds_of, submission.Value, program, numbers)
+    operands = {name: found["data"].get(name) for name in numbers}
+    assert_equal(operands, {name: float(one) for name, one in numbers.items()}, what="data of the operands afterwards")
     assert_exact(found["data"], expected, what="data")
     assert_equal(found["is a Value"], dict.fromkeys(expected, True), what="whether each is a Value")
     assert_equal(found["grad"], dict.fromkeys(expected, 0.0), what="grad at first")
@@ -370,7 +373,7 @@ def test_output(submission: Submission, seed: int, width: int) -> None:
     rows = examples(seed, 2, width)
     found = submission.there(values.outputs, submission.Neuron, weights, bias, rows)
     w, x = torch.tensor(weights, dtype=torch.float64), torch.tensor(rows, dtype=torch.float64)
-    assert_exact(found, torch.tanh(x @ w + bias).tolist(), what="data of the outputs")
+    assert_exact(found, torch.tanh(x @ w + bias).tolist(), what="tanh(w · x + b) of each example")
 
 
 @exercise("graph.Neuron")
@@ -385,13 +388,11 @@ def test_parameters_in_order(submission: Submission, seed: int, width: int) -> N
         values.neuron_facts, submission.Neuron, submission.Value, submission.backward, weights, bias, inputs
     )
     slope = 1 - math.tanh(sum(map(operator.mul, weights, inputs)) + bias) ** 2
-    expected = {
-        "data of the parameters": [*weights, bias],
-        "each is a Value": [True] * (width + 2),
-        "the same ones every time": [True] * (width + 1),
-        "gradients of the output": [slope * x for x in (*inputs, 1.0)],
-    }
-    assert_exact(found, expected)
+    assert_exact(found["data"], [*weights, bias], what="data of the parameters")
+    assert_equal(found["is a Value"], [True] * (width + 2), what="whether each parameter and the output is a Value")
+    same = found["same"] == [True] * (width + 1)
+    assert_that(same, "parameters() gives new values at each call: make them once, in __init__")
+    assert_exact(found["grad"], [slope * x for x in (*inputs, 1.0)], what="the parameters' gradients after backward")
 
 
 # ---------------------------------------------------------------- fit_neuron
@@ -422,7 +423,7 @@ def check_fit(submission: Submission, seed: int, width: int, count: int, steps: 
     data = list(zip(examples(seed, count, width), targets, strict=True))
     found = submission.there(values.fitted, submission.Neuron, submission.fit_neuron, weights, bias, data, steps, lr)
     losses, parameters = fitted(weights, bias, data, steps, lr)
-    assert_exact(found["losses"], losses, what="the losses of each call")
+    assert_exact(found["losses"], losses, what=f"the loss before each step, a mean over {counted(count, 'example')}")
     assert_exact(found["parameters"], parameters, what="the parameters afterwards")
     assert_equal(found["data"], data, what="the data afterwards")
 

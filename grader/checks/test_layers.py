@@ -31,6 +31,7 @@ from grader.testkit import (
     raises,
     recipes,
     seeds,
+    situations,
     tensors,
     value_and_grad,
 )
@@ -276,6 +277,17 @@ def images(seed: int, stride: int, padding: int) -> tuple[Tensor, Tensor, Tensor
     return x, weight, recipes.normal((o,), seed + 3)
 
 
+def in_words(weight: Tensor, stride: int, padding: int) -> dict[str, object]:
+    """The situation of a convolution."""
+    return {
+        "with padding": padding > 0,
+        "with a stride above 1": stride > 1,
+        "for windows that are not square": weight.shape[2] != weight.shape[3],
+        "with several channels": weight.shape[1] > 1,
+        "with several outputs": len(weight) > 1,
+    }
+
+
 @exercise("layers.conv2d")
 @pytest.mark.parametrize(("stride", "padding"), [(1, 0), (2, 0), (1, 1), (2, 1), (3, 2)])
 @settings(max_examples=3)
@@ -284,6 +296,7 @@ def test_any_images(submission: Submission, stride: int, padding: int, seed: int
     """With any number of images, channels and outputs, windows that need not be square, and any stride and padding, the
     result is that of torch's own, to 1e-5; nothing is changed."""
     x, weight, bias = images(seed, stride, padding)
+    situations(submission, in_words(weight, stride, padding))
     seen = observe(submission.conv2d, x, weight, bias, stride=stride, padding=padding)
     assert_as_torch(seen.result, F.conv2d(x, weight, bias, stride, padding))
     assert_that(seen.changed == (), "an argument was changed in place")
@@ -528,7 +541,12 @@ def test_leaves_stay_leaves(submission: Submission, seed: int) -> None:
     optimizer.step()
     torch.optim.Adam(here, lr=0.1).step()
     found = submission.there(autograd.leaf_facts, params)
-    assert_as_torch([facts["memory"] for facts in found], [p.detach() for p in here], what="the parameters' own memory")
+    own = [facts["memory"] for facts in found]
+    is_moved = str(own) == str([facts["value"] for facts in found])
+    assert_that(
+        is_moved, "the parameters got new tensors (`p.data = ...`): change the numbers that they have, in place"
+    )
+    assert_as_torch(own, [p.detach() for p in here], what="the parameters after the step")
     assert_equal([facts["grad"] for facts in found], autograd.grads(here), what="the gradients after the step")
     leaves = [(facts["is_leaf"], facts["requires_grad"]) for facts in found]
     assert_equal(leaves, [(True, True)] * 3, what="whether they are leaves, and require grad")

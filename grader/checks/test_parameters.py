@@ -144,7 +144,8 @@ def numbers_in(kind: str, trainable_only: bool) -> int:
 def test_each_number_once(submission: Submission, kind: str) -> None:
     """Every parameter counts once, shared ones too, at any depth of the model; buffers never count."""
     model = submission.there(recipes.model, kind)
-    assert_equal(submission.count_parameters(model, trainable_only=False), numbers_in(kind, False))
+    found = submission.count_parameters(model, trainable_only=False)
+    assert_equal(found, numbers_in(kind, False), what="the count with trainable_only=False")
 
 
 @exercise("parameters.count_parameters", when="with frozen parameters")
@@ -154,7 +155,8 @@ def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
     model = submission.there(recipes.model, kind)
     found = [submission.count_parameters(model), submission.count_parameters(model, True)]
     found.append(submission.count_parameters(model, False))
-    assert_equal(found, [numbers_in(kind, True), numbers_in(kind, True), numbers_in(kind, False)])
+    expected = [numbers_in(kind, True), numbers_in(kind, True), numbers_in(kind, False)]
+    assert_equal(found, expected, what="the count", each=("by default", "with True", "with trainable_only=False"))
     trainable = submission.there(probes.trainable, model)
     assert_equal(trainable, probes.trainable(recipes.model(kind)), what="requires_grad of each parameter afterwards")
 
@@ -168,7 +170,7 @@ def test_any_model(submission: Submission, seed: int) -> None:
     here = parameters.nested(seed, frozen=True, shared=True)
     found = [submission.count_parameters(model, trainable_only=False), submission.count_parameters(model)]
     expected = [sum(p.numel() for p in here.parameters()), sum(p.numel() for p in here.parameters() if p.requires_grad)]
-    assert_equal(found, expected, what="all parameters, and those that are trainable")
+    assert_equal(found, expected, what="the count", each=("with trainable_only=False", "by default"))
 
 
 @exercise("parameters.count_parameters", when="on the meta device")

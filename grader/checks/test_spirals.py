@@ -62,6 +62,13 @@ def spirals(n: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
     return points.flatten(1).T.float().contiguous(), torch.arange(3 * n) // n
 
 
+def angles_near(found: Tensor, right: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Of each class the angles of all points but the first, which has none: those found, and the right ones."""
+    of_found, of_right = (torch.atan2(one[:, 1], one[:, 0]).double().reshape(3, -1)[:, 1:] for one in (found, right))
+    off = torch.remainder(of_found - of_right + math.pi, 2 * math.pi) - math.pi  # -pi and pi are one direction
+    return [*(of_right + off)], [*of_right]
+
+
 @exercise("spirals.make_spirals")
 @given(n=st.sampled_from([2, 3, 15, 16, 40]), noise=st.sampled_from([0.1, 0.0, 0.5, 1]), seed=SEEDS)
 @example(n=2, noise=0.1, seed=5)
@@ -75,6 +82,9 @@ def test_the_points(submission: Submission, n: int, noise: float, seed: int) -> 
     if isinstance(features, Tensor) and (features.shape, features.dtype) == (right[0].shape, torch.float32):
         what = f"the radius of each point, {n} of each class"
         assert_close(features.norm(dim=1), right[0].norm(dim=1), atol=1e-5, what=what)
+        angles, noisy = angles_near(features, right[0]), "" if noise == 0 else f" with noise {noise}"
+        each = [f"of the points of class {k} after the first{noisy}" for k in range(3)]
+        assert_close(*angles, atol=1e-3, what="the angles", each=each)
     assert_close(found, right, what="make_spirals", each=("features", "labels"))
 
 

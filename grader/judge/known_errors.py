@@ -32,7 +32,7 @@ def on_exception(cause: Cause) -> str:
     raised = f"{cause.exception_type}: {cause.exception_message}"[:_MOST_SEARCHED]
     for pattern, on_line, sentence in known_errors():
         if (found := re.search(pattern, raised)) and re.search(on_line, line):
-            return sentence.format(*(_Group(found, number) for number in range(found.re.groups + 1)))
+            return sentence.format(*(_Group(found, number, line) for number in range(found.re.groups + 1)))
     return ""
 
 
@@ -53,11 +53,13 @@ class _Group:
     ``{1:dtype}`` is torch's name of a dtype, ``{1:value}`` a number with a noun, and ``{1:next}`` the number after it.
     ``{2:member 1}`` offers names of the first group that are similar to the second, ``{2:argument 1}`` its arguments;
     ``{1:math}`` names the function of `math`, if there is one, and ``{1:unknown}`` is a sentence.
+    ``{1:owner 2}`` is a type, after the name in the student's line that has the second group as an attribute.
     """
 
-    def __init__(self, found: re.Match[str], number: int) -> None:
+    def __init__(self, found: re.Match[str], number: int, line: str) -> None:
         self._found = found
         self._text = found[number] or ""
+        self._line = line
 
     def __format__(self, form: str) -> str:
         match form.split():
@@ -80,6 +82,10 @@ class _Group:
                 names = members(self._found[int(owner)])
                 near = close_names(self._text, names) or (_full_names(self._text) if names else [])
                 return did_you_mean(near)
+            case ["owner", attribute]:
+                owners = {*re.findall(rf"([\w.]*)\.{self._found[int(attribute)]}\b", self._line)} - {"self"}
+                owner = owners.pop() if len(owners) == 1 else ""  # also of what is no name, as `f(x).data`
+                return f"`{owner}` ({with_article(self._text)})" if owner else self._text
             case ["argument", function]:
                 return did_you_mean(close_names(self._text, parameters(self._found[int(function)])))
         return counted(int(self._text), form)
@@ -135,7 +141,10 @@ def _full_names(name: str) -> list[str]:
 # ---------------------------------------------------------------- tables
 
 _IMPORTS: Final = {
-    **{name: f"import {name}" for name in ("math", "os", "random", "copy", "itertools", "functools", "time", "torch")},
+    **{
+        name: f"import {name}"
+        for name in ("math", "os", "random", "copy", "itertools", "functools", "contextlib", "time", "torch")
+    },
     "nn": "from torch import nn",
     "F": "import torch.nn.functional as F",
     "dist": "import torch.distributed as dist",

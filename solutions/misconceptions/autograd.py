@@ -456,7 +456,9 @@ def updates_outside_no_grad(params: Sequence[Tensor], lr: float) -> None:
 
 
 @misconception(
-    "sgd_step", tell="You added the gradient, which points in the direction where the loss grows. Subtract it."
+    "sgd_step",
+    tell="You added the gradient, which points in the direction where the loss grows. Subtract it.",
+    seen="climbs('lr')",
 )
 def climbs(params: Sequence[Tensor], lr: float) -> None:
     with torch.no_grad():
@@ -1153,6 +1155,7 @@ def _put_back(flags: dict[nn.Module, bool]) -> None:
     "evaluating",
     tell="An error in the block comes out at the yield, so the lines below it are never reached, and the model stays "
     "in eval mode. `finally:` runs them in any case.",
+    seen="yields_unprotected",
 )
 @contextmanager
 def nothing_is_put_back_after_an_error(model: nn.Module) -> Iterator[None]:
@@ -1192,6 +1195,7 @@ def stays_in_eval_after_the_block(model: nn.Module) -> Iterator[None]:
     "evaluating",
     tell="You end with model.train(), which puts every part into training mode. Those that were in eval mode before "
     "must be so again.",
+    seen="always_back_to_train",
 )
 @contextmanager
 def back_to_train_after_the_block(model: nn.Module) -> Iterator[None]:
@@ -1207,6 +1211,7 @@ def back_to_train_after_the_block(model: nn.Module) -> Iterator[None]:
     "evaluating",
     tell="You remember the flag of the model alone, and give it to all parts: model.train(flag) sets every submodule. "
     "Remember each one's own.",
+    seen="calls('train', unless=('modules', 'named_modules', 'children', 'named_children', 'apply'))",
 )
 @contextmanager
 def one_flag_after_the_block(model: nn.Module) -> Iterator[None]:
@@ -1237,6 +1242,7 @@ def children_only_after_the_block(model: nn.Module) -> Iterator[None]:
 @misconception(
     "evaluating",
     tell="Inside the block gradients are recorded still: eval() does not stop that. Use torch.no_grad(), too.",
+    seen="no_no_grad",
 )
 @contextmanager
 def eval_alone_in_the_block(model: nn.Module) -> Iterator[None]:
@@ -1252,6 +1258,7 @@ def eval_alone_in_the_block(model: nn.Module) -> Iterator[None]:
     "evaluating",
     tell="Inside the block the model is in training mode still: no_grad does not switch Dropout and BatchNorm. Call "
     "model.eval().",
+    seen="no_eval",
 )
 @contextmanager
 def no_grad_alone_in_the_block(model: nn.Module) -> Iterator[None]:
@@ -1262,6 +1269,7 @@ def no_grad_alone_in_the_block(model: nn.Module) -> Iterator[None]:
 @misconception(
     "evaluating",
     tell="`model.training = False` sets the flag of the outermost module alone. model.eval() sets that of every part.",
+    seen="outermost_flag_only",
 )
 @contextmanager
 def outermost_flag_in_the_block(model: nn.Module) -> Iterator[None]:

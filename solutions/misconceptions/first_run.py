@@ -74,6 +74,7 @@ def no_activation(hidden: int) -> nn.Module:
     "with_hidden_layer",
     tell="Your network ends with a softmax, so it gives probabilities. The loss makes those of the scores by itself; a "
     "second softmax makes learning slow. Give the scores as they are.",
+    seen="calls('Softmax', 'softmax')",
 )
 def softmax_at_the_end(hidden: int) -> nn.Module:
     return nn.Sequential(nn.Linear(2, hidden), nn.Tanh(), nn.Linear(hidden, 3), nn.Softmax(dim=1))
@@ -89,7 +90,9 @@ def activation_at_the_end(hidden: int) -> nn.Module:
 
 
 @misconception(
-    "with_hidden_layer", tell="Your network always has 32 hidden units, whatever is asked for: `hidden` says how many."
+    "with_hidden_layer",
+    tell="Your network always has 32 hidden units, whatever is asked for: `hidden` says how many.",
+    seen="passes(32)",
 )
 def always_32(hidden: int) -> nn.Module:
     return nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 3))
@@ -111,6 +114,7 @@ def no_hidden_layer(hidden: int) -> nn.Module:
     "predict",
     tell="You looked for the largest number of each column: dim=0 goes down the points. The scores of one point are a "
     "row: dim=1.",
+    seen="dim('argmax', 0)",
 )
 def wrong_dim(model: nn.Module, points: Tensor) -> Tensor:
     return model(points).argmax(dim=0)
@@ -137,6 +141,7 @@ def scores_for_classes(model: nn.Module, points: Tensor) -> Tensor:
     name="one_class_for_all",
     tell="Without dim, argmax looks through all numbers of all points and gives one position. Say along which "
     "dimension.",
+    seen="dim('argmax', None)",
 )
 def no_dim(model: nn.Module, points: Tensor) -> Tensor:
     return model(points).argmax()

@@ -179,6 +179,7 @@ class GradIsNone(_Value):
     "Value",
     tell="Your logarithm is the one to base 10. In mathematics and in torch, log is the natural one: math.log.",
     name="log_to_base_10",
+    seen="calls('log10')",
 )
 class LogToBase10(_Value):
     def log(self) -> Any:

@@ -20,6 +20,7 @@ from grader.testkit import misconception
 @misconception(
     "layer_norm",
     tell="Your variance is the unbiased one, which divides by d - 1. LayerNorm divides by d: var(..., unbiased=False).",
+    seen="divides_by_one_less",
 )
 def unbiased_variance(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True)
@@ -49,6 +50,7 @@ def no_eps(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor
     "layer_norm",
     tell="You take the mean over the examples of the batch: that is BatchNorm. LayerNorm looks at the numbers of one "
     "position alone: the last dimension.",
+    seen="dim('mean', 0)",
 )
 def mean_over_the_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     mean, variance = x.mean(0, keepdim=True), x.var(0, unbiased=False, keepdim=True)
@@ -56,7 +58,9 @@ def mean_over_the_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e
 
 
 @misconception(
-    "layer_norm", tell="You take one mean of the whole tensor. Each position has its own: mean(dim=-1, keepdim=True)."
+    "layer_norm",
+    tell="You take one mean of the whole tensor. Each position has its own: mean(dim=-1, keepdim=True).",
+    seen="dim('mean', None)",
 )
 def one_mean_for_all(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps) * weight + bias
@@ -102,6 +106,7 @@ def picks_columns(ids: Tensor, table: Tensor) -> Tensor:
 @misconception(
     "embed",
     tell="The numbers are right, but .data or .detach() cuts them off from the table, which then learns nothing.",
+    seen="calls('detach')",
 )
 def embeds_without_a_graph(ids: Tensor, table: Tensor) -> Tensor:
     return table.detach()[ids]
@@ -164,6 +169,7 @@ def _require(p: float) -> None:
     "dropout",
     tell="The numbers that stay are not made larger: with half of them gone, the next layer gets half of what it gets "
     "later, in use. Divide by 1 - p.",
+    seen="never_divides",
 )
 def no_rescaling(x: Tensor, p: float, training: bool, generator: torch.Generator) -> Tensor:
     _require(p)
@@ -176,7 +182,9 @@ def multiplies_by_what_stays(x: Tensor, p: float, training: bool, generator: tor
     return x * (torch.rand(x.shape, generator=generator) >= p) * (1 - p) if training and p else x
 
 
-@misconception("dropout", tell="You divide what stays by p. The fraction that stays is 1 - p.")
+@misconception(
+    "dropout", tell="You divide what stays by p. The fraction that stays is 1 - p.", seen="divides_by('p', just=True)"
+)
 def divides_by_p(x: Tensor, p: float, training: bool, generator: torch.Generator) -> Tensor:
     _require(p)
     return x * (torch.rand(x.shape, generator=generator) >= p) / p if training and p else x
@@ -218,6 +226,7 @@ def draws_from_the_global_stream(x: Tensor, p: float, training: bool, generator:
     "dropout",
     tell="You seed torch's global random numbers. The generator that you are given draws by itself, and the global "
     "stream must go on as if nothing had happened.",
+    seen="seeds_the_global_stream",
 )
 def seeds_the_global_stream(x: Tensor, p: float, training: bool, generator: torch.Generator) -> Tensor:
     _require(p)
@@ -231,6 +240,7 @@ def seeds_the_global_stream(x: Tensor, p: float, training: bool, generator: torc
     "dropout",
     tell="Every call drops the same numbers, because you seed the generator anew. Draw from it, and it moves on by "
     "itself.",
+    seen="calls('generator.manual_seed', 'generator.seed')",
 )
 def seeds_the_generator(x: Tensor, p: float, training: bool, generator: torch.Generator) -> Tensor:
     _require(p)
@@ -292,6 +302,7 @@ def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padd
     "conv2d",
     tell="You flip the window, as mathematicians do. What networks call a convolution does not: x[i + r] goes with "
     "weight[r].",
+    seen="calls('flip')",
 )
 def flips_the_window(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int = 1, padding: int = 0
@@ -391,6 +402,7 @@ def _mix(scores: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     "attention",
     tell="The scores are not scaled: divide them by the square root of d. Without it they grow with d, and softmax "
     "picks one position alone.",
+    seen="never_divides",
 )
 def not_scaled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     return _mix(q @ k.mT, v, mask)
@@ -488,7 +500,9 @@ def adds_the_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -
 
 
 @misconception(
-    "attention", tell="You take the softmax over the queries. For each query the weights of the keys sum to 1: dim=-1."
+    "attention",
+    tell="You take the softmax over the queries. For each query the weights of the keys sum to 1: dim=-1.",
+    seen="dim('softmax', -2)",
 )
 def softmax_over_the_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     scores = q @ k.mT / math.sqrt(q.shape[-1])
@@ -497,7 +511,11 @@ def softmax_over_the_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
     return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), -2).masked_fill(~mask, 0.0) @ v
 
 
-@misconception("attention", tell="exp of a large score is infinite, and inf / inf is nan. torch.softmax is safe.")
+@misconception(
+    "attention",
+    tell="exp of a large score is infinite, and inf / inf is nan. torch.softmax is safe.",
+    seen="calls('exp', unless=('max', 'amax', 'logsumexp', 'softmax'))",
+)
 def unsafe_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     weights = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))
     if mask is not None:

@@ -933,6 +933,93 @@ def says_the_last_accuracy(seed: int, epochs: int) -> dict[str, Any]:
     return _AccuracyOfTheLast(seed, epochs, None, None)()
 
 
+@misconception(
+    "train_spirals",
+    tell="Your val_accuracy is the highest of all epochs. It belongs to the weights that you return: those with the "
+    "lowest validation loss.",
+)
+def says_the_highest_accuracy(seed: int, epochs: int) -> dict[str, Any]:
+    return _BestAccuracy(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="Every epoch takes the rows in the same order: does the loader shuffle? DataLoader(..., shuffle=True)",
+)
+def one_order_for_all_epochs(seed: int, epochs: int) -> dict[str, Any]:
+    return _Unshuffled(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="You train on all rows, those for validation included. Train on the first part that split returns.",
+)
+def learns_from_all_rows(seed: int, epochs: int) -> dict[str, Any]:
+    return _ValidatesOnTraining(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals", tell="Biases decay, too, in your training. Hand the two groups of parameter_groups to AdamW."
+)
+def all_parameters_decay(seed: int, epochs: int) -> dict[str, Any]:
+    return _DecaysEverything(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="Your optimizer is Adam, which adds the decay to the gradient. AdamW takes it off the weights.",
+    seen="calls('Adam')",
+)
+def trains_by_adam(seed: int, epochs: int) -> dict[str, Any]:
+    return _Adam(seed, epochs, None, None)()
+
+
+@misconception(
+    "train_spirals",
+    tell="Only the first group gets the learning rate of the schedule. Set it in each of optimizer.param_groups.",
+    seen="first_group_only",
+)
+def sets_the_first_group_only(seed: int, epochs: int) -> dict[str, Any]:
+    return _FirstGroupOnly(seed, epochs, None, None)()
+
+
+class _RateOfTheNextEpoch(_Run):
+    def rate(self, epoch: int, start: int) -> float:
+        return super().rate(epoch + 1, start)
+
+
+@misconception(
+    "train_spirals", tell="Each epoch has the learning rate of the next one. Epochs count from 0 in warmup_cosine."
+)
+def rate_of_the_next_epoch(seed: int, epochs: int) -> dict[str, Any]:
+    return _RateOfTheNextEpoch(seed, epochs, None, None)()
+
+
+class _NewOptimizers(_Run):
+    def set_rate(self, optimizer: Optimizer, rate: float) -> None:
+        super().set_rate(optimizer, rate)
+        optimizer.state.clear()
+
+
+@misconception(
+    "train_spirals",
+    tell="You make the optimizer anew in each epoch, so it forgets what it has learned of the gradients. Make it once, "
+    "before the loop.",
+)
+def a_new_optimizer_each_epoch(seed: int, epochs: int) -> dict[str, Any]:
+    return _NewOptimizers(seed, epochs, None, None)()
+
+
+class _ExchangedParts(_Run):
+    def split(self, dataset: Dataset) -> tuple[Dataset, Dataset]:
+        return super().split(dataset)[::-1]
+
+
+@misconception("train_spirals", tell="You train on the rows for validation. split returns first the part for training.")
+def trains_on_the_validation_rows(seed: int, epochs: int) -> dict[str, Any]:
+    return _ExchangedParts(seed, epochs, None, None)()
+
+
 # ---------------------------------------------------------------- decision_grid
 
 

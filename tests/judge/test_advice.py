@@ -144,6 +144,11 @@ def unpacked() -> object:
     return a, b
 
 
+def with_a_generator() -> None:
+    with (number for number in range(3)):  # type: ignore[attr-defined]
+        pass
+
+
 def imports_a_class() -> object:
     from torch.utils.data import Dataloader  # type: ignore[attr-defined]
 
@@ -236,12 +241,13 @@ def backward_of_backward() -> None:
         (lambda: NOTHING[0], "there is None where a value is needed"),
         (lambda: torch.exp(None), "there is None where a value is needed"),
         (lambda: torch.softmx(ONES, 0), "torch has no `softmx`: did you mean `softmax`"),
-        (lambda: ONES.shap, "Tensor has no `shap`: did you mean `shape`"),
+        (lambda: ONES.shap, "`ONES` (a Tensor) has no `shap`: did you mean `shape`"),
         (lambda: nn.Linaer(1, 1), "torch.nn has no `Linaer`: did you mean `Linear`"),
         (lambda: __import__("torhc"), "the module `torhc` is not installed here"),
         (lambda: math_.sqrtt(2), "math has no `sqrtt`: did you mean `sqrt`"),
         (lambda: __import__("random").shufle, "random has no `shufle`: did you mean `shuffle`?"),
         (lambda: __import__("numpy").arrange(3), "numpy has no `arrange`: did you mean `arange`"),
+        (with_a_generator, "`@contextmanager` above a function with `yield` makes one of it"),
         (lambda: [1].apend(2), "list has no `apend`: did you mean `append`?"),
         (imports_a_class, "`torch.utils.data` has no `Dataloader`: did you mean `DataLoader`?"),
         (
@@ -671,6 +677,13 @@ def test_words_about_a_line_of_a_notebook_name_its_cell() -> None:
 
 def test_no_function_of_torch_is_offered_for_an_attribute_of_a_students_own_class() -> None:
     assert advice_for(lambda: WithoutForward().device) == "WithoutForward has no `device`"
+
+
+def test_a_value_without_an_attribute_is_named_as_in_its_line() -> None:
+    number, parts = 1, [1]
+    assert advice_for(lambda: number.data) == "`number` (an int) has no `data`"
+    assert advice_for(lambda: parts[0].data) == "int has no `data`"
+    assert advice_for(lambda: ONES.data * number.data) == "int has no `data`"
 
 
 def test_inf_is_explained_as_nan_is() -> None:

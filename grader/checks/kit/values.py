@@ -173,10 +173,10 @@ def neuron_facts(
     out = neuron(inputs)
     backward(out)
     return {
-        "data of the parameters": [one.data for one in first],
-        "each is a Value": [isinstance(one, value) for one in (*first, out)],
-        "the same ones every time": [a is b for a, b in zip(first, again, strict=True)],
-        "gradients of the output": [number(one.grad) for one in first],
+        "data": [one.data for one in first],
+        "is a Value": [isinstance(one, value) for one in (*first, out)],
+        "same": [a is b for a, b in zip(first, again, strict=True)],
+        "grad": [number(one.grad) for one in first],
     }
 
 
