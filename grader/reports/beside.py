@@ -16,10 +16,11 @@ def print_beside(mine: str, theirs: str, calls: tuple[int | None, int | None], c
     """Prints both without their docstrings, and how many calls of torch each makes in its example.
 
     Args:
+        mine: empty if it is no longer there.
         theirs: empty if it may not be shown, or is not there.
         calls: of mine and of theirs; None if nothing could be counted.
     """
-    texts = [_without_docstrings(text) for text in (mine, theirs) if text]
+    texts = [_without_docstrings(text) for text in (mine or "# not there", theirs)]
     heads = [_head("yours", calls[0]), _head("the course's", calls[1])]
     if not theirs:
         for head in heads[: 1 + (calls[1] is not None)]:

@@ -251,6 +251,8 @@ def test_a_solution_beside_ones_own_tells_how_often_each_calls_torch(tmp_path: P
     assert home is not None
     home.note({"parameters.seeded": LastCheck("passed", 1, 1)})
     assert run_here("solution", "parameters.seeded", "--beside", cwd=folder).stdout.startswith("yours\n")  # no example
+    (folder / "parameters.py").unlink()
+    assert "# not there" in run_here("solution", "parameters.seeded", "--beside", cwd=folder).stdout
 
 
 def test_a_solution_is_not_shown_while_checks_are_hidden_until_a_date(tmp_path: Path) -> None:

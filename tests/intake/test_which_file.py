@@ -115,6 +115,7 @@ def test_where_nothing_of_the_topic_is_there_but_other_code_a_person_takes_a_loo
             "vectors.ipynb": notebook(STUB.decode()),
             ".ipynb_checkpoints/vectors-checkpoint.ipynb": notebook(STUB.decode()),
         },
+        {"vectors.ipynb": notebook("from grader import check", STUB.decode(), *['check("vectors.cosine")'] * 3)},
         {"w.zip": zipped({"vectors.py": STUB, "__MACOSX/._vectors.py": b"\0\5\x16\7"})},
         {"vectors.py": STUB, "venv/pyvenv.cfg": b"home = /usr", "venv/lib/site-packages/torch/vectors.py": ANSWER},
         {"vectors.py": STUB, ".git/hooks/a.py": b"x = 1\n", "__pycache__/vectors.cpython-311.pyc": b"\0"},
