@@ -6,13 +6,16 @@ a result is a tree of tagged values, and whatever is no value stays there, as a 
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import contextlib
+import inspect
 import itertools
 import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +24,7 @@ from torch import nn
 
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
-from grader.border.proxies import Call, Remote, maker_of
+from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.passing import Passing, put
 from grader.testkit import twins
 from grader.testkit.twins import detached, is_same
@@ -71,6 +74,7 @@ class Bridge:
         self._functions: dict[int, Callable[..., Any]] = {}
         self._has_functions = False
         self._handles: dict[int, Any] = {}
+        self._classes: dict[Any, Any] = {}
         self._kept: dict[int, object] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
@@ -127,7 +131,7 @@ class Bridge:
             raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
         if shown is not None:
             shown.result, shown.answered = result, True
-            if isinstance(result, Remote) and maker_of(result) is None:  # else a method that returns its own object
+            if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", shown)
         return result
 
@@ -164,12 +168,15 @@ class Bridge:
         function = self._functions[number]
         values = [self._value(one, passing) for one in args]
         try:
-            return "returned", passing.tree(function(*values, **dict(kwargs)))
+            result = function(*values, **dict(kwargs))
+            if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
+                with ThreadPoolExecutor(1) as thread:
+                    result = thread.submit(asyncio.run, result).result()
+            return "returned", passing.tree(result)
         except Exception as error:
             if not isinstance(self._raised, AssertionError):  # the first one counts
                 self._raised = error
-            kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
-            return "raised", (kind, _text_of(error))
+            return "raised", named(error)
 
     def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins."""
@@ -261,12 +268,14 @@ class Bridge:
             case "path":
                 return passing.path(rest[0])
             case "handle":
-                remote, classes = rest
-                if not isinstance(remote, Remote):  # a list or dict of a class of its own
+                remote, classes, special, own_name = rest
+                if not isinstance(remote, FarObject):  # a list or dict of a class of its own
                     return remote
                 number = remote._number
                 if number not in self._handles:
-                    self._handles[number] = self._make_handle(remote, [str(one) for one in classes])
+                    names = [str(one) for one in classes]
+                    kinds = self._classes
+                    self._handles[number] = self._make_handle(remote, names, str(special), str(own_name), kinds)
                 return self._handles[number]
             case "named":
                 kind: Any = collections.namedtuple("Result", tuple(map(str, rest[0])), rename=True)  # type: ignore[misc]
@@ -298,6 +307,14 @@ def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[
     always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
     result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
     return result
+
+
+def named(error: BaseException | None) -> tuple[str, str]:
+    """The class and the text of an exception of the test, for the far side; none if both are empty."""
+    if error is None or isinstance(error, SubmissionRaised):
+        return (error.kind, error.message) if error else ("", "")
+    kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
+    return kind, _text_of(error)
 
 
 def _text_of(error: BaseException) -> str:
