@@ -152,7 +152,7 @@ class Bridge:
         """An exception of a class that the submission defines, as the one that the suite knows by that name."""
         if (kind := self._exceptions.get(error.kind)) is None:
             missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
-            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
+            return _NoSuchName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
         known = kind(error.message)
         known.kind, known.message, known.frames = error.kind, error.message, error.frames
         fields = self._value(self._ask(twins.fields_of_raised), Passing(self))
@@ -281,6 +281,10 @@ class Bridge:
                 kind: Any = collections.namedtuple("Result", tuple(map(str, rest[0])), rename=True)  # type: ignore[misc]
                 return kind(*(self._value(one, passing) for one in rest[1]))
         raise ValueError("an unknown tag")
+
+
+class _NoSuchName(MissingName, AttributeError):
+    """A module of the submission lacks a name: also as `hasattr` knows it."""
 
 
 class _Graph(torch.autograd.Function):

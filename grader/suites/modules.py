@@ -24,7 +24,7 @@ class ProxyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._exceptions.get(name) or Deferred(self._far, (name,))
+        return self._exceptions.get(name) or Deferred(self._far, (name,)).in_a_test()
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):

@@ -482,6 +482,11 @@ class Deferred(_Used):
     def _now(self) -> Any:
         return self._run("get")
 
+    def in_a_test(self) -> Any:
+        """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
+        value = self._now() if running else self
+        return self if isinstance(value, _Used | list | dict | set) else value
+
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return _call(self, *args, **kwargs) if running else Deferred(self._module, (), ("call", self, args, kwargs))
 
