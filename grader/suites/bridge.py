@@ -75,6 +75,7 @@ class Bridge:
         self._has_functions = False
         self._handles: dict[int, Any] = {}
         self._classes: dict[Any, Any] = {}
+        self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
@@ -115,6 +116,8 @@ class Bridge:
                 raise own from None  # the test's own function has raised it
             raise self._as_known(error) from None
         self._forward_prints()
+        if reply[0] == "exits":
+            raise _Exited(reply[1])
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
@@ -187,6 +190,15 @@ class Bridge:
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
             sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
+
+    def kind_of(self, named: Any) -> str:
+        """The name of the class of something by its name in a module over there; a class is of `type`."""
+        if named.place not in self._kinds_of_names:
+            try:
+                self._kinds_of_names[named.place] = str(self.run("class", named))
+            except SubmissionRaised:
+                return ""
+        return self._kinds_of_names[named.place]
 
     # ---------------------------------------------------------------- twins
 
@@ -278,9 +290,22 @@ class Bridge:
                     self._handles[number] = self._make_handle(remote, names, str(special), str(own_name), kinds)
                 return self._handles[number]
             case "named":
-                kind: Any = collections.namedtuple("Result", tuple(map(str, rest[0])), rename=True)  # type: ignore[misc]
-                return kind(*(self._value(one, passing) for one in rest[1]))
+                name, fields, items = rest
+                kind: Any = collections.namedtuple(  # type: ignore[misc]
+                    str(name).rpartition(".")[2], tuple(map(str, fields)), rename=True
+                )
+                kind.far_class = str(name)  # type: ignore[attr-defined]
+                return kind(*(self._value(one, passing) for one in items))
         raise ValueError("an unknown tag")
+
+
+class _Exited(SubmissionRaised, SystemExit):
+    """The submission has called ``sys.exit``, which a test may expect."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(code)
+        self.code = code if isinstance(code, int | str) else None
+        self.kind, self.message = "SystemExit", str(code)
 
 
 class _NoSuchName(MissingName, AttributeError):

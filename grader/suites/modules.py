@@ -22,7 +22,7 @@ class ProxyModule(ModuleType):
     """Stands for a module of the submission; every name in it is a `Deferred`."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and not (running and name == "__version__"):
             raise AttributeError(name)
         return self._exceptions.get(name) or Deferred(self._far, (name,)).in_a_test()
 
@@ -31,6 +31,9 @@ class ProxyModule(ModuleType):
             super().__setattr__(name, value)
         else:
             running[-1].run("setattr", Deferred(self._far, ()), name, value)
+
+    def __dir__(self) -> list[str]:
+        return list(running[-1].run("dir", Deferred(self._far, ()))) if running else [*super().__dir__()]
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}>"

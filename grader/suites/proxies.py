@@ -35,13 +35,14 @@ from grader.text import with_article
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
 _OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
+_TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
 _COMPARISONS: Final = ("lt", "le", "gt", "ge")
 _TELLING: Final = frozenset(f"{start}{name}" for start in ("", "i") for name in ("sub", "truediv", "floordiv", "xor"))
 """Operators that tell how near two values are: with a value of the test they are the submission's word."""
 _READABLE: Final = frozenset({
     "__name__", "__qualname__", "__signature__", "__dataclass_fields__", "__annotations__", "__defaults__", "__mro__",
     "__kwdefaults__", "__members__", "__wrapped__", "__bases__", "__slots__", "__self__", "__func__", "__array__",
-    "__abstractmethods__", "__match_args__",
+    "__abstractmethods__", "__match_args__", "__code__", "__flags__",
 })  # fmt: skip
 """Attributes with such names that a test may read; others are protocols of this process, such as NumPy's pointers."""
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
@@ -113,6 +114,8 @@ class _Used(Crossing):
         return id(self)
 
     def __instancecheck__(self, value: object) -> bool:
+        if (name := vars(type(value)).get("far_class")) is not None:  # a named tuple, which is a value here
+            return bool(name == f"{self._run('getattr', '__module__')}.{self._run('getattr', '__qualname__')}")
         return isinstance(value, _Used) and running[-1].run("isinstance", value, self) is True
 
     def __subclasscheck__(self, kind: object) -> bool:
@@ -317,6 +320,13 @@ class Class(type):
             raise AttributeError(name)
         return _read(cls, name)
 
+    def __eq__(cls, other: object) -> bool:
+        """Of an object of torch's own ``type(layer) == nn.Linear`` is true."""
+        name = next(iter(getattr(cls, "_classes", ())), "")
+        return cls is other or (isinstance(other, type) and bool(name) and _of_library(name) is other)
+
+    __hash__ = type.__hash__
+
     def __instancecheck__(cls, value: object) -> bool:
         if cls.__module__ == __name__:
             return super().__instancecheck__(value)
@@ -342,7 +352,7 @@ class Handle(_Used, FarObject, metaclass=Class):
     def __class__(self) -> Any:
         """The first of its classes that is a library's, but no tensor: torch would read its memory as one."""
         for name in type(self)._classes:
-            found = types.GeneratorType if name == "builtins.generator" else _of_library(name)
+            found = _TYPES.get(name) or _of_library(name)
             if found not in (None, object) and (found.__module__[:5] != "torch" or issubclass(found, _OF_TORCH)):
                 return found
         return type(self)
@@ -481,6 +491,12 @@ class Deferred(_Used):
 
     def _now(self) -> Any:
         return self._run("get")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """A class is one for `inspect`, and a function a function."""
+        name = running[-1].kind_of(self) if running else ""
+        return type if name == "builtins.type" else _TYPES.get(name, Deferred)
 
     def in_a_test(self) -> Any:
         """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""

@@ -351,7 +351,7 @@ class _Call:
         if issubclass(kind, tuple):
             items = [self.describe(one, is_read=is_read) for one in value]
             names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
-            return ("named", list(names), items) if names else ("tuple", items)
+            return ("named", _name_of(kind), list(names), items) if names else ("tuple", items)
         if kind in (set, frozenset):
             return "set", [self.describe(one) for one in value]
         if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
@@ -544,8 +544,10 @@ SPECIAL: Final = (
 
 def _special_of(kind: type) -> str:
     """The special methods that a class has, and, with a dash, those that it refuses, as `__hash__` by None."""
-    found = [(name, getattr(kind, f"__{name}__", None), getattr(object, f"__{name}__", None)) for name in SPECIAL]
-    return " ".join(f"{'-' * (own is None)}{name}" for name, own, usual in found if own is not usual)
+    own: dict[str, Any] = {}
+    for one in reversed(type.mro(kind)[:-1]):  # not by `getattr`, which finds those of a metaclass, too
+        own.update(vars(one))
+    return " ".join(f"{'-' * (own[whole] is None)}{name}" for name in SPECIAL if (whole := f"__{name}__") in own)
 
 
 def _data(value: Any) -> Any:
@@ -605,6 +607,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "item": lambda owner, at: list(owner)[at],
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
+    "class": lambda owner: "builtins.type" if isinstance(owner, type) else _name_of(type(owner)),
     "doc": lambda owner: owner.__doc__,
     "dict": lambda owner: dict(vars(owner)),
     "signature": _parameters,
@@ -643,6 +646,8 @@ def run(
                 result = None
             else:
                 result = operation(name)(owner, *values, **named_values)
+        except SystemExit as error:
+            return "exits", error.code if type(error.code) in (int, str) else None
         except Exception as error:
             _side.raised = error
             raise
