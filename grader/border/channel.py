@@ -19,7 +19,7 @@ from grader.border.bounds import Budget, WireError
 from grader.border.failures import ArgumentChanged, BadReply, MissingName, TooMuchTogether, exception_of, one_line
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
-from grader.border.proxies import Call, Drawn, Remote, RemoteFunction, drawn, is_iterator
+from grader.border.proxies import Call, Drawn, FarObject, Remote, RemoteFunction, drawn, is_iterator
 from grader.border.situations import Cases
 from grader.border.transport import Transport
 from grader.border.wire import Tree
@@ -224,7 +224,7 @@ class Channel:
                 return None, BadReply(f"returned something too big to look at ({one_line(reason)})")
 
     def _reference(self, value: object) -> Tree:
-        if isinstance(value, Remote):
+        if isinstance(value, FarObject):
             return ["h", value._number]
         if isinstance(value, RemoteFunction):
             return ["f", value._name]

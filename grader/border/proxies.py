@@ -32,7 +32,7 @@ class Drawn:
 
 def is_iterator(value: object) -> bool:
     """Whether it is an iterator of the check's own that can be drawn here; a file is not."""
-    return isinstance(value, Iterator) and not isinstance(value, Remote | io.IOBase)
+    return isinstance(value, Iterator) and not isinstance(value, FarObject | io.IOBase)
 
 
 def drawn(value: object) -> object:
@@ -65,7 +65,7 @@ class Call:
     name: str
     args: tuple[object, ...]
     kwargs: dict[str, object]
-    owner: Remote | RemoteFunction | None = None
+    owner: FarObject | RemoteFunction | None = None
     is_read: bool = False
     result: object = None
     answered: bool = False
@@ -91,15 +91,27 @@ class RemoteFunction:
         return self._name
 
 
-class Remote:
-    """A handle: an object that stays in the student process. Every use of it is a call in that process."""
+class FarObject:
+    """An object that stays in the student process, by its number there."""
 
     __slots__ = ("_channel", "_kind", "_made", "_number")
+    _channel: Channel
+    _kind: str
+    _made: Call | None
+    _number: int
 
     def __init__(self, channel: Channel, number: int, kind: str) -> None:
-        fields = {"_channel": channel, "_number": number, "_kind": kind, "_made": None}
-        for name, value in fields.items():
+        for name, value in zip(("_channel", "_kind", "_made", "_number"), (channel, kind, None, number), strict=True):
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}>"
+
+
+class Remote(FarObject):
+    """A handle: an object that stays in the student process. Every use of it is a call in that process."""
+
+    __slots__ = ()
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         call = call_of(self, args, kwargs)
@@ -138,7 +150,7 @@ class Remote:
         Raises:
             AssertionError: the other is a value, which only a value can be equal to.
         """
-        if isinstance(other, Remote):
+        if isinstance(other, FarObject):
             return bool(other._number == self._number)
         return False if other is None else bool(self._is_no_value())
 
@@ -150,9 +162,6 @@ class Remote:
     __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __rmatmul__ = _is_no_value
     __rfloordiv__ = __rmod__ = __rpow__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _is_no_value
     __pos__ = __invert__ = _is_no_value
-
-    def __repr__(self) -> str:
-        return f"<{self._kind}>"
 
 
 class SubmissionProxy:
@@ -210,13 +219,13 @@ def _attribute(owner: RemoteFunction | Remote, name: str) -> Any:
     return _made_by(Call(name, (), {}, owner, is_read=True), owner._channel, "getattr", owner, name)
 
 
-def class_name_of(handle: Remote) -> str:
+def class_name_of(handle: FarObject) -> str:
     """The name of the class of the object that a handle belongs to, as the student process sent it."""
     name: str = handle._kind
     return name
 
 
-def maker_of(handle: Remote) -> Call | None:
+def maker_of(handle: FarObject) -> Call | None:
     """The call that made the object of a handle; None if it came in another way, such as out of a loader."""
     made: Call | None = handle._made
     return made
@@ -225,7 +234,7 @@ def maker_of(handle: Remote) -> Call | None:
 def _made_by(made: Call, channel: Channel, operation: str, *args: object, is_shown: bool = True) -> Any:
     """The result of a request; an object keeps what made it, so that messages can show a line that makes it again."""
     result = channel.request(operation, args, made.kwargs, made if is_shown else None)
-    if isinstance(result, Remote) and result._made is None:
+    if isinstance(result, FarObject) and result._made is None:
         object.__setattr__(result, "_made", made)
     return result
 

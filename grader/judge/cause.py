@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from grader.border import failures
 from grader.border.messages import MAX_MESSAGE
-from grader.border.proxies import Call, Remote
+from grader.border.proxies import Call, FarObject
 from grader.judge.check import Check, Desk
 from grader.results import MAX_TEXT, Cause, Frame, SpentTime, TooMuchMemory
 from grader.testkit.compare import Mismatch
@@ -52,11 +52,13 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
         is_part = call is not None and any(failure.actual is part for part in (call.result, *parts))
         facts["looked_at"] = is_probed or (call is not None and not is_part)
         returned, expected = failure.shown()
-        returned = repr(failure.actual) if isinstance(failure.actual, Remote) else returned  # not the call that made it
+        returned = (
+            repr(failure.actual) if isinstance(failure.actual, FarObject) else returned
+        )  # not the call that made it
         facts |= {"returned": returned, "is_of_another_type": failure.is_of_another_type}
         facts |= {"expected": expected, "reason": failure.reason[:MAX_TEXT], "compared": failure.compared()}
     else:  # a plain ``assert``, or an exception that is not the expected one
-        if call and call.answered and not is_probed and not isinstance(call.result, Remote):
+        if call and call.answered and not is_probed and not isinstance(call.result, FarObject):
             facts["returned"] = show(call.result)
         if isinstance(failure.__cause__, failures.SubmissionRaised):
             facts |= _raised(failure.__cause__)
@@ -83,9 +85,9 @@ def _came_back(call: Call | None, failure: BaseException) -> dict[str, Any]:
     if isinstance(failure, Mismatch) and any(failure.actual is one for one in (result, *parts, *passed)):
         is_result = not any(failure.actual is one for one in passed)
         facts["looked_at"] = facts["looked_at"] or not is_result
-        shown = repr(failure.actual) if isinstance(failure.actual, Remote) else failure.shown()[0]
+        shown = repr(failure.actual) if isinstance(failure.actual, FarObject) else failure.shown()[0]
         return facts | {"returned": shown, "is_of_another_type": failure.is_of_another_type}
-    if call and call.answered and not isinstance(result, Remote):
+    if call and call.answered and not isinstance(result, FarObject):
         facts["returned"] = show(result)
     return {"reason": "the answer is wrong"} | facts
 

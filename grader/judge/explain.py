@@ -109,7 +109,7 @@ def _lines(cause: Cause) -> list[str]:
             return [advice, cause.sentence, cause.call]
     return [
         advice,
-        cause.sentence,
+        cause.sentence if cause.sentence.rstrip(".") not in advice else "",
         cause.call if cause.call not in advice else "",
         f"{'found     ' if cause.looked_at else 'returned  '}{cause.returned}" if cause.returned else "",
         f"expected  {cause.expected}" if cause.expected else "",

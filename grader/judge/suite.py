@@ -41,6 +41,7 @@ from grader.judge import session
 from grader.judge.check import Check
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
+from grader.judge.suite_failure import in_words
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge, running
 from grader.suites.collecting import Solution, asking
@@ -116,7 +117,7 @@ class SuiteCheck(Check):
                 raise AssertionError("the answer is wrong") from None
             if self.keeps_arguments:
                 raise AssertionError(_CHANGES) from None
-            raise error
+            raise in_words(error, self.sentence, channel.last) from None
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         finally:

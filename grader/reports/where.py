@@ -36,16 +36,28 @@ class Locations:
         self._files = files
 
     def of(self, exercise: str) -> str:
-        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line if it is not defined."""
+        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line if it is not defined.
+
+        Of an exercise of a package, the file in it that defines it.
+        """
         topic, _, name = exercise.partition(".")
-        file = f"{topic}.py"
-        content = self._files.get(file, b"") if self._files is not None else b""
-        if self._files is None:
-            with contextlib.suppress(OSError):
-                content = (self._path / file).read_bytes()
-        lines = lines_in(content)
-        start, end = definition(lines, name)
-        return self.line(file, next((n for n in range(start, end + 1) if n and not lines[n - 1].startswith("@")), 0))
+        for file, content in self._files_of(topic):
+            lines = lines_in(content)
+            start, end = definition(lines, name)
+            if start:
+                return self.line(file, next(n for n in range(start, end + 1) if not lines[n - 1].startswith("@")))
+        return self.line(f"{topic}.py", 0)
+
+    def _files_of(self, topic: str) -> Iterator[tuple[str, bytes]]:
+        """The file of a topic, or those of its package, with their contents."""
+        if self._files is not None:
+            names = [name for name in self._files if name == f"{topic}.py" or name.startswith(f"{topic}/")]
+            yield from ((name, self._files[name]) for name in sorted(names) if name.endswith(".py"))
+            return
+        for folder in (self._path, self._path / "exercises"):
+            for file in (folder / f"{topic}.py", *sorted((folder / topic).rglob("*.py"))):
+                with contextlib.suppress(OSError):
+                    yield file.relative_to(folder).as_posix(), file.read_bytes()
 
     def line(self, file: str, line: int) -> str:
         """A line of a topic's file, as seen from the current folder; a notebook has no such lines."""

@@ -6,13 +6,16 @@ a result is a tree of tagged values, and whatever is no value stays there, as a 
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import contextlib
+import inspect
 import itertools
 import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +24,7 @@ from torch import nn
 
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
-from grader.border.proxies import Call, Remote, maker_of
+from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.passing import Passing, put
 from grader.testkit import twins
 from grader.testkit.twins import detached, is_same
@@ -71,6 +74,8 @@ class Bridge:
         self._functions: dict[int, Callable[..., Any]] = {}
         self._has_functions = False
         self._handles: dict[int, Any] = {}
+        self._classes: dict[Any, Any] = {}
+        self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
@@ -111,6 +116,8 @@ class Bridge:
                 raise own from None  # the test's own function has raised it
             raise self._as_known(error) from None
         self._forward_prints()
+        if reply[0] == "exits":
+            raise _Exited(reply[1])
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
@@ -127,7 +134,7 @@ class Bridge:
             raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
         if shown is not None:
             shown.result, shown.answered = result, True
-            if isinstance(result, Remote) and maker_of(result) is None:  # else a method that returns its own object
+            if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", shown)
         return result
 
@@ -148,7 +155,7 @@ class Bridge:
         """An exception of a class that the submission defines, as the one that the suite knows by that name."""
         if (kind := self._exceptions.get(error.kind)) is None:
             missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
-            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
+            return _NoSuchName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
         known = kind(error.message)
         known.kind, known.message, known.frames = error.kind, error.message, error.frames
         fields = self._value(self._ask(twins.fields_of_raised), Passing(self))
@@ -164,12 +171,15 @@ class Bridge:
         function = self._functions[number]
         values = [self._value(one, passing) for one in args]
         try:
-            return "returned", passing.tree(function(*values, **dict(kwargs)))
+            result = function(*values, **dict(kwargs))
+            if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
+                with ThreadPoolExecutor(1) as thread:
+                    result = thread.submit(asyncio.run, result).result()
+            return "returned", passing.tree(result)
         except Exception as error:
             if not isinstance(self._raised, AssertionError):  # the first one counts
                 self._raised = error
-            kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
-            return "raised", (kind, _text_of(error))
+            return "raised", named(error)
 
     def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins."""
@@ -180,6 +190,15 @@ class Bridge:
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
             sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
+
+    def kind_of(self, named: Any) -> str:
+        """The name of the class of something by its name in a module over there; a class is of `type`."""
+        if named.place not in self._kinds_of_names:
+            try:
+                self._kinds_of_names[named.place] = str(self.run("class", named))
+            except SubmissionRaised:
+                return ""
+        return self._kinds_of_names[named.place]
 
     # ---------------------------------------------------------------- twins
 
@@ -261,17 +280,36 @@ class Bridge:
             case "path":
                 return passing.path(rest[0])
             case "handle":
-                remote, classes = rest
-                if not isinstance(remote, Remote):  # a list or dict of a class of its own
+                remote, classes, special, own_name = rest
+                if not isinstance(remote, FarObject):  # a list or dict of a class of its own
                     return remote
                 number = remote._number
                 if number not in self._handles:
-                    self._handles[number] = self._make_handle(remote, [str(one) for one in classes])
+                    names = [str(one) for one in classes]
+                    kinds = self._classes
+                    self._handles[number] = self._make_handle(remote, names, str(special), str(own_name), kinds)
                 return self._handles[number]
             case "named":
-                kind: Any = collections.namedtuple("Result", tuple(map(str, rest[0])), rename=True)  # type: ignore[misc]
-                return kind(*(self._value(one, passing) for one in rest[1]))
+                name, fields, items = rest
+                kind: Any = collections.namedtuple(  # type: ignore[misc]
+                    str(name).rpartition(".")[2], tuple(map(str, fields)), rename=True
+                )
+                kind.far_class = str(name)  # type: ignore[attr-defined]
+                return kind(*(self._value(one, passing) for one in items))
         raise ValueError("an unknown tag")
+
+
+class _Exited(SubmissionRaised, SystemExit):
+    """The submission has called ``sys.exit``, which a test may expect."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(code)
+        self.code = code if isinstance(code, int | str) else None
+        self.kind, self.message = "SystemExit", str(code)
+
+
+class _NoSuchName(MissingName, AttributeError):
+    """A module of the submission lacks a name: also as `hasattr` knows it."""
 
 
 class _Graph(torch.autograd.Function):
@@ -298,6 +336,14 @@ def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[
     always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
     result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
     return result
+
+
+def named(error: BaseException | None) -> tuple[str, str]:
+    """The class and the text of an exception of the test, for the far side; none if both are empty."""
+    if error is None or isinstance(error, SubmissionRaised):
+        return (error.kind, error.message) if error else ("", "")
+    kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
+    return kind, _text_of(error)
 
 
 def _text_of(error: BaseException) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -24,13 +23,8 @@ from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
 from grader.suites.passing import PLAIN
 from grader.suites.proxies import Deferred, asked_while_collecting
+from grader.testkit.twins import operation
 
-_OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
-    "iter": list,
-    "get": lambda value: value,
-    "item": lambda value, at: list(value)[at],
-    **{one.__name__: one for one in (len, str, repr, float, int, round, abs, dir)},
-}
 _TEXT: Final = "is asked while the suite is collected: the answer is that of the course's solution"
 
 
@@ -54,8 +48,7 @@ class Solution:
         note("own-code", self._root, text=f"`{late!r}` {_TEXT}")
         with self._imported():
             value = self._value(late)
-            found = _OPERATIONS.get(name) or getattr(operator, name)
-            result = found(value, *map(self._value, args))
+            result = operation(name)(value, *map(self._value, args))
             if name == "iter":
                 return [self._as_proxy(one, Deferred.of("item", late, at)) for at, one in enumerate(result)]
             return self._as_proxy(result, Deferred.of(name, late, *args) if name != "get" else late)
@@ -70,7 +63,7 @@ class Solution:
             values = [self._value(one) for one in args]
             if name == "call":
                 return self._value(target)(*values, **{key: self._value(one) for key, one in kwargs.items()})
-            return (_OPERATIONS.get(name) or getattr(operator, name))(self._value(target), *values)
+            return operation(name)(self._value(target), *values)
         found: Any = importlib.import_module(module)
         for name in names:
             if not hasattr(found, name):

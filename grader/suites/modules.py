@@ -22,16 +22,21 @@ class ProxyModule(ModuleType):
     """Stands for a module of the submission; every name in it is a `Deferred`."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and not (running and name == "__version__"):
             raise AttributeError(name)
         found = self._exceptions.get(name) or Deferred(self._far, (name,))
-        return value_of(found) if running and name in running[-1].channel.variables else found
+        if running and name in running[-1].channel.variables:
+            return value_of(found)
+        return found.in_a_test() if isinstance(found, Deferred) else found
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):
             super().__setattr__(name, value)
         else:
             running[-1].run("setattr", Deferred(self._far, ()), name, value)
+
+    def __dir__(self) -> list[str]:
+        return list(running[-1].run("dir", Deferred(self._far, ()))) if running else [*super().__dir__()]
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}>"

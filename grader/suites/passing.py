@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import tempfile
@@ -28,6 +29,8 @@ _MOST_FILE_BYTES: Final = 16 << 20
 
 class Crossing:
     """The data by which a proxy crosses: `grader.suites.proxies` has the classes."""
+
+    __slots__ = ()
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         """The data that stands for it."""
@@ -154,12 +157,14 @@ class Passing:
         if isinstance(value, io.IOBase):
             return self._file(value)
         if isinstance(value, type):
+            if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
+                return "kind", self.tree(example)
             return "class", *sources.of_class(value, self.bridge.root)
         if isinstance(value, Iterator):
             return "iterator", [self.tree(one) for one in value]
         if callable(value):
             self.has_functions = True
-            return "function", self.bridge.keep(value)
+            return "later" if inspect.iscoroutinefunction(value) else "function", self.bridge.keep(value)
         if sources.is_own(kind.__module__, self.bridge.root):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields

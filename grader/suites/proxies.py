@@ -1,16 +1,21 @@
-"""Proxies: a suite's tests hold them in place of the submission's functions, classes and objects.
+"""Proxies that a suite holds in place of the submission's functions, classes and objects.
 
-A `Deferred` stands for something in a module of the submission: which submission is decided when it is used. A `Handle`
-stands for an object over there. A value of the test is never compared with one: the object's own ``==`` and ``<`` would
-be the submission's word for its own result, and the value may be the expected answer.
+A `Deferred` is something by its name in a module of theirs; it is looked up when it is used. A `Handle` stands for an
+object over there, and its class for the class over there: it has the special methods that this one has, and no others.
+A value of the test is never compared with one: the object's own ``==`` and ``<`` would be the submission's word for its
+own result, and the value may be the expected answer.
 """
 
 from __future__ import annotations
 
 import contextlib
-import operator
+import dataclasses
+import enum
+import functools
+import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,98 +25,65 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from grader.border.failures import BadReply, UnwrittenValue
-from grader.border.proxies import Call, Remote
-from grader.suites.bridge import running
+from grader.border.proxies import Call, FarObject
+from grader.suites.bridge import named, running
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
+from grader.testkit.twins import BINARY, SPECIAL, operation
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
 _OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
-_OPERATORS: Final = tuple(
-    ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"]
-)
-_COMPARISONS: Final = ["lt", "le", "gt", "ge"]
-
-
+_DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
+_TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
+_COMPARISONS: Final = ("lt", "le", "gt", "ge")
+_TELLING: Final = frozenset(f"{start}{name}" for start in ("", "i") for name in ("sub", "truediv", "floordiv", "xor"))
+"""Operators that tell how near two values are: with a value of the test they are the submission's word."""
+_READABLE: Final = frozenset({
+    "__name__", "__qualname__", "__signature__", "__dataclass_fields__", "__annotations__", "__defaults__", "__mro__",
+    "__kwdefaults__", "__members__", "__wrapped__", "__bases__", "__slots__", "__self__", "__func__", "__array__",
+    "__abstractmethods__", "__match_args__", "__code__", "__flags__",
+})  # fmt: skip
+"""Attributes with such names that a test may read; others are protocols of this process, such as NumPy's pointers."""
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
 _COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
 """Methods by which tensors and arrays are compared: of an object they would be its own word."""
-_NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr"})
+_NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr", "hash"})
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
 class _Used(Crossing):
     """Every use is an operation over there."""
 
-    def _run(self, operation: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
-        return running[-1].run(operation, self, *args, shown=shown, **kwargs)
+    __slots__ = ()
+
+    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+        return running[-1].run(name, self, *args, shown=shown, **kwargs)
 
     def _call(self, *args: object, **kwargs: object) -> Call:
         raise NotImplementedError
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        return self._run("call", *args, shown=self._call(*args, **kwargs), **kwargs)
-
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _made(self._run("getattr", name), Call(name, (), {}, self, is_read=True))  # type: ignore[arg-type]
-
-    def __getitem__(self, key: object) -> Any:
-        return self._run("getitem", key, shown=Call("[]", (key,), {}, self))  # type: ignore[arg-type]
-
-    def __setitem__(self, key: object, value: object) -> None:
-        self._run("setitem", key, value)
-
-    def __delitem__(self, key: object) -> None:
-        self._run("delitem", key)
-
-    def __contains__(self, value: object) -> bool:
-        note("their-equality", running[-1].root)
-        return bool(self._value(bool, self._run("contains", value)))
-
-    def __iter__(self) -> Iterator[Any]:
-        iterator = self._run("iter")
-        if not running:
-            yield from iterator
-            return
-        with contextlib.suppress(StopIteration):
-            while True:
-                yield running[-1].run("next", iterator)
-
-    def __next__(self) -> Any:
-        return self._run("next")
-
-    def __enter__(self) -> Any:
-        return self._run("method", "__enter__")
-
-    def __exit__(self, *error: object) -> None:
-        self._run("method", "__exit__", None, None, None)
-
-    def __len__(self) -> int:
-        length: int = self._value(int, self._run("len"))
-        if not 0 <= length <= sys.maxsize:
-            raise BadReply("sent a length that is not a number")
-        return length
-
-    def _value(self, kind: type, value: object) -> Any:
-        if type(value) is not kind:
-            raise AssertionError(f"returned an object where {with_article(kind.__name__)} was expected")
+        value = _read(self, name)
+        if isinstance(value, Handle) and value._made is None:
+            object.__setattr__(value, "_made", Call(name, (), {}, self, is_read=True))  # type: ignore[arg-type]
         return value
 
-    def __float__(self) -> float:
-        return float(self._value(float, self._run("float")))
+    def __setattr__(self, name: str, value: object) -> None:
+        self._run("setattr", name, value)
 
-    def __int__(self) -> int:
-        return int(self._value(int, self._run("int")))
+    def __delattr__(self, name: str) -> None:
+        self._run("delattr", name)
 
-    def __index__(self) -> int:
-        return int(self._value(int, self._run("index")))
+    def __dir__(self) -> list[str]:
+        return list(self._run("dir"))
 
     def __str__(self) -> str:
-        return str(self._value(str, self._run("str"))) if running else repr(self)
+        return str(_of_type(str, self._run("str"))) if running else repr(self)
+
+    def __format__(self, how: str) -> str:
+        return str(_of_type(str, self._run("format", how))) if running else repr(self)
 
     def __eq__(self, other: object) -> Any:
         return self._compared("eq", other, self is other)
@@ -119,22 +91,35 @@ class _Used(Crossing):
     def __ne__(self, other: object) -> Any:
         return self._compared("ne", other, False)
 
-    def _compared(self, operation: str, other: object, is_same: bool) -> Any:
+    def _compared(self, name: str, other: object, is_same: bool) -> Any:
         """The result of their own ``==`` for two of their objects; a value of the test is never sent to be compared."""
         value = self._now() if running else self
-        if not isinstance(value, _Used):
-            return getattr(operator, operation)(value, other)
-        if running and isinstance(other, _Used):
+        if running and isinstance(value, _Used) and isinstance(other, _Used | Class):
             note("their-equality", running[-1].root)
-            return value._run(operation, other)
+            return value._run(name, other)
+        value = value._as_data() if running and isinstance(value, _Used) else value
+        if not isinstance(value, _Used):
+            return operation(name)(value, other)
         return True if is_same else NotImplemented
 
     def _now(self) -> Any:
         """The object that it stands for."""
         return self
 
+    def _as_data(self) -> Any:
+        """What an object of a class derived from a number, a text or a container holds; else the object."""
+        return self
+
     def __hash__(self) -> int:
         return id(self)
+
+    def __instancecheck__(self, value: object) -> bool:
+        if (name := vars(type(value)).get("far_class")) is not None:  # a named tuple, which is a value here
+            return bool(name == f"{self._run('getattr', '__module__')}.{self._run('getattr', '__qualname__')}")
+        return isinstance(value, _Used) and running[-1].run("isinstance", value, self) is True
+
+    def __subclasscheck__(self, kind: object) -> bool:
+        return isinstance(kind, _Used | Class) and running[-1].run("issubclass", kind, self) is True
 
     def __deepcopy__(self, memo: object) -> Any:
         return self._run("deepcopy") if running else self
@@ -143,18 +128,140 @@ class _Used(Crossing):
         return self._run("copy") if running else self
 
 
+def _read(target: Any, name: str) -> Any:
+    """An attribute of something over there.
+
+    Raises:
+        AttributeError: it has none.
+    """
+    if name.startswith("__") and not (running and name in _READABLE):
+        raise AttributeError(name)
+    ask = target._run if isinstance(target, _Used) else functools.partial(_run_on, target)
+    if name not in ("__signature__", "__dataclass_fields__"):
+        return ask("getattr", name)
+    try:
+        found = ask(name.strip("_"))
+        made: Any = dataclasses.make_dataclass("_", found) if name == "__dataclass_fields__" else None
+        return made.__dataclass_fields__ if made else _signature(found)
+    except (TypeError, ValueError):
+        raise AttributeError(name) from None
+
+
+def _run_on(target: object, name: str, *args: object) -> Any:
+    return running[-1].run(name, target, *args)
+
+
+def _signature(parameters: Sequence[Any]) -> inspect.Signature:
+    """The signature of a function over there, as data: a default that is no value is a handle."""
+    made = []
+    for name, kind, has_default, default, has_annotation, annotation in parameters:
+        made.append(
+            inspect.Parameter(
+                name,
+                inspect._ParameterKind(kind),
+                default=default if has_default else inspect.Parameter.empty,
+                annotation=annotation if has_annotation else inspect.Parameter.empty,
+            )
+        )
+    *own, returned = made
+    return inspect.Signature(own, return_annotation=returned.annotation)
+
+
+def _of_type(kind: type, value: object) -> Any:
+    if type(value) is not kind:
+        raise AssertionError(f"returned an object where {with_article(kind.__name__)} was expected")
+    return value
+
+
+# ---------------------------------------------------------------- special methods
+
+
+def _call(self: _Used, /, *args: object, **kwargs: object) -> Any:
+    return self._run("call", *args, shown=self._call(*args, **kwargs), **kwargs)
+
+
+def _getitem(self: _Used, key: object) -> Any:
+    return self._run("getitem", key, shown=Call("[]", (key,), {}, self))  # type: ignore[arg-type]
+
+
+def _contains(self: _Used, value: object) -> bool:
+    note("their-equality", running[-1].root)
+    return bool(_of_type(bool, self._run("contains", value)))
+
+
+def _iter(self: _Used) -> Iterator[Any]:
+    iterator = self._run("iter")
+    if not running:
+        yield from iterator
+        return
+    with contextlib.suppress(StopIteration):
+        while True:
+            yield running[-1].run("next", iterator)
+
+
+def _len(self: _Used) -> int:
+    length: int = _of_type(int, self._run("len"))
+    if not 0 <= length <= sys.maxsize:
+        raise BadReply("sent a length that is not a number")
+    return length
+
+
+def _exit(self: _Used, kind: Any, error: BaseException | None, traceback: object) -> Any:
+    if error is not None and not isinstance(error, Exception):
+        return None
+    return self._run("exit", *named(error))
+
+
+def _await(self: _Used) -> Generator[Any, None, Any]:
+    for _ in ():
+        yield
+    return self._run("await")
+
+
+async def _next_later(self: _Used) -> Any:
+    return self._run("await", "anext")
+
+
+async def _enter_later(self: _Used) -> Any:
+    return self._run("await", "enter")
+
+
+async def _exit_later(self: _Used, kind: Any, error: Exception | None, traceback: object) -> Any:
+    return self._run("await", "exit", *named(error))
+
+
+def _typed(kind: type, name: str = "") -> Callable[[_Used], Any]:
+    return lambda self: kind(_of_type(kind, self._run(name or kind.__name__)))
+
+
+def _plainly(name: str) -> Callable[..., Any]:
+    return lambda self, *args: self._run(name, *args)
+
+
+def _attribute(name: str) -> property:
+    def read(self: _Used) -> Any:
+        if not running:
+            raise AttributeError(f"__{name}__")
+        return self._run(name)
+
+    return property(read)
+
+
 def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
     def operate(self: _Used, other: object) -> Any:
         value = self._now()
         pair = (other, value) if is_reflected else (value, other)
         if not isinstance(value, _Used):
-            return getattr(operator, name)(*pair)
+            return operation(name)(*pair)
         result = running[-1].run(name, *pair) if running else self._run(name, other)
         # Else a lying difference would be the word about an expected value.
-        if not isinstance(other, _Used):
+        if not isinstance(other, _Used) and name in _TELLING:
             if not isinstance(result, _Used):
-                raise AssertionError(_NO_VALUE)
-            if isinstance(result, Handle) and name == "sub":
+                data = value._as_data()
+                if isinstance(data, _Used):
+                    raise AssertionError(_NO_VALUE)
+                return operation(name)(*((other, data) if is_reflected else (data, other)))
+            if isinstance(result, Handle) and name in ("sub", "isub"):
                 object.__setattr__(
                     result, "_differs", "by a number" if isinstance(other, int | float) else "by a value"
                 )
@@ -166,30 +273,71 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
 def _comparison(name: str) -> Callable[..., Any]:
     def compare(self: _Used, other: object) -> Any:
         value = self._now()
+        if isinstance(value, _Used) and not isinstance(other, _Used):
+            value = value._as_data()
+            if isinstance(value, _Used):
+                raise AssertionError(_NO_VALUE)
         if not isinstance(value, _Used):
-            return getattr(operator, name)(value, other)
-        if not isinstance(other, _Used):
-            raise AssertionError(_NO_VALUE)
+            return operation(name)(value, other)
         note("their-equality", running[-1].root)
         return value._run(name, other)
 
     return compare
 
 
-def _unary(name: str) -> Callable[..., Any]:
-    return lambda self: self._run(name)
+_METHODS: Final[dict[str, Callable[..., Any]]] = {
+    **{name: _operator(name) for name in (*BINARY, "divmod")},
+    **{f"r{name}": _operator(name, is_reflected=True) for name in (*BINARY, "divmod")},
+    **{f"i{name}": _operator(f"i{name}") for name in BINARY},
+    **{name: _comparison(name) for name in _COMPARISONS},
+    **{name: _plainly(name) for name in ("neg", "pos", "invert", "abs", "round", "next", "reversed", "enter")},
+    **{name: _plainly(name) for name in ("setitem", "delitem", "aiter")},
+    **{kind.__name__: _typed(kind) for kind in (bool, float, int, complex)},
+    "index": _typed(int, "index"),
+    "hash": _typed(int, "hash"),
+    "call": _call,
+    "getitem": _getitem,
+    "contains": _contains,
+    "iter": _iter,
+    "len": _len,
+    "exit": _exit,
+    "await": _await,
+    "anext": _next_later,
+    "aenter": _enter_later,
+    "aexit": _exit_later,
+}
+assert {*SPECIAL} == {*_METHODS}
 
 
-for _name in _OPERATORS:
-    setattr(_Used, f"__{_name.strip('_')}__", _operator(_name))
-    setattr(_Used, f"__r{_name.strip('_')}__", _operator(_name, is_reflected=True))
-for _name in _COMPARISONS:
-    setattr(_Used, f"__{_name}__", _comparison(_name))
-for _name in ("neg", "pos", "invert", "abs", "round"):
-    setattr(_Used, f"__{_name}__", _unary(_name))
+class Class(type):
+    """The class of classes of the far side: those of handles, and those that a suite derives from a submission's."""
+
+    def __call__(cls, *args: object, **kwargs: object) -> Any:
+        return running[-1].run("call", cls, *args, shown=Call(cls.__name__, args, kwargs), **kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        if cls.__module__ == __name__:
+            raise AttributeError(name)
+        return _read(cls, name)
+
+    def __eq__(cls, other: object) -> bool:
+        """Of an object of torch's own ``type(layer) == nn.Linear`` is true."""
+        name = next(iter(getattr(cls, "_classes", ())), "")
+        return cls is other or (isinstance(other, type) and bool(name) and _of_library(name) is other)
+
+    __hash__ = type.__hash__
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if cls.__module__ == __name__:
+            return super().__instancecheck__(value)
+        return isinstance(value, FarObject) and running[-1].run("isinstance", value, cls) is True
 
 
-class Handle(_Used, Remote):  # type: ignore[misc]
+class Base(metaclass=Class):
+    """Stands for a class of the submission where the suite derives one from it."""
+
+
+class Handle(_Used, FarObject, metaclass=Class):
     """An object that stays in the student process; `isinstance` asks the names of its classes that came with it.
 
     What was subtracted from a value of the test, or the other way round, is a *difference*, and so is every object that
@@ -197,38 +345,37 @@ class Handle(_Used, Remote):  # type: ignore[misc]
     result is. A test of a class of numbers reads the attribute that holds the number; that place is listed.
     """
 
-    __slots__ = ("_classes", "_differs")
+    __slots__ = ("__weakref__", "_differs")
+    _classes: tuple[str, ...] = ()
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The first of its classes that is a library's, but no tensor: torch would read its memory as one."""
-        for name in object.__getattribute__(self, "_classes"):
-            module, _, kind = name.rpartition(".")
-            if module.partition(".")[0] in _KNOWN:
-                found = vars(sys.modules.get(module, object)).get(kind)  # nothing is imported because they say so
-                if isinstance(found, type) and (module.partition(".")[0] != "torch" or issubclass(found, _OF_TORCH)):
-                    return found
-        return Handle
+        for name in type(self)._classes:
+            found = _TYPES.get(name) or _of_library(name)
+            if found not in (None, object) and (found.__module__[:5] != "torch" or issubclass(found, _OF_TORCH)):
+                return found
+        return type(self)
 
-    def _run(self, operation: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
-        if operation == "call" and shown is not None and shown.name in _COMPARING:
+    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+        if name == "call" and shown is not None and shown.name in _COMPARING:
             if any(isinstance(one, torch.Tensor | np.ndarray) for one in args):
                 raise AssertionError(_NO_VALUE)
             note("their-equality", running[-1].root)
-        result = super()._run(operation, *args, shown=shown, **kwargs)
-        if self._differs and operation not in _NO_NUMBERS:
-            if operation in ("len", "iter") and self._differs == "by a value":
+        result = super()._run(name, *args, shown=shown, **kwargs)
+        if self._differs and name not in _NO_NUMBERS:
+            if name in ("len", "iter") and self._differs == "by a value":
                 raise AssertionError(_NO_VALUE)
             if isinstance(result, Handle):
                 object.__setattr__(result, "_differs", self._differs)
-            elif operation in ("getattr", "len"):
+            elif name in ("getattr", "len"):
                 note("their-equality", running[-1].root)
             elif result is not None:
                 raise AssertionError(_NO_VALUE)
         return result
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
-        return "value", Remote(self._channel, self._number, self._kind)
+        return "value", FarObject(self._channel, self._number, self._kind)
 
     def _call(self, *args: object, **kwargs: object) -> Call:
         made = self._made
@@ -236,38 +383,65 @@ class Handle(_Used, Remote):  # type: ignore[misc]
             return Call(made.name, args, kwargs, made.owner)
         return Call("", args, kwargs, self)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        self._run("setattr", name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._run("delattr", name)
-
-    def __bool__(self) -> bool:  # type: ignore[override]
-        raise AssertionError(f"returned {with_article(self._kind)} object where a plain value was expected")
+    def _as_data(self) -> Any:
+        return self._run("data") if any(_of_library(name) in _DATA - {object} for name in self._classes) else self
 
     def __repr__(self) -> str:
-        if not running:  # in a message
-            return f"<{self._kind}>"
-        return str(self._value(str, self._run("repr")))
-
-    def __format__(self, how: str) -> str:
-        return repr(self)  # of a number's class, too, it is not one
-
-    __hash__ = _Used.__hash__  # type: ignore[assignment]
+        return str(_of_type(str, self._run("repr"))) if running else f"<{self._kind}>"  # in a message
 
 
-def make_handle(remote: Remote, classes: Sequence[str]) -> Handle:
-    """The proxy of an object of the submission."""
-    made = Handle(remote._channel, remote._number, remote._kind)
-    object.__setattr__(made, "_classes", tuple(classes))
+class Coroutine(Handle):
+    """A coroutine of the submission: it runs to its end over there when the test's event loop gets to it."""
+
+    __slots__ = ()
+
+    def send(self, value: object) -> Any:
+        """Ends it."""
+        raise StopIteration(self._run("await"))
+
+    def throw(self, error: BaseException) -> Any:
+        """Gives it up."""
+        raise error
+
+    def close(self) -> None:
+        """Nothing waits."""
+
+
+def _of_library(name: str) -> Any:
+    """A class of the standard library or of torch, by its name; nothing is imported because a submission says so."""
+    module, _, kind = name.rpartition(".")
+    found = vars(sys.modules.get(module, object)).get(kind) if module.partition(".")[0] in _KNOWN else None
+    return found if isinstance(found, type) else type(None) if name == "builtins.NoneType" else None
+
+
+def make_handle(
+    remote: FarObject, classes: Sequence[str], special: str, own_name: str, known: dict[Any, Class]
+) -> Handle | type:
+    """The proxy of an object of the submission; a class that both sides have, if calling it does no harm, is itself.
+
+    Args:
+        classes: the names of its classes, the most special first.
+        special: the special methods that it has, and, with a dash, those that it has not.
+        own_name: of a class.
+        known: the classes of handles up to now.
+    """
+    here = _of_library(own_name)
+    if here in _DATA or (here is not None and issubclass(here, (*_OF_TORCH, enum.Enum, BaseException))):
+        return here  # type: ignore[no-any-return]
+    if (kind := known.get((*classes, special))) is None:
+        names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
+        for name in special.split():
+            names[f"__{name.strip('-')}__"] = _METHODS.get(name)
+        for name in ("doc", "dict"):
+            names[f"__{name}__"] = _attribute(name)
+        base = Coroutine if classes[:1] == ["builtins.coroutine"] else Handle
+        kind = known[(*classes, special)] = Class(remote._kind, (base,), names)
+    made: Any = object.__new__(kind)  # type: ignore[arg-type]
+    FarObject.__init__(made, remote._channel, remote._number, remote._kind)
     object.__setattr__(made, "_differs", "")
-    return made
-
-
-def _made(value: Any, by: Call) -> Any:
-    if isinstance(value, Handle) and value._made is None:
-        object.__setattr__(value, "_made", by)
-    return value
+    if "example" not in vars(kind):
+        type.__setattr__(kind, "example", made)  # by it the class itself crosses
+    return made  # type: ignore[no-any-return]
 
 
 class Deferred(_Used):
@@ -279,13 +453,17 @@ class Deferred(_Used):
         made_by: how it is made: an operation, something of the submission, and the arguments.
     """
 
+    __slots__ = ("__weakref__", "_made_by", "_module", "_names")
+    __doc__, __dict__ = _attribute("doc"), _attribute("dict")
+
     def __init__(self, module: str, names: tuple[str, ...], made_by: tuple[Any, ...] | None = None) -> None:
-        vars(self).update(_module=module, _names=names, _made_by=made_by)
+        for name, value in {"_module": module, "_names": names, "_made_by": made_by}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, operation: str, target: Deferred, *args: object) -> Deferred:
+    def of(cls, name: str, target: Deferred, *args: object) -> Deferred:
         """The result of an operation on something of the submission."""
-        return cls(target._module, (), (operation, target, args, {}))
+        return cls(target._module, (), (name, target, args, {}))
 
     @property
     def place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
@@ -297,16 +475,16 @@ class Deferred(_Used):
             return "name", self._module, list(self._names)
         made = passing.bridge.made
         if id(self) not in made:
-            operation, target, args, kwargs = self._made_by
-            made[id(self)] = passing.bridge.run(operation, target, *args, **kwargs)
+            name, target, args, kwargs = self._made_by
+            made[id(self)] = passing.bridge.run(name, target, *args, **kwargs)
         return passing.tree(made[id(self)])
 
-    def _run(self, operation: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
         if not running:
             if not asked_while_collecting:
                 raise pytest.UsageError(f"`{self!r}` is used where there is no submission")
-            return asked_while_collecting[-1](operation, self, *args)
-        return super()._run(operation, *args, shown=shown, **kwargs)
+            return asked_while_collecting[-1](name, self, *args)
+        return super()._run(name, *args, shown=shown, **kwargs)
 
     def _call(self, *args: object, **kwargs: object) -> Call:
         return Call(self.__name__, args, kwargs)
@@ -314,10 +492,19 @@ class Deferred(_Used):
     def _now(self) -> Any:
         return self._run("get")
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """A class is one for `inspect`, and a function a function."""
+        name = running[-1].kind_of(self) if running else ""
+        return type if name == "builtins.type" else _TYPES.get(name, Deferred)
+
+    def in_a_test(self) -> Any:
+        """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
+        value = self._now() if running else self
+        return self if isinstance(value, _Used | list | dict | set) else value
+
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return (
-            super().__call__(*args, **kwargs) if running else Deferred(self._module, (), ("call", self, args, kwargs))
-        )
+        return _call(self, *args, **kwargs) if running else Deferred(self._module, (), ("call", self, args, kwargs))
 
     def __getattr__(self, name: str) -> Any:
         if name == "__name__":
@@ -326,29 +513,21 @@ class Deferred(_Used):
             return super().__getattr__(name)
         return Deferred(self._module, (*self._names, name))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        self._run("setattr", name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._run("delattr", name)
-
     def __bool__(self) -> bool:
         return bool(self._run("get")) if running else True
-
-    def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, _Used) and running[-1].run("isinstance", value, self) is True
-
-    def __subclasscheck__(self, kind: object) -> bool:
-        return isinstance(kind, _Used | Derived) and running[-1].run("issubclass", kind, self) is True
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         return (Base,)
 
     def __repr__(self) -> str:
         if self._made_by is not None:
-            operation, target, args, _ = self._made_by
-            return f"{target!r}{'' if operation == 'call' else f'.{operation}'}({', '.join(map(repr, args))})"
+            name, target, args, _ = self._made_by
+            return f"{target!r}{'' if name == 'call' else f'.{name}'}({', '.join(map(repr, args))})"
         return ".".join((*self._names,)) or self._module
+
+
+for _name in {*_METHODS} - {"call", "bool", "hash", "await", "aiter", "anext", "aenter", "aexit"}:
+    setattr(Deferred, f"__{_name}__", _METHODS[_name])
 
 
 def value_of(variable: Deferred) -> Any:
@@ -362,22 +541,3 @@ def value_of(variable: Deferred) -> Any:
     if isinstance(value, Handle) and value._kind == "ellipsis":
         raise UnwrittenValue(name)
     return value
-
-
-class Derived(type):
-    """The class of classes that a suite derives from one of the submission's: they exist on the far side alone."""
-
-    def __call__(cls, *args: object, **kwargs: object) -> Any:
-        return running[-1].run("call", cls, *args, shown=Call(cls.__name__, args, kwargs), **kwargs)
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return running[-1].run("getattr", cls, name)
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, Handle) and running[-1].run("isinstance", value, cls) is True
-
-
-class Base(metaclass=Derived):
-    """Stands for a class of the submission where the suite derives one from it."""

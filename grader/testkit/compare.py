@@ -16,7 +16,7 @@ from torch import Tensor
 from grader.border import arrays
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
-from grader.border.proxies import Remote, class_name_of
+from grader.border.proxies import FarObject, class_name_of
 from grader.border.wire import plain
 from grader.pictures import Compared
 from grader.testkit.show import SomeEntries, show
@@ -233,7 +233,7 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
     """The differences in words, one at a time."""
     place = f"at {where}: " if where else ""
     actual, expected = _comparable(actual, expected)
-    if isinstance(actual, Remote):
+    if isinstance(actual, FarObject):
         kind = class_name_of(actual)
         found = "a function" if kind in _FUNCTIONS else f"an object of class {kind}"
         yield f"{place}{found} where {_name(expected)} was expected"

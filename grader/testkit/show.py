@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.border import arrays
 from grader.border.labels import label_of
-from grader.border.proxies import Call, Drawn, Remote, RemoteFunction, is_iterator, maker_of
+from grader.border.proxies import Call, Drawn, FarObject, RemoteFunction, is_iterator, maker_of
 from grader.testkit.within_probes import call_within
 
 MAX_LINE: Final = 400
@@ -93,10 +93,10 @@ def _uses_one_object_twice(call: Call) -> bool:
     return any(one == other for n, one in enumerate(handles) for other in handles[:n])
 
 
-def _handles(values: Iterable[object]) -> Iterator[Remote]:
+def _handles(values: Iterable[object]) -> Iterator[FarObject]:
     """The objects of the submission that a line makes, those within others included."""
     for value in values:
-        if isinstance(value, Remote):
+        if isinstance(value, FarObject):
             yield value
             if (made := maker_of(value)) is not None:
                 yield from _handles((made.owner, *made.args, *made.kwargs.values()))
@@ -148,7 +148,7 @@ def _one(value: object) -> str:
         return text if set(text) & set(".en") else f"{text}.0"
     if isinstance(value, PurePath):
         return f"Path({str(value)!r})"
-    if isinstance(value, Remote) and (made := maker_of(value)) is not None:
+    if isinstance(value, FarObject) and (made := maker_of(value)) is not None:
         return _code(made)
     if type(value) is torch.Size:
         return f"torch.Size({list(value)})"

@@ -6,10 +6,14 @@ what has changed is sent. A result with a graph stays here; its gradient is aske
 the test is called by a message of its own: the submission waits for the answer in a thread.
 """
 
+import asyncio
+import builtins
 import collections
 import contextlib
 import copy
+import dataclasses
 import importlib.util
+import inspect
 import io
 import itertools
 import logging
@@ -73,6 +77,7 @@ class _Side:
         self.log: _Log | None = None
         self.raised: Exception | None = None
         self._folder: Path | None = None
+        self._loops: list[asyncio.AbstractEventLoop] = []
 
     def folder(self) -> Path:
         """For files of the test, until the next check begins: none of them is in the current folder."""
@@ -82,7 +87,16 @@ class _Side:
             self._folder = Path(made, _FOLDER)
         return self._folder
 
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop that nobody else runs: that of the check, unless a coroutine waits in it for an answer."""
+        if not self._loops or self._loops[-1].is_running():
+            self._loops.append(asyncio.new_event_loop())
+        return self._loops[-1]
+
     def end(self) -> None:
+        for loop in self._loops:
+            if not loop.is_running():
+                loop.close()
         if self.log is not None:
             self.log.remove()
         for thread in self.waiting:
@@ -268,8 +282,19 @@ class _Call:
     def _make_class(self, home: str, name: str, source: str, header: list[str]) -> Any:
         return _class_of(home, name, source, header)
 
+    def _make_kind(self, example: Any) -> Any:
+        return type(self.build(example))
+
     def _make_function(self, number: int) -> Any:
         return _callback(number)
+
+    def _make_later(self, number: int) -> Any:
+        ask = _callback(number)
+
+        async def ask_later(*args: Any, **kwargs: Any) -> Any:
+            return ask(*args, **kwargs)
+
+        return ask_later
 
     def _make_module(
         self, number: int, kind: Any, fields: list[tuple[str, Any]], parts: list[list[tuple[str, Any]]], training: bool
@@ -326,7 +351,7 @@ class _Call:
         if issubclass(kind, tuple):
             items = [self.describe(one, is_read=is_read) for one in value]
             names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
-            return ("named", list(names), items) if names else ("tuple", items)
+            return ("named", _name_of(kind), list(names), items) if names else ("tuple", items)
         if kind in (set, frozenset):
             return "set", [self.describe(one) for one in value]
         if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
@@ -336,7 +361,8 @@ class _Call:
             return "dict", keys, values
         if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
             return "path", str(value)
-        return "handle", value, [f"{one.__module__}.{one.__qualname__}" for one in type.mro(kind)]
+        names = [_name_of(one) for one in type.mro(kind)]
+        return "handle", value, names, _special_of(kind), _name_of(value) if isinstance(value, type) else ""
 
     def _describe_tensor(self, value: torch.Tensor, is_read: bool) -> tuple[Any, ...]:
         for key, twin in _side.twins.items():
@@ -392,6 +418,10 @@ def _has_changed(value: Any, before: Any) -> bool:
         missing = object()
         return any(before.get(key, missing) is not one for key, one in value.items()) and bool(value != before)
     return bool(value != before)
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
@@ -500,37 +530,102 @@ def resume(answer: Any, pushes: list[Any]) -> Any:
 # ---------------------------------------------------------------- operations
 
 
-def _contains(owner: Any, value: Any) -> bool:
-    return value in owner
+BINARY: Final = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"
+)  # fmt: skip
+SPECIAL: Final = (
+    *(f"{start}{name}" for start in ("", "r", "i") for name in BINARY),
+    "divmod", "rdivmod", "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs", "round", "bool", "float", "int",
+    "complex", "index", "hash", "call", "getitem", "setitem", "delitem", "contains", "iter", "next", "len", "reversed",
+    "enter", "exit", "await", "aiter", "anext", "aenter", "aexit",
+)  # fmt: skip
+"""Special methods of an object that a test may use, without their underscores."""
+
+
+def _special_of(kind: type) -> str:
+    """The special methods that a class has, and, with a dash, those that it refuses, as `__hash__` by None."""
+    own: dict[str, Any] = {}
+    for one in reversed(type.mro(kind)[:-1]):  # not by `getattr`, which finds those of a metaclass, too
+        own.update(vars(one))
+    return " ".join(f"{'-' * (own[whole] is None)}{name}" for name in SPECIAL if (whole := f"__{name}__") in own)
+
+
+def _data(value: Any) -> Any:
+    """The content of an object whose class is derived from one of Python's own, by this one's methods."""
+    for kind, read in _CONTENT.items():
+        if isinstance(value, kind):
+            return read(value)
+    return value
+
+
+_CONTENT: Final[dict[type, Callable[[Any], Any]]] = {
+    int: int.__int__,
+    float: float.__float__,
+    complex: lambda value: complex(value.real, value.imag),
+    str: str.__str__,
+    bytes: lambda value: b"".join([value]),
+    list: lambda value: list(list.__iter__(value)),
+    dict: lambda value: dict(dict.items(value)),
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: set(frozenset.__iter__(value)),
+}
+
+
+def _parameters(function: Any) -> list[tuple[Any, ...]]:
+    """The parameters of a function, and at the end its result: name, kind, default and annotation."""
+    signature, empty = inspect.signature(function), inspect.Parameter.empty
+    result = inspect.Parameter("result", inspect.Parameter.KEYWORD_ONLY, annotation=signature.return_annotation)
+    return [
+        (one.name, int(one.kind), one.default is not empty, one.default, one.annotation is not empty, one.annotation)
+        for one in [*signature.parameters.values(), result]
+    ]
+
+
+def _leave(owner: Any, kind: str, message: str, *, name: str = "__exit__") -> Any:
+    """Ends a ``with`` of the test, which has raised an exception of this class (none if it is empty)."""
+    if not kind:
+        return getattr(owner, name)(None, None, None)
+    known: Any = _side.raised
+    error = known if type(known).__name__ == kind else getattr(builtins, kind, Exception)(message)
+    return getattr(owner, name)(type(error), error, error.__traceback__)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _await(owner: Any, name: str = "", *args: Any) -> Any:
+    """The result of a coroutine, or of a special method that makes one: it runs to its end."""
+    value = _leave(owner, *args, name="__aexit__") if name == "exit" else owner
+    value = anext(owner) if name == "anext" else owner.__aenter__() if name == "enter" else value
+    return _side.loop().run_until_complete(_awaited(value))
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
     "get": lambda value: value,
-    "method": lambda owner, name, *args: getattr(owner, name)(*args),
-    "contains": _contains,
     "item": lambda owner, at: list(owner)[at],
-    "isinstance": isinstance,
-    "issubclass": issubclass,
-    "deepcopy": copy.deepcopy,
     "copy": copy.copy,
-    **{
-        one.__name__: one
-        for one in (getattr, setattr, delattr, len, iter, next, str, repr, float, int, complex, abs, round, dir)
-    },
-    **{
-        name: getattr(operator, name)
-        for name in (
-            "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift",
-            "rshift", "neg", "pos", "invert", "eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "delitem",
-            "iadd", "isub", "imul", "itruediv", "index",
-        )
-    },
-}  # fmt: skip
+    "deepcopy": copy.deepcopy,
+    "class": lambda owner: "builtins.type" if isinstance(owner, type) else _name_of(type(owner)),
+    "doc": lambda owner: owner.__doc__,
+    "dict": lambda owner: dict(vars(owner)),
+    "signature": _parameters,
+    "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
+    "data": _data,
+    "enter": lambda owner: owner.__enter__(),
+    "exit": _leave,
+    "await": _await,
+}
+
+
+def operation(name: str) -> Callable[..., Any]:
+    """What an operation does, by its name: one of these, or a function of Python's own, or an operator."""
+    return _OPERATIONS.get(name) or getattr(builtins, name, None) or getattr(operator, f"__{name}__")
 
 
 def run(
-    operation: str, target: Any, args: list[Any], kwargs: list[tuple[str, Any]], pushes: list[Any], may_ask: bool
+    name: str, target: Any, args: list[Any], kwargs: list[tuple[str, Any]], pushes: list[Any], may_ask: bool
 ) -> Any:
     """One operation on the submission.
 
@@ -541,20 +636,22 @@ def run(
     _take(pushes)
     call = _Call()
     owner, values = call.build(target), [call.build(one) for one in args]
-    named_values = {name: call.build(one) for name, one in kwargs}
+    named_values = {key: call.build(one) for key, one in kwargs}
 
     def work() -> tuple[Any, ...]:
-        if operation == "setattr" and isinstance(owner, type(sys) | type):
+        if name == "setattr" and isinstance(owner, type(sys) | type):
             _side.replaced.append((owner, values[0], vars(owner).get(values[0], _Side)))
         try:
-            if operation == "delattr" and _side.put_back(owner, *values):
+            if name == "delattr" and _side.put_back(owner, *values):
                 result = None
             else:
-                result = _OPERATIONS[operation](owner, *values, **named_values)
+                result = operation(name)(owner, *values, **named_values)
+        except SystemExit as error:
+            return "exits", error.code if type(error.code) in (int, str) else None
         except Exception as error:
             _side.raised = error
             raise
-        described = call.describe(result, is_read=operation == "getattr")
+        described = call.describe(result, is_read=name in ("getattr", "get"))
         logged = _side.log.take() if _side.log is not None else []
         return "returned", described, call.changed(), _pulls(), call.written(), logged
 

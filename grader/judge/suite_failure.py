@@ -1,0 +1,77 @@
+"""How a failing test of a suite begins: which test it is, and how what came back differs from what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from grader.border.proxies import Call
+from grader.testkit.compare import Mismatch, assert_close
+from grader.testkit.show import show_call
+
+_COMPARES: Final = frozenset({
+    "assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal",
+    "assert_approx_equal", "assert_close", "assertEqual", "assertAlmostEqual",
+})  # fmt: skip
+"""Functions of NumPy, torch and unittest that compare their first two arguments."""
+_MOST: Final = 120
+"""Characters of the test's sentence, and of a call, in the first line."""
+
+
+def in_words(error: AssertionError, sentence: str, call: Call | None) -> AssertionError:
+    """The failure of a test that students may see.
+
+    Args:
+        sentence: about the test.
+        call: of the submission, the last one.
+    """
+    title = sentence.split(". ")[0].rstrip(".")[:_MOST]
+    for actual, expected in _compared(error):
+        if call is not None and call.answered and expected is call.result and actual is not call.result:
+            actual, expected = expected, actual
+        return Mismatch(f"{title}: {_difference(actual, expected)}", actual, expected)
+    text = str(error) or "the answer is wrong"
+    said = _said(text.partition("\n")[0], call)
+    return AssertionError(f"{title}: {said}\nthe test: {text}" if said else f"{title}: {text}")
+
+
+def _compared(error: BaseException) -> Iterator[tuple[Any, Any]]:
+    """The two values that a function of a library has compared, if it is such a failure."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+        module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if frame.f_code.co_name in _COMPARES and module in ("numpy", "torch", "unittest"):
+            names = [name for name in frame.f_code.co_varnames[: frame.f_code.co_argcount] if name != "self"]
+            yield frame.f_locals[names[0]], frame.f_locals[names[1]]
+
+
+def _difference(actual: Any, expected: Any) -> str:
+    """The difference in words; types and shapes that the libraries take for each other are none."""
+    if isinstance(actual, int | float) and isinstance(expected, int | float):
+        actual, expected = (actual, expected) if type(actual) is type(expected) else (float(actual), float(expected))
+    elif isinstance(actual, np.ndarray | np.generic) or isinstance(expected, np.ndarray | np.generic):
+        one, other = np.asarray(actual), np.asarray(expected)
+        if one.dtype.kind in "biufc" and other.dtype.kind in "biufc":
+            common = np.result_type(one, other)
+            actual, expected = one.astype(common), other.astype(common)
+            if not one.ndim or not other.ndim:
+                actual, expected = np.broadcast_arrays(actual, expected)
+    try:
+        assert_close(actual, expected)
+    except Mismatch as found:
+        return found.reason
+    return "it differs by more than the test allows"
+
+
+def _said(line: str, call: Call | None) -> str:
+    """The call, its result and what was expected, if an ``assert`` compares just these; else empty."""
+    start, _, compared = line.partition("assert ")
+    sides = compared.split(" == ")
+    if start or len(sides) != 2 or call is None or not call.answered or repr(call.result) not in sides:
+        return ""
+    got, expected = sides if sides[0] == repr(call.result) else sides[::-1]
+    called = show_call(call)
+    return f"{called if len(called) <= _MOST else 'it'} gives {got} where {expected} was expected"

@@ -1,0 +1,125 @@
+"""Objects of many kinds, as tests use them."""
+
+import asyncio
+import enum
+import sys
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Point:
+    """A point."""
+
+    def __init__(self, x, y=0):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return (self.x, self.y) == (other.x, other.y)
+
+    def __hash__(self):
+        return hash((self.x, self.y))
+
+    def __bool__(self):
+        return bool(self.x or self.y)
+
+    def __iadd__(self, other):
+        self.x += other.x
+        return self
+
+    def __mod__(self, by):
+        return self.x % by
+
+    def __divmod__(self, by):
+        return divmod(self.x, by)
+
+    def __round__(self, digits=None):
+        return Point(round(self.x, digits))
+
+    def __complex__(self):
+        return complex(self.x, self.y)
+
+    def __format__(self, how):
+        return f"<{self.x}{how}>"
+
+
+class Bag:
+    def __init__(self, *items):
+        self.items = list(items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __reversed__(self):
+        return reversed(self.items)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self.items.append(kind and kind.__name__)
+        return kind is ValueError
+
+
+class Words(list):
+    def first(self):
+        return self[0]
+
+
+@dataclass
+class Settings:
+    """How to train."""
+
+    rate: float = 0.1
+    sizes: list = field(default_factory=list)
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+def area(width: int, height: int = 2) -> int:
+    """Width times height."""
+    return width * height
+
+
+def count(n):
+    yield from range(n)
+
+
+def kind():
+    return Point
+
+
+def leave(code):
+    sys.exit(code)
+
+
+async def fetch(x):
+    """Waits."""
+    await asyncio.sleep(0)
+    return 2 * x
+
+
+async def apply(function, x):
+    return await function(x)
+
+
+async def stream(n):
+    for i in range(n):
+        yield await fetch(i)
+
+
+class Connection:
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, traceback):
+        return kind is ValueError
+
+    async def get(self, key):
+        return key

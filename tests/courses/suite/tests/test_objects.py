@@ -1,0 +1,101 @@
+import asyncio
+import collections.abc
+import dataclasses
+import enum
+import inspect
+
+import pkg.objects as objects
+import pytest
+from pkg.objects import Bag, Color, Pair, Point, Settings, Words, area, fetch
+
+
+def test_truth():
+    assert Point(1) and not Point(0) and Bag(1) and not Bag()
+
+
+def test_hashes():
+    assert hash(Point(1)) == hash(Point(1)) and {Point(1): "a"}[Point(1)] == "a"
+    assert len({Point(1), Point(1), Point(2)}) == 2 and {Color.RED: 1}[Color.RED] == 1
+    with pytest.raises(TypeError):
+        hash(Settings())
+
+
+def test_operators():
+    point = same = Point(7, 2)
+    point += Point(1)
+    assert same.x == 8 and same is point
+    assert point % 3 == 2 and divmod(point, 3) == (2, 2) and round(Point(1.26), 1).x == 1.3
+    assert complex(point) == 8 + 2j and f"{point:!}" == "<8!>" and list(reversed(Bag(1, 2))) == [2, 1]
+
+
+def test_with():
+    bag = Bag()
+    with bag:
+        raise ValueError("caught")
+    with pytest.raises(KeyError), bag:
+        raise KeyError("not caught")
+    assert bag.items == ["ValueError", "KeyError"]
+
+
+def test_special_methods_that_are_not_there():
+    assert callable(area) and callable(Point) and not callable(Point(1))
+    assert not isinstance(Point(1), collections.abc.Iterable) and isinstance(Bag(), collections.abc.Sized)
+    with pytest.raises(TypeError):
+        len(Point(1))
+
+
+def test_texts():
+    assert Point.__doc__ == Point(1).__doc__ == "A point." and area.__doc__ == "Width times height."
+    assert vars(Point(1, 2)) == {"x": 1, "y": 2} and "x" in dir(Point(1)) and "area" in dir(objects)
+
+
+def test_signature():
+    parameters = inspect.signature(area).parameters
+    assert list(parameters) == ["width", "height"] and parameters["height"].default == 2
+    assert parameters["width"].annotation is int and list(inspect.signature(Point).parameters) == ["x", "y"]
+
+
+def test_kinds():
+    assert inspect.isclass(Point) and inspect.isfunction(area) and inspect.isgenerator(objects.count(1))
+    assert isinstance(Point(1), objects.kind()) and not isinstance(Bag(), objects.kind())
+    assert isinstance(Color.RED, enum.Enum) and issubclass(Color, enum.Enum) and not issubclass(Point, enum.Enum)
+    assert type(Point(1)).__name__ == "Point" and type(Point(1)) is type(Point(2)) is not type(Bag())
+    assert isinstance(Pair(1, 2), Pair) and repr(Pair(1, 2)) == "Pair(a=1, b=2)"
+    assert hasattr(objects, "area") and not hasattr(objects, "volume") and getattr(objects, "volume", 3) == 3
+
+
+def test_dataclass():
+    settings = Settings(0.5, [1])
+    assert [one.name for one in dataclasses.fields(Settings)] == ["rate", "sizes"]
+    assert dataclasses.is_dataclass(Settings) and dataclasses.asdict(settings) == {"rate": 0.5, "sizes": [1]}
+    assert dataclasses.replace(settings, rate=2.0).rate == 2.0 and dataclasses.astuple(settings) == (0.5, [1])
+
+
+def test_list_of_its_own():
+    words = Words(["a", "b"])
+    assert words == ["a", "b"] and words.first() == "a"
+
+
+def test_exit():
+    with pytest.raises(SystemExit) as caught:
+        objects.leave(3)
+    assert caught.value.code == 3
+
+
+def test_coroutines():
+    async def all_of_it():
+        gathered = await asyncio.gather(fetch(1), fetch(2))
+        task = asyncio.create_task(fetch(3))
+        async with objects.Connection() as connection:
+            key = await asyncio.wait_for(connection.get("k"), 600)
+        async with connection:
+            raise ValueError("caught")
+        return [*gathered, await task, key, [x async for x in objects.stream(2)]]
+
+    async def add(x):
+        await asyncio.sleep(0)
+        return x + 1
+
+    assert inspect.iscoroutinefunction(fetch) and asyncio.run(fetch(1)) == 2
+    assert asyncio.run(all_of_it()) == [2, 4, 6, "k", [0, 2]]
+    assert asyncio.run(objects.apply(add, 1)) == 2
