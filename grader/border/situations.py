@@ -5,8 +5,6 @@ another situation, or makes another model. What is common to the cases that fail
 first thing that a student reads; `grader.judge.situations` finds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 

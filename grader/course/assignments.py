@@ -1,7 +1,5 @@
 """Assignments and the term, as ``course.toml`` declares them: what is handed in together, by when, for how much."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Collection
 from typing import Final

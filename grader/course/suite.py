@@ -1,7 +1,5 @@
 """A course's suite: a folder of tests that somebody else wrote, and which of them belong to an exercise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 

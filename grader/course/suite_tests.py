@@ -3,8 +3,6 @@
 Never runs a line of the files that it reads.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which checks of a course are not assessed on this machine, from the check and the machine alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 from grader.course import Course

@@ -9,8 +9,6 @@ a run raises becomes the result of its check, except that a crash of the warm ho
 beside the checks are made here, too: they decide no verdict, and one that fails becomes a line of text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import traceback

@@ -4,8 +4,6 @@ Looks at all cases of the exercise, so that a special check that fails is told f
 is guessed: if no phrase, and no two together, tell them apart, nothing is said.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final

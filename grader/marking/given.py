@@ -3,8 +3,6 @@
 Writes to the gradebook; every change is on disk when a function returns. Decides no points: a person gave them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The history of a student's mark: every result, and all that people gave, the oldest first. Only reads."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How all that a person gives gets into the gradebook: what another person gave is not replaced unless they agree."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import getpass

@@ -3,8 +3,6 @@
 Never guesses: a line that names no student or exercise, or points that cannot be, refuses the whole file.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """The student who is meant by a name that a person types: any name or id that they ever had. Never guesses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from grader.errors import UserError

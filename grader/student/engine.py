@@ -1,7 +1,5 @@
 """Which processes run submitted code here: forked ones in a sandbox, or spawned ones. Imports nothing slow."""
 
-from __future__ import annotations
-
 import os
 from typing import Final, Literal, NamedTuple
 

@@ -4,8 +4,6 @@ A submission that goes over its limit has failed. If the machine's memory is sho
 its own processes took most of what was left when they began; else nobody loses points.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from grader.border import failures

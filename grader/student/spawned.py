@@ -4,8 +4,6 @@ Where a system cannot fork, a new Python loads the modules that the warm host lo
 needed. No layer of a sandbox is around it. From the import on nothing that it sends is trusted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

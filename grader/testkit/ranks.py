@@ -10,8 +10,6 @@ process of its own. `is_rank`, `here` and `hold` are called on a rank. A rank th
 verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 

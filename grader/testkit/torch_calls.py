@@ -3,8 +3,6 @@
 The number is for a student who compares two answers, and decides nothing. Must never hold an expected answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

@@ -4,8 +4,6 @@ It runs each call on ordinary CPU tensors and sees to the labels of all that goe
 number: the answer is the CPU's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

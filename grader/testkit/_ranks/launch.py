@@ -6,8 +6,6 @@ for seconds on end, as they do where nothing can be forked. Must never wait with
 behind.
 """
 
-from __future__ import annotations
-
 import _thread
 import os
 import runpy

@@ -5,8 +5,6 @@ a limit. A stack dump is text that ``faulthandler`` wrote in a process of the st
 here trusts it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import select

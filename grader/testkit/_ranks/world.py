@@ -3,8 +3,6 @@
 It runs in the judge and decides nothing: it says what came back. Must never send a rank what is another's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
