@@ -141,9 +141,8 @@ class _Assembly:
             plain = code_name(path)
             target = f"{plain.rpartition('.')[0]}.py"
             if plain != path:
-                self.note(
-                    target, f"read from {PurePosixPath(path).name}: next time, hand in {PurePosixPath(plain).name}"
-                )
+                wanted = PurePosixPath(plain).name
+                self.note(target, f"read from {PurePosixPath(path).name}: next time, hand in {wanted}")
             of_notebook = is_notebook(path)
             code = module_of(content) if of_notebook else plain_python(content)
             is_lost = of_notebook and not (code.module and code_lines(code.module))
