@@ -106,10 +106,8 @@ class Queries(Reading):
 
     def _newest_of_each(self, kind: type[G], course: str) -> list[G]:
         # By the id: the same student may have had another name.
-        query = (
-            "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
-            " GROUP BY person, CASE person WHEN '' THEN student END ORDER BY student"
-        )
+        query = "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
+        query += " GROUP BY person, CASE person WHEN '' THEN student END ORDER BY student"
         found = self._all(query, kind.__name__, course, self.assignment)
         return [self._decoded(record, kind) for record, _ in found]
 
@@ -148,12 +146,8 @@ class Queries(Reading):
         return sorted(events, key=lambda event: moment(event.made))
 
     def _result_event(self, seen: SeenResult) -> records.HistoryEvent:
-        (found,) = self._all(
-            "SELECT result, graded, results.run = runs.id AS is_new, started, trial FROM results, runs"
-            " WHERE results.id = ? AND runs.id = ?",
-            seen.result,
-            seen.run,
-        )
+        query = "SELECT result, graded, results.run = runs.id AS is_new, started, trial FROM results, runs"
+        (found,) = self._all(f"{query} WHERE results.id = ? AND runs.id = ?", seen.result, seen.run)
         return records.HistoryEvent(
             found["graded"] if found["is_new"] else found["started"],
             result=self._decoded(found["result"], SubmissionResult),

@@ -26,8 +26,7 @@ _COMMON = (20, 60)
 """A passage is common when more submissions have it than a fifth of the class, but at least and at most so many."""
 NOT_A_VERDICT = (
     "Being alike is not a verdict and proves nothing: short exercises have few good answers, and people"
-    " learn together. "
-    "Read both, and ask."
+    " learn together. Read both, and ask."
 )
 
 
