@@ -181,16 +181,22 @@ class Queries(Reading):
 
     def late_days_left(self) -> dict[str, int]:
         """How many late days the students have left before this assignment, by `People.key`; absent: all of them."""
-        left: dict[str, int] = {}
         plan, people = self.plan, self.everybody()
+        state = self._db.total_changes, self._value("PRAGMA data_version"), plan
+        if self._days_left[0] != state:  # somebody has changed the gradebook
+            self._days_left = state, {}
+        left, after = dict[str, int](), self._days_left[1]
         for assignment in plan.by_due_date:
             if assignment.name == self.assignment:
                 break
-            with self.within(assignment.name):
-                for row in self._rows():
-                    key = people.key(row.result.submission, row.arrival.student)
-                    have = left.get(key, plan.term.late_days)
-                    left[key] = have - row.with_late_days(have).free_days
+            if assignment.name not in after:
+                with self.within(assignment.name):
+                    for row in self._rows():
+                        key = people.key(row.result.submission, row.arrival.student)
+                        have = left.get(key, plan.term.late_days)
+                        left[key] = have - row.with_late_days(have).free_days
+                after[assignment.name] = left
+            left = dict(after[assignment.name])
         return left
 
     def everybody(self) -> People:

@@ -40,6 +40,7 @@ class Reading:
         self._db = connection
         self._plan: Plan | None = None
         self._roster_of: tuple[str, Roster] | None = None
+        self._days_left: tuple[object, dict[str, dict[str, int]]] = None, {}
 
     @property
     def plan(self) -> Plan:
