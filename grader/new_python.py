@@ -4,9 +4,10 @@ The variables of whoever starts the grader must not change a mark, so few of the
 """
 
 import os
+import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from grader import machine
 
@@ -43,3 +44,14 @@ def environment(hash_seed: int | str = 0) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     # NumPy's threads would turn for a while beside torch's import.
     return {**kept, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": str(hash_seed)}
+
+
+def start(statements: str, *arguments: str, hash_seed: int = 0, **streams: Any) -> subprocess.Popen[bytes]:
+    """Starts a Python that runs some statements. Ctrl-C reaches the process that starts it only; that one ends it.
+
+    Args:
+        streams: as of `subprocess.Popen`.
+    """
+    streams["creationflags"] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # the same on Windows
+    made_for = environment(hash_seed)
+    return subprocess.Popen(command(statements, *arguments), env=made_for, start_new_session=True, **streams)

@@ -150,10 +150,8 @@ def _run(arguments: list[str]) -> int:
         _print_error(str(error), error.fix)
         return 4
     except PermissionError as error:
-        _print_error(
-            f"{error.filename or 'a file'} cannot be used ({error.strerror})",
-            "choose another place, or ask whose it is",
-        )
+        what = f"{error.filename or 'a file'} cannot be used ({error.strerror})"
+        _print_error(what, "choose another place, or ask whose it is")
         return 4
     except (KeyboardInterrupt, typer.Abort):
         _print_error("interrupted")

@@ -88,15 +88,8 @@ def check(
     settings = grading.settings(wanted, pictures, seed)
     form = "json" if json else form
     printer = None if form == "text" else partial(_lines, form)
-    return check_one(
-        part,
-        path,
-        settings,
-        printer=printer,
-        every_failure=every_failure,
-        every_check=verbose,
-        counts_tries=not no_record,
-    )
+    shown = {"every_failure": every_failure, "every_check": verbose}
+    return check_one(part, path, settings, printer=printer, counts_tries=not no_record, **shown)
 
 
 def _lines(form: _Form, graded: Graded, submission: Submission, path: Path) -> Iterable[str]:

@@ -95,9 +95,8 @@ class Names:
                 listed.add(student)
                 whose = Whose("", "", tuple({**names, student.name: None}), ids=student.ids)
             self._of |= {(one.name, one.person): whose for one in seen}
-        self._of |= {
-            (one.name, one.ids[0]): Whose("", "", (one.name,), ids=one.ids) for one in students if one not in listed
-        }
+        others = (one for one in students if one not in listed)
+        self._of |= {(one.name, one.ids[0]): Whose("", "", (one.name,), ids=one.ids) for one in others}
         each_once = {id(whose): whose for whose in self._of.values()}
         count = Counter(name for whose in each_once.values() for name in whose.names)
         self._unsure = {name for name in count if count[name] > 1}

@@ -106,10 +106,8 @@ class Queries(Reading):
 
     def _newest_of_each(self, kind: type[G], course: str) -> list[G]:
         # By the id: the same student may have had another name.
-        query = (
-            "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
-            " GROUP BY person, CASE person WHEN '' THEN student END ORDER BY student"
-        )
+        query = "SELECT record, max(id) FROM given WHERE kind = ? AND course = ? AND assignment = ?"
+        query += " GROUP BY person, CASE person WHEN '' THEN student END ORDER BY student"
         found = self._all(query, kind.__name__, course, self.assignment)
         return [self._decoded(record, kind) for record, _ in found]
 
@@ -148,12 +146,8 @@ class Queries(Reading):
         return sorted(events, key=lambda event: moment(event.made))
 
     def _result_event(self, seen: SeenResult) -> records.HistoryEvent:
-        (found,) = self._all(
-            "SELECT result, graded, results.run = runs.id AS is_new, started, trial FROM results, runs"
-            " WHERE results.id = ? AND runs.id = ?",
-            seen.result,
-            seen.run,
-        )
+        query = "SELECT result, graded, results.run = runs.id AS is_new, started, trial FROM results, runs"
+        (found,) = self._all(f"{query} WHERE results.id = ? AND runs.id = ?", seen.result, seen.run)
         return records.HistoryEvent(
             found["graded"] if found["is_new"] else found["started"],
             result=self._decoded(found["result"], SubmissionResult),
@@ -187,16 +181,22 @@ class Queries(Reading):
 
     def late_days_left(self) -> dict[str, int]:
         """How many late days the students have left before this assignment, by `People.key`; absent: all of them."""
-        left: dict[str, int] = {}
         plan, people = self.plan, self.everybody()
+        state = self._db.total_changes, self._value("PRAGMA data_version"), plan
+        if self._days_left[0] != state:  # somebody has changed the gradebook
+            self._days_left = state, {}
+        left, after = dict[str, int](), self._days_left[1]
         for assignment in plan.by_due_date:
             if assignment.name == self.assignment:
                 break
-            with self.within(assignment.name):
-                for row in self._rows():
-                    key = people.key(row.result.submission, row.arrival.student)
-                    have = left.get(key, plan.term.late_days)
-                    left[key] = have - row.with_late_days(have).free_days
+            if assignment.name not in after:
+                with self.within(assignment.name):
+                    for row in self._rows():
+                        key = people.key(row.result.submission, row.arrival.student)
+                        have = left.get(key, plan.term.late_days)
+                        left[key] = have - row.with_late_days(have).free_days
+                after[assignment.name] = left
+            left = dict(after[assignment.name])
         return left
 
     def everybody(self) -> People:

@@ -40,6 +40,7 @@ class Reading:
         self._db = connection
         self._plan: Plan | None = None
         self._roster_of: tuple[str, Roster] | None = None
+        self._days_left: tuple[object, dict[str, dict[str, int]]] = None, {}
 
     @property
     def plan(self) -> Plan:
@@ -126,12 +127,8 @@ class Reading:
     def kept_work(self, run: int, digest: str) -> tuple[dict[str, bytes], list[str], Arrival]:
         """The files of a work, the notes on them, and how they came in a run."""
         notes = self._value("SELECT notes FROM works WHERE digest = ?", digest)
-        arrival = self._value(
-            "SELECT arrival FROM arrivals JOIN submissions ON submissions.id = arrivals.submission"
-            " WHERE run = ? AND digest = ?",
-            run,
-            digest,
-        )
+        query = "SELECT arrival FROM arrivals JOIN submissions ON submissions.id = arrivals.submission"
+        arrival = self._value(f"{query} WHERE run = ? AND digest = ?", run, digest)
         said = self._decoded(notes or "[]", list[str])
         return self.files(digest), said, self._decoded(arrival or "{}", Arrival)
 

@@ -180,13 +180,9 @@ class TopicEvidence:
             seconds: dict[str, float] = {}
             for exercise in self.topic.exercises:
                 began = time.monotonic()
-                attempt = Attempt(
-                    exercise.full_name,
-                    desk,
-                    self.judge.assessment,
-                    did_run=partial(did_run, desk),
-                    with_example=False,  # `untrue_examples` says it of the solution, with the line
-                )
+                # Without the example: `untrue_examples` says it of the solution, with the line.
+                name, rules = exercise.full_name, self.judge.assessment
+                attempt = Attempt(name, desk, rules, did_run=partial(did_run, desk), with_example=False)
                 attempt.run()
                 seconds[exercise.full_name] = time.monotonic() - began
                 results += [(exercise, result) for result in attempt.results]

@@ -142,9 +142,8 @@ def _require_one_assignment(
     if not others:
         return
     before = {student.name: student.group for student in book.class_list(course.name)}
-    regrouped = [
-        one.name for one in (roster.students if roster else ()) if before.get(one.name, one.group) != one.group
-    ]
+    students = roster.students if roster else ()
+    regrouped = [one.name for one in students if before.get(one.name, one.group) != one.group]
     name, policy = next(((name, one) for name, one in others.items() if one != late), ("", late))
     if name or regrouped:
         what = f"other groups (as of {one_line(regrouped[0])})" if not name else f"{late}, but {name} has: {policy}"
@@ -335,9 +334,8 @@ def regrade(
         if not agreed():
             yield "nothing was changed"
             return
-        whole = next(
-            (one for one in course.plan.assignments if one.name == book.assignment), course.plan.assignments[0]
-        )
+        every = course.plan.assignments
+        whole = next((one for one in every if one.name == book.assignment), every[0])
         runs = []
         for one in again:  # the newest work last: it says when the work came
             found = [(one.submission.name, one.submission.arrival.student)]
@@ -393,9 +391,8 @@ def _grade_again(
     beside = met.union(name for name in options.exercises if name not in own) if book.assignment else met
     notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in said)
     granted = (*book.granted(course.name, name, row.arrival.student), *sorted(beside))
-    submission = Submission(
-        name, files, notes, replace(arrival, student=row.arrival.student), row.result.unread, granted
-    )
+    arrival = replace(arrival, student=row.arrival.student)
+    submission = Submission(name, files, notes, arrival, row.result.unread, granted)
     with LocalWorkers(course, options) as workers:
         graded = workers.grade(submission)
     if graded.fault:

@@ -37,14 +37,8 @@ class LineRun:
 
     def __init__(self, questions: Sequence[Question], seed: int = 0) -> None:
         self._count = len(questions)
-        self._process = subprocess.Popen(
-            new_python.command(_PROGRAM),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=new_python.environment(hash_seed=seed),
-            start_new_session=True,  # a Ctrl-C is for the command
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self._process = new_python.start(_PROGRAM, hash_seed=seed, **pipes)
         text = json.dumps({"seed": seed, "questions": [(one.code, one.ask) for one in questions]})
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it has ended; `answers` says so

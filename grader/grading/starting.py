@@ -153,14 +153,9 @@ class _Zygote:
     def __init__(self, hash_seed: int) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._popen = subprocess.Popen(
-                new_python.command("from grader.grading.zygote import main; main()"),
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=new_python.environment(hash_seed),
-                start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
-            )
+            streams = {"stdin": theirs.fileno(), "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+            program = "from grader.grading.zygote import main; main()"
+            self._popen = new_python.start(program, hash_seed=hash_seed, **streams)
         self.is_ready = False
         self.words = LastLines(cast("IO[bytes]", self._popen.stderr))
 
@@ -281,14 +276,9 @@ def start_worker(hash_seed: int = 0) -> tuple[ForkedProcess | subprocess.Popen[b
 
 def _new_python(hash_seed: int) -> subprocess.Popen[bytes]:
     """A worker that is not forked."""
-    return subprocess.Popen(
-        new_python.command("from grader.grading.worker import run_portable; run_portable()"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=new_python.environment(hash_seed),
-        start_new_session=True,  # as above
-        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+    program = "from grader.grading.worker import run_portable; run_portable()"
+    return new_python.start(
+        program, hash_seed=hash_seed, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     )
 
 

@@ -32,14 +32,9 @@ def torch_calls(course: Course, exercise: Exercise, files: Mapping[str, bytes]) 
                 Path(folder, name).write_bytes(content)
         total = 0
         for one in examples:
-            given = {
-                "folder": folder,
-                "topic": exercise.topic,
-                "imports": one.imports,
-                "names": one.names,
-                "sources": [statement.source for statement in one.statements],
-                "gpus": one.gpus,
-            }
+            sources = [statement.source for statement in one.statements]
+            given: dict[str, object] = {"folder": folder, "topic": exercise.topic, "sources": sources}
+            given |= {"imports": one.imports, "names": one.names, "gpus": one.gpus}
             try:
                 ended = subprocess.run(
                     new_python.command(_PROGRAM),

@@ -159,12 +159,9 @@ class Worker:
         self.end()
         code = self.process.returncode
         end = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        raise WorkerFailed(
-            f"the grader's worker process died: {progress.why_ended or problem} ({end})",
-            progress.place,
-            self._last_lines(),
-            self._judge_seconds if progress.is_overrun else 0.0,
-        )
+        reason = f"the grader's worker process died: {progress.why_ended or problem} ({end})"
+        overran = self._judge_seconds if progress.is_overrun else 0.0
+        raise WorkerFailed(reason, progress.place, self._last_lines(), overran)
 
     def _last_lines(self) -> list[str]:
         if isinstance(self.process, ForkedProcess) and not self.process.has_started():

@@ -217,9 +217,8 @@ class Folder(Archive):
         return as_text(file.relative_to(self._root).as_posix())
 
     def _not_listed(self, problem: OSError) -> None:
-        self.problems.append(
-            (f"{self._name(Path(problem.filename))}/", f"cannot be listed ({problem.strerror}): left out")
-        )
+        path = f"{self._name(Path(problem.filename))}/"
+        self.problems.append((path, f"cannot be listed ({problem.strerror}): left out"))
 
 
 def read_file(file: Path) -> ReadFile:

@@ -34,7 +34,7 @@ def assemble(name: str, bag: Bag, arrival: Arrival) -> Submission:
     """The submission in the bag."""
     assembly = _Assembly(bag)
     assembly.read_modules()
-    is_by_hand = bag.work or any(map(bag.topics.is_by_hand, bag.documents))
+    is_by_hand = bag.work or any(is_named_as(path, bag.topics.files) for path in bag.documents)
     if not assembly.modules and not assembly.notes and not is_by_hand:
         only = f", but {next(iter(bag.others))}" if bag.others else ""
         assembly.note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else "")
@@ -141,9 +141,8 @@ class _Assembly:
             plain = code_name(path)
             target = f"{plain.rpartition('.')[0]}.py"
             if plain != path:
-                self.note(
-                    target, f"read from {PurePosixPath(path).name}: next time, hand in {PurePosixPath(plain).name}"
-                )
+                wanted = PurePosixPath(plain).name
+                self.note(target, f"read from {PurePosixPath(path).name}: next time, hand in {wanted}")
             of_notebook = is_notebook(path)
             code = module_of(content) if of_notebook else plain_python(content)
             is_lost = of_notebook and not (code.module and code_lines(code.module))

@@ -27,6 +27,8 @@ _COMMENTED: Final = re.compile(rb"^([ \t]*)# (%(?:time|prun)[ \t]+\S)", re.MULTI
 _DATABRICKS: Final = b"# Databricks notebook source"
 _COMMAND: Final = re.compile(r"^# COMMAND -+[ \t]*$")
 _MAGIC_OF_DATABRICKS: Final = re.compile(r"# MAGIC ?")
+_KINDS: Final = {"cell": "cell", "setup": "cell", "function": "function", "class_definition": "function"}
+"""What the decorators and contexts of marimo's app stand for."""
 _MOST_CELLS: Final = 1_000
 """Cells of marimo that are put in order."""
 
@@ -203,9 +205,7 @@ def _kind_of(node: ast.stmt, app: str) -> str:
         named = part.func if isinstance(part, ast.Call) else part
         match named:
             case ast.Attribute(ast.Name(owner), what) if owner == app:
-                return {"cell": "cell", "setup": "cell", "function": "function", "class_definition": "function"}.get(
-                    what, ""
-                )
+                return _KINDS.get(what, "")
     match node:
         case ast.Import([ast.alias("marimo", None)]) | ast.Assign([ast.Name("__generated_with")]):
             return "own"

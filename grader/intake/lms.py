@@ -190,15 +190,8 @@ def attempt_of(piece: Piece) -> Piece:
     if found is None:
         return piece
     when = f"{found['day']} {found['h']}:{found['m']}:{found['s']}"
-    is_output = found["more"] == _OUTPUT_OF_VPL
-    return replace(
-        piece,
-        file=f"{found['place']}{found['rest']}",
-        submitted=read_time(when),
-        attempt=when,
-        place=found["place"],
-        about=is_output,
-    )
+    piece = replace(piece, attempt=when, submitted=read_time(when), place=found["place"])
+    return replace(piece, file=f"{found['place']}{found['rest']}", about=found["more"] == _OUTPUT_OF_VPL)
 
 
 def is_attempt(folder: str) -> bool:

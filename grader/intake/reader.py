@@ -105,14 +105,9 @@ class Reader:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._is_ready = False
-        self._process = subprocess.Popen(
-            new_python.command("from grader.intake.reader import main; main()", str(self._seconds), str(self._memory)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=new_python.environment(),
-            start_new_session=True,  # Ctrl-C reaches the main process only; that one ends this one.
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-        )
+        limits = str(self._seconds), str(self._memory)
+        program = "from grader.intake.reader import main; main()"
+        self._process = new_python.start(program, *limits, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._process
 
     def _end(self) -> int:

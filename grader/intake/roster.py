@@ -39,11 +39,8 @@ _FIRST = ("firstname", "givenname", "givennames", "vorname", "vornamen")
 _LAST = ("lastname", "surname", "familyname", "nachname", "familienname")
 # Columns with the time of handing in, and the name of that time.
 _TIMES = {
-    "submitted": "roster",
-    "submittedat": "roster",
-    "submissiontime": "roster",
-    "createdat": "Gradescope time",
-    "lastmodifiedsubmission": "Moodle worksheet",
+    **dict.fromkeys(("submitted", "submittedat", "submissiontime"), "roster"),
+    **{"createdat": "Gradescope time", "lastmodifiedsubmission": "Moodle worksheet"},
 }
 _EXTENSIONS = ("extension", "extendedto", "extendeduntil")
 _GROUPS = ("group", "groupname", "team", "gruppe")

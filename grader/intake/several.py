@@ -71,9 +71,8 @@ class SeveralSources(Source):
                     notes.append(Note(path, f"that of {name} is not the same; which one counts?"))
         for lost in (lost for one in read for lost in one.unread if not any(lost.topic in there for there in work)):
             unread.setdefault(lost.topic, lost)
-        return Submission(
-            self.name, files, (*notes, *read[first].notes), self._with_owner(arrivals), tuple(unread.values())
-        )
+        notes += read[first].notes
+        return Submission(self.name, files, tuple(notes), self._with_owner(arrivals), tuple(unread.values()))
 
     def _answered(self, one: Submission) -> set[str]:
         """The topics that the student has written something of, in a file that counts."""

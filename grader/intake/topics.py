@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from grader.course.definitions import defined_names, lines_in, untouched_names
-from grader.intake.by_hand import is_named_as, may_be_by_hand
+from grader.intake.by_hand import may_be_by_hand
 
 AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
@@ -74,12 +74,8 @@ class Topics:
         """Whether a file that is no code may be one of `files`: it has the name of one, in any case."""
         return path.rpartition("/")[2].lower() in {file.rpartition("/")[2].lower() for file in self.files}
 
-    def is_by_hand(self, path: str) -> bool:
-        """Whether a file that is no code has the name of one that a person marks in its own, whatever its format."""
-        return is_named_as(path, self.files)
-
     def may_be_by_hand(self, path: str) -> bool:
-        """Whether a file that is no code may be such work, by another name."""
+        """Whether a file that is no code may be the work that a person marks, in one of `files` or by another name."""
         return bool(self.files) and may_be_by_hand(path, self.files)
 
     @property

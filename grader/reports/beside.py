@@ -30,9 +30,8 @@ def print_beside(mine: str, theirs: str, calls: tuple[int | None, int | None], c
     if sum(widths) + len(_GAP) <= console.width:
         print_rows(console, [Text.assemble((f"{heads[0]:<{widths[0]}}", "bold"), (_GAP, "dim"), (heads[1], "bold"))])
         for left, right in itertools.zip_longest(*texts, fillvalue=""):
-            print_rows(
-                console, [Text.assemble(f"{left:<{widths[0]}}", (_GAP.rstrip() if not right else _GAP, "dim"), right)]
-            )
+            gap = _GAP if right else _GAP.rstrip()
+            print_rows(console, [Text.assemble(f"{left:<{widths[0]}}", (gap, "dim"), right)])
         return
     for number, (head, text) in enumerate(zip(heads, texts, strict=True)):
         if number:

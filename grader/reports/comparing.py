@@ -85,14 +85,9 @@ def compared_tables(data: Compared) -> Markup:
                 style = f"{_CELL}{colour}{_WRONG if is_wrong else ''}"
                 cells.append(Markup('<td style="{}">{}{}</td>').format(style, text, "!" if is_wrong else ""))
             rows.append(Markup("<tr>{}</tr>").format(Markup("").join(cells)))
-        caption = Markup('<caption style="text-align:left;font-weight:bold;white-space:nowrap">{}</caption>').format(
-            head
-        )
-        tables.append(
-            Markup('<div style="overflow-x:auto" tabindex="0"><table style="{}">{}{}</table></div>').format(
-                _TABLE, caption, Markup("").join(rows)
-            )
-        )
+        caption = Markup('<caption style="text-align:left;font-weight:bold;white-space:nowrap">{}</caption>')
+        table = Markup('<div style="overflow-x:auto" tabindex="0"><table style="{}">{}{}</table></div>')
+        tables.append(table.format(_TABLE, caption.format(head), Markup("").join(rows)))
     return Markup(
         '<figure style="margin:.5rem 0"><div style="display:flex;flex-wrap:wrap;gap:.5rem 1.5rem">{}</div>'
         '<figcaption style="font-size:.85rem">{}</figcaption></figure>'

@@ -368,9 +368,8 @@ def _add_cells(data: Grid, axes: Axes) -> None:
             end = begin + wide * len(list(run))
             y = bottom + i * tall
             if level is not None:
-                corners.setdefault(level, []).extend(
-                    [(begin, y), (end, y), (end, y + tall), (begin, y + tall), (begin, y)]
-                )
+                box = [(begin, y), (end, y), (end, y + tall), (begin, y + tall), (begin, y)]
+                corners.setdefault(level, []).extend(box)
             begin = end
     for level, found in sorted(corners.items()):
         shape = Path(found, [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * (len(found) // 5))

@@ -183,10 +183,8 @@ def environment_of(package: str = "grader.reports") -> jinja2.Environment:
     )
     script = loader.get_source(environment, "table.js")[0].strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    environment.globals.update(
-        script=script, policy=f"{policy}; script-src 'sha256-{digest}'", version=__version__, points=points
-    )
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src"
+    environment.globals.update(script=script, policy=f"{policy} 'sha256-{digest}'", version=__version__, points=points)
     environment.globals.update(feedback=feedback, by_hand=by_hand, heading_of=heading_of)
     environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment

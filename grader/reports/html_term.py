@@ -150,9 +150,8 @@ def report_of(
     entries = entries_of(book, run, course.marks)
     if book.assignment:
         folder = folder.with_name(f"report-{book.assignment}")
-    return html.write_report(
-        entries, course, folder, list(about(book, entries)), inside, html.NOBODY if run else html.without_mark(book)
-    )
+    others = html.NOBODY if run else html.without_mark(book)
+    return html.write_report(entries, course, folder, list(about(book, entries)), inside, others)
 
 
 def write_term(book: Gradebook, course: Course, out: Path, inside: bool = False) -> Path:
@@ -179,11 +178,9 @@ def write_term(book: Gradebook, course: Course, out: Path, inside: bool = False)
                 page = _class_page(book, course, column, rows)
             write_atomically(out / column.link, [page], durable=False)
         by_weight = any(one.weight is not None for one in course.plan.assignments)
-        text = html.environment_of().get_template("term.html")
-        page = text.render(course=course, columns=columns, rows=rows, notes=notes, by_weight=by_weight).encode(
-            "utf-8", "replace"
-        )
-        write_atomically(out / "index.html", [page], durable=False)
+        template = html.environment_of().get_template("term.html")
+        text = template.render(course=course, columns=columns, rows=rows, notes=notes, by_weight=by_weight)
+        write_atomically(out / "index.html", [text.encode("utf-8", "replace")], durable=False)
         html.remove_other_pages(out / "students", {row.page for row in rows})
     except OSError as problem:
         raise html.cannot_write(problem, out) from problem

@@ -44,12 +44,9 @@ def stair_block(stair: Stair) -> Markup:
     """The same as preformatted text of HTML, whose words wrap under themselves."""
     column = _column(stair)
     hanging = f"white-space:pre-wrap;margin:0 0 0 {8 + column}ch;text-indent:-{8 + column}ch"
-    lines = [
-        Markup('<div style="{}">rank {} {:<{}} {}</div>').format(
-            hanging, rank, _bar(one.step, "━"), column, clean(one.text)
-        )
-        for rank, one in enumerate(stair.ranks)
-    ]
+    line = Markup('<div style="{}">rank {} {:<{}} {}</div>')
+    bars = ((_bar(one.step, "━"), clean(one.text)) for one in stair.ranks)
+    lines = [line.format(hanging, rank, bar, column, text) for rank, (bar, text) in enumerate(bars)]
     return Markup(
         '<figure style="margin:.5rem 0"><figcaption style="font-weight:bold">{}</figcaption>'
         '<div style="font:0.8rem/1.4 ui-monospace,Menlo,Consolas,monospace">{}</div></figure>'

@@ -154,18 +154,15 @@ def require_earned_zeros(book: Gradebook, assignments: Sequence[str]) -> None:
         with book.within(name):
             of = f" of {name}" if name else ""
             if waiting := book.ungraded():
-                raise UserError(
-                    f"no zeros{of}: {counted(len(waiting), 'submission')} not graded yet: {named(waiting, _NAMED)}",
-                    fix="run the same `grader grade` again: it goes on where it was interrupted",
-                )
+                what = f"{counted(len(waiting), 'submission')} not graded yet: {named(waiting, _NAMED)}"
+                fix = "run the same `grader grade` again: it goes on where it was interrupted"
+                raise UserError(f"no zeros{of}: {what}", fix=fix)
             if not book.is_finished():
                 raise UserError(f"no zeros{of}: its run has not ended", fix="see: grader status")
             if strangers := book.strangers():
-                raise UserError(
-                    f"no zeros{of}: {counted(len(strangers), 'submission')} of nobody in the class list: "
-                    f"{named(strangers, _NAMED)}",
-                    fix="add them to the class list, or rename their files, and grade again with --roster",
-                )
+                what = f"{counted(len(strangers), 'submission')} of nobody in the class list"
+                fix = "add them to the class list, or rename their files, and grade again with --roster"
+                raise UserError(f"no zeros{of}: {what}: {named(strangers, _NAMED)}", fix=fix)
 
 
 def worth_of(course: Course) -> dict[str, float]:

@@ -100,10 +100,8 @@ def _open_other(path: Path, book: Gradebook) -> Gradebook:
     Raises:
         UserError: it cannot be read, or is the class's own.
     """
-    own = UserError(
-        f"{path} is the gradebook of this class, or a copy of it",
-        fix="leave it out: the class is compared with itself anyway",
-    )
+    fix = "leave it out: the class is compared with itself anyway"
+    own = UserError(f"{path} is the gradebook of this class, or a copy of it", fix=fix)
     file = gradebook_in(path)
     if file.exists() and any(file.samefile(one) for one in (book.path, *backups(book.path))):
         raise own

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import accumulate, chain, combinations
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from grader.course import Course
 from grader.reports.entries import Entry
@@ -26,9 +26,10 @@ _COMMON = (20, 60)
 """A passage is common when more submissions have it than a fifth of the class, but at least and at most so many."""
 NOT_A_VERDICT = (
     "Being alike is not a verdict and proves nothing: short exercises have few good answers, and people"
-    " learn together. "
-    "Read both, and ask."
+    " learn together. Read both, and ask."
 )
+
+Files: TypeAlias = Sequence[ComparedFile]
 
 
 class Side(NamedTuple):
@@ -108,11 +109,11 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float, against: 
     of_others = [note for others in against for note in others.notes]
     compared: set[str] = set()
     for topic in course.modules:  # one after the other: the passages of a class take much memory
-        found = _ComparedTopic(topic.name, entries, course)
-        pairs += found.pairs(least)
+        found = _ComparedTopic(topic.name, entries, course, least)
+        pairs += found.pairs()
         notes += found.notes
         found.notes.clear()
-        with_others += (pair for others in against for pair in found.pairs_with(others, least))
+        with_others += (pair for others in against for pair in found.pairs_with(others))
         of_others += found.notes
         compared |= found.compared
     in_order = _most_alike_first(with_others) if against else None
@@ -140,14 +141,17 @@ def summary(findings: Findings) -> str:
 class _ComparedTopic:
     """One topic's file of every submission of the class.
 
+    Args:
+        least: the share of one of two codes that must be alike.
+
     Attributes:
         notes: what was not compared so far, and why.
         compared: the submissions that have enough of their own.
     """
 
-    def __init__(self, topic: str, entries: Sequence[Entry], course: Course) -> None:
+    def __init__(self, topic: str, entries: Sequence[Entry], course: Course, least: float) -> None:
         self.notes: list[str] = []
-        self._topic = topic
+        self._topic, self._least = topic, least
         stub, solution = course.stub_file(topic), course.solution_file(topic)
         if not solution.is_file():
             self.notes.append(f"{topic}: the course has no reference solution here; only the stub is taken away")
@@ -161,13 +165,13 @@ class _ComparedTopic:
         self._files = _with_enough(self._all, self._stub_and_solution.passages | self._common)
         self.compared = {file.name for file in self._files}
 
-    def pairs(self, least: float) -> Iterator[Pair]:
-        """The pairs of which at least this share of one is alike."""
+    def pairs(self) -> Iterator[Pair]:
+        """The pairs of which enough of one is alike."""
         shared = Counter(chain.from_iterable(combinations(numbers, 2) for numbers in _having(self._files).values()))
-        candidates = self._candidates(self._files, self._files, shared, least)
-        yield from self._compared(self._files, self._files, candidates, least, self._stub_and_solution)
+        candidates = self._candidates(self._files, self._files, shared)
+        yield from self._compared(self._files, self._files, candidates, self._stub_and_solution)
 
-    def pairs_with(self, others: Others, least: float) -> Iterator[Pair]:
+    def pairs_with(self, others: Others) -> Iterator[Pair]:
         """The same with others.
 
         Code may be the solution itself, or a copy of it: from that, only the stub and what is common are taken away.
@@ -193,23 +197,18 @@ class _ComparedTopic:
         for number, file in enumerate(theirs):
             of_it = Counter(chain.from_iterable(having[passage] for passage in file.passages & having.keys()))
             shared.update({(one, number): count for one, count in of_it.items()})
-        candidates = self._candidates(mine, theirs, shared, least, f", with {others.name}")
-        for pair in self._compared(mine, theirs, candidates, least, handed_out):
+        candidates = self._candidates(mine, theirs, shared, f", with {others.name}")
+        for pair in self._compared(mine, theirs, candidates, handed_out):
             its_file = pair.second.name if others.is_code else ""
             yield pair._replace(second=pair.second._replace(origin=others.name, file=its_file))
 
     def _candidates(
-        self,
-        mine: Sequence[ComparedFile],
-        theirs: Sequence[ComparedFile],
-        shared: Counter[tuple[int, int]],
-        least: float,
-        with_whom: str = "",
+        self, mine: Files, theirs: Files, shared: Counter[tuple[int, int]], with_whom: str = ""
     ) -> list[tuple[int, int]]:
         """Pairs with enough passages in common: half the share that is asked for, as passages overlap."""
         sizes, other_sizes = ([len(file.passages) for file in files] for files in (mine, theirs))
         parts = {(one, other): both / min(sizes[one], other_sizes[other]) for (one, other), both in shared.items()}
-        found = (pair for pair, part in parts.items() if part >= least / 2)
+        found = (pair for pair, part in parts.items() if part >= self._least / 2)
         ranked = sorted(found, key=lambda pair: (-parts[pair], pair))
         sums = accumulate(shared[pair] for pair in ranked)
         most = max(sum(total <= _MOST_SHARED for total in sums), 1)
@@ -219,12 +218,7 @@ class _ComparedTopic:
         return ranked[:most]
 
     def _compared(
-        self,
-        mine: Sequence[ComparedFile],
-        theirs: Sequence[ComparedFile],
-        candidates: Iterable[tuple[int, int]],
-        least: float,
-        handed_out: HandedOut,
+        self, mine: Files, theirs: Files, candidates: Iterable[tuple[int, int]], handed_out: HandedOut
     ) -> Iterator[Pair]:
         for one, other in candidates:
             files = mine[one], theirs[other]
@@ -236,7 +230,7 @@ class _ComparedTopic:
                 for file, share, its in zip(files, shares, slices, strict=True)
             )
             pair = Pair(self._topic, first, second, int(alike))
-            if pair.share >= least and min(len(first.lines), len(second.lines)) >= _LEAST_LINES:
+            if pair.share >= self._least and min(len(first.lines), len(second.lines)) >= _LEAST_LINES:
                 yield pair
 
 
@@ -258,7 +252,7 @@ def _compared_files(contents: Iterable[tuple[str, bytes]], notes: list[str], pat
         yield file
 
 
-def _common(files: Sequence[ComparedFile], handed_out: HandedOut) -> Set[int]:
+def _common(files: Files, handed_out: HandedOut) -> Set[int]:
     """The passages that many of a class have."""
     count = Counter(chain.from_iterable(file.passages - handed_out.passages for file in files))
     fewest, most = _COMMON
@@ -271,7 +265,7 @@ def _with_enough(files: Iterable[ComparedFile], left_out: Set[int]) -> list[Comp
     return [rest for file in files if (rest := file.without(left_out)).size >= _LEAST_SIZE]
 
 
-def _having(files: Sequence[ComparedFile]) -> dict[int, list[int]]:
+def _having(files: Files) -> dict[int, list[int]]:
     """The numbers of the files that have a passage."""
     having: dict[int, list[int]] = {}
     for number, file in enumerate(files):

@@ -38,10 +38,8 @@ def library() -> Any:
     try:
         import copydetect.utils
     except ImportError as problem:
-        raise UserError(
-            f"similar code is found by copydetect, which cannot be imported: {problem}",
-            fix="pip install 'torchkata[similar]'",
-        ) from problem
+        what = f"similar code is found by copydetect, which cannot be imported: {problem}"
+        raise UserError(what, fix="pip install 'torchkata[similar]'") from problem
     return copydetect
 
 

@@ -159,6 +159,15 @@ def test_late_days_are_spent_in_the_order_of_due_dates(book: Gradebook, tmp_path
     found = term(book, plan, tmp_path)
     late = [found[name].standings["week2"].entry for name in ("Ann", "Bob")]
     assert [one.row.free_days for one in late if one] == [1, 3]
+    read: list[str] = []
+    book._db.set_trace_callback(read.append)
+    finals(book, "week2")
+    book._db.set_trace_callback(None)
+    assert sum("SELECT result, seconds" in one for one in read) == 2, "what week 1 has taken is not read again"
+    book.assignment = "week1"
+    more = Extension(student="Ann", due="2026-10-04T12:00:00Z", why="ill", who="me", made="")
+    book.give("course", more, LookedAt("1"))
+    assert finals(book, "week2") == {"Ann": 10, "Bob": 9}, "but it is after a change"
 
 
 def test_the_lowest_is_dropped_and_weights_and_letters_count(book: Gradebook, tmp_path: Path) -> None:
