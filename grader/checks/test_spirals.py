@@ -306,7 +306,11 @@ def epochs_of(
     count, fraction = 3 * setting["N_PER_CLASS"], setting["VAL_FRACTION"]
     train = sorted(submission.there(kit.training_rows, count, fraction, seed))
     sizes = [batch_size] * (len(train) // batch_size) + [len(train) % batch_size] * (len(train) % batch_size > 0)
-    assert_equal([len(rows) for rows in batches], sizes * EPOCHS, what=f"the rows in each batch of {EPOCHS} epochs")
+    assert_equal(
+        [len(rows) for rows in batches],
+        sizes * EPOCHS,
+        what=f"the rows in each batch of {EPOCHS} epochs of {len(train)} rows",
+    )
     epochs = [batches[first : first + len(sizes)] for first in range(0, len(batches), len(sizes))]
     for number, epoch in enumerate(epochs):
         assert_equal(sorted(chain(*epoch)), train, what=f"the rows of epoch {number}, sorted")
@@ -387,9 +391,9 @@ def check_training(submission: Submission, name: str, seed: int) -> None:
     for found, right in runs:  # not before all have run: each kind of wrong run differs from the others in some case
         for entry in ("train_losses", "val_losses"):
             assert_close(found[entry], getattr(right, entry), **CLOSE, what=entry, each="epoch 0")
-        assert_close(found["val_accuracy"], right.accuracies[right.best], what="val_accuracy")
-        what = f"weights (best is epoch {right.best})"
-        assert_close(found["weights"], right.weights[right.best], **CLOSE, what=what)
+        of_best = f"of epoch {right.best}, which has the lowest validation loss"
+        assert_close(found["val_accuracy"], right.accuracies[right.best], what=f"val_accuracy {of_best}")
+        assert_close(found["weights"], right.weights[right.best], **CLOSE, what=f"weights {of_best}")
 
 
 def run_and_followed(submission: Submission, name: str, setting: dict[str, Any], seed: int) -> tuple[Any, Outcome]:

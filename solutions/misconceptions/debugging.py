@@ -463,8 +463,8 @@ def the_epoch_is_the_seed(dataset: Any, batch_size: int, seed: int, epochs: int)
 
 @misconception(
     "no_nan",
-    tell="The program still does what it did when it was handed out. Give it one row with logits 1000 and 0, and "
-    "print every value on the way to the loss: which one is the first that cannot be right?",
+    tell="Large logits still give inf and NaN, as when the program was handed out: somewhere a probability that is "
+    "rounded to 0 meets a logarithm. Give it one row with logits 1000 and 0, and print every value on the way.",
 )
 def log_of_softmax(logits: Tensor, labels: Tensor) -> Tensor:
     probabilities = torch.softmax(logits, dim=1)

@@ -1010,6 +1010,20 @@ def a_new_optimizer_each_epoch(seed: int, epochs: int) -> dict[str, Any]:
     return _NewOptimizers(seed, epochs, None, None)()
 
 
+class _FullBatchesOnly(_Run):
+    def loader(self, train: Dataset) -> DataLoader:
+        return DataLoader(train, self.constants.BATCH_SIZE, shuffle=True, drop_last=True)
+
+
+@misconception(
+    "train_spirals",
+    tell="drop_last leaves the rows of the last, short batch out of the training. Each epoch takes every row.",
+    seen="keyword('drop_last')",
+)
+def leaves_the_short_batch_out(seed: int, epochs: int) -> dict[str, Any]:
+    return _FullBatchesOnly(seed, epochs, None, None)()
+
+
 class _ExchangedParts(_Run):
     def split(self, dataset: Dataset) -> tuple[Dataset, Dataset]:
         return super().split(dataset)[::-1]

@@ -1,5 +1,5 @@
 # verdict: failed
-# message: val_accuracy | weights (best is epoch
+# message: val_accuracy | weights of epoch
 def run(seed, epochs, path=None, stop_after=None):
     from checkpoints import resume, save_checkpoint, snapshot
     from datasets import split
