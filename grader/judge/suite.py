@@ -325,7 +325,7 @@ def collected_suite(
             assert isinstance(check, SuiteCheck)
             check.globals = kept
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
-        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener())
+        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), course.root)
 
 
 @contextlib.contextmanager

@@ -173,7 +173,6 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     assert adopted.made[-1] == "1 exercise for a person to mark: x"
     assert [line.partition(" (")[0] for line in adopted.look] == [
         "`x` is an answer to q3 and q4: tests see the last value that it gets",
-        "cell 6: all tests that give points are hidden: here they give all of them, or none",
         "cell 15: students must see one test of each exercise: they get the text of this one",
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
