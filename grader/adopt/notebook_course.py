@@ -214,7 +214,7 @@ class _Topic:
                 said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
                 self.master.look.append(f"`{name}` {said}")
         functions: set[str] = set()
-        earlier: dict[str, str] = {}
+        earlier: tuple[dict[str, str], dict[str, str]] = ({}, {})
         for number, question in enumerate(self.master.questions):
             if question.by_hand:
                 if question.tests:
@@ -241,18 +241,28 @@ class _Topic:
             self._show_one_of(exercise)
 
     def _kept(
-        self, question: NotebookQuestion, at: int, test: WrittenTest, functions: set[str], earlier: dict[str, str]
+        self,
+        question: NotebookQuestion,
+        at: int,
+        test: WrittenTest,
+        functions: set[str],
+        earlier: tuple[dict[str, str], dict[str, str]],
     ) -> _Kept | None:
-        """A test as a function; None if that cannot be, which is said."""
+        """A test as a function; None if that cannot be, which is said.
+
+        Args:
+            earlier: what visible tests before it run, and what hidden ones do: visible tests get nothing of these.
+        """
         name = _free(f"test_{test.name or f'{_identifier(question.name)}_{at + 1}'}", functions)
         test = test._replace(says=_line(test.says or f"{question.name}: {test.place}."))
         try:
-            made = function_of(test, name, self.name, self._names, earlier)
+            known = {**earlier[0], **earlier[1]} if test.is_hidden else earlier[0]
+            made = function_of(test, name, self.name, self._names, known)
         except CannotKeep as problem:
             self.lose(test, f"the test {problem}")
             return None
         finally:
-            earlier |= bindings(test)
+            earlier[test.is_hidden].update(bindings(test))
         return _Kept(name, test, made, question.shares()[at], test.is_hidden)
 
     def _show_one_of(self, exercise: _Exercise) -> None:

@@ -131,18 +131,19 @@ def function_of(
 
 
 def bindings(test: WrittenTest) -> dict[str, str]:
-    """The statements of a test that later ones may need, by the names that they bind; none of a test with a mistake."""
-    found: dict[str, str] = {}
+    """What a test runs beside its assertions, by the names that it binds: later ones may need these."""
+    kept: list[str] = []
+    names: set[str] = set()
     for step in test.steps:
         try:
             body = ast.parse(step.code).body
-        except SyntaxError:
+        except SyntaxError:  # `function_of` says it
             return {}
         for one in body:
-            if not isinstance(one, ast.Expr | ast.Assert):
-                lines = step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
-                found |= dict.fromkeys(names_bound_by(one), "\n".join(lines))
-    return found
+            if not isinstance(one, ast.Assert):
+                kept += step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
+                names |= names_bound_by(one)
+    return dict.fromkeys(names, "\n".join(kept))
 
 
 def free_names(code: str) -> set[str]:
