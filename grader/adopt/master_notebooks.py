@@ -17,7 +17,8 @@ from typing import Any, Final, Literal, NamedTuple
 import yaml
 
 from grader.adopt.notebook_tests import Step, WrittenTest
-from grader.adopt.solution_marks import marked, without_marks
+from grader.adopt.solution_marks import marked, skeleton, without_marks
+from grader.course.source import parse
 from grader.errors import UserError
 from grader.intake.notebook import as_python
 
@@ -36,6 +37,12 @@ _OTTER_ITSELF = re.compile(
     r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
 )
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
+_USUAL: Final = {
+    f"{begins}_{kind}_delimeter": f"### {begins.upper()} {words}"
+    for begins in ("begin", "end")
+    for kind, words in (("solution", "SOLUTION"), ("test", "HIDDEN TESTS"), ("mark_scheme", "MARK SCHEME"))
+}
+"""nbgrader's usual marks, by the names of its settings."""
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
 
@@ -48,6 +55,7 @@ class NotebookPiece(NamedTuple):
         text: of code, with our markers round the students' parts.
         question: the number of its question; -1 for none.
         is_written: whether students write some of it.
+        skeleton: the students' cell, if a part of a loop or another statement is handed out.
     """
 
     cell: int
@@ -55,6 +63,7 @@ class NotebookPiece(NamedTuple):
     text: str
     question: int = -1
     is_written: bool = False
+    skeleton: str = ""
 
 
 @dataclass
@@ -98,14 +107,6 @@ class Master:
     title: str = ""
     is_notebook: bool = True
 
-    def replace(self, pattern: re.Pattern[str], new: str) -> None:
-        """Puts something into the place of a text, in all cells and tests."""
-        self.pieces = [one._replace(text=pattern.sub(new, one.text)) for one in self.pieces]
-        for question in self.questions:
-            for at, test in enumerate(question.tests):
-                steps = tuple(step._replace(code=pattern.sub(new, step.code)) for step in test.steps)
-                question.tests[at] = test._replace(steps=steps)
-
 
 class _Cell(NamedTuple):
     number: int
@@ -122,8 +123,9 @@ def read_master(path: Path) -> Master:
     Raises:
         UserError: it is no notebook, or has neither otter's marks nor nbgrader's.
     """
+    delimiters = _delimiters(path.resolve())
     try:
-        cells = list(_cells(json.loads(path.read_bytes())))
+        cells = list(_cells(json.loads(path.read_bytes()), delimiters))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} cannot be read as a notebook: {error}", fix="name a file that Jupyter has saved"
@@ -142,13 +144,27 @@ def read_master(path: Path) -> Master:
     return master
 
 
-def _cells(notebook: Any) -> Iterator[_Cell]:
+def _delimiters(path: Path) -> dict[str, str]:
+    """The marks that nbgrader's settings name, beside a notebook or in a folder above, and its usual ones."""
+    file = next((one for folder in path.parents if (one := folder / "nbgrader_config.py").is_file()), None)
+    found: dict[str, str] = {}
+    for node in ast.walk(parse(file)) if file else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            name = getattr(node.targets[0], "attr", "")
+            if usual := _USUAL.get(name):
+                found[str(node.value.value)] = usual
+    return found
+
+
+def _cells(notebook: Any, delimiters: Mapping[str, str]) -> Iterator[_Cell]:
     for number, cell in enumerate(notebook["cells"], start=1):
         value = printed = ""
         for output in cell.get("outputs") or ():
             printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
             value = _joined((output.get("data") or {}).get("text/plain", "")) or value
         text = _joined(cell["source"]).replace("\r\n", "\n")
+        for own, usual in delimiters.items():
+            text = text.replace(own, usual)
         yield _Cell(number, cell["cell_type"], text, cell["metadata"].get("nbgrader") or {}, value, printed)
 
 
@@ -184,7 +200,8 @@ class _Reader:
             return
         if whole and _UNWRITTEN.search(cell.text) and "# YOUR CODE HERE" in cell.text:
             self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
-        self.master.pieces.append(NotebookPiece(cell.number, "code", text, question, "# solution:" in text))
+        piece = NotebookPiece(cell.number, "code", text, question, "# solution:" in text, skeleton(lines))
+        self.master.pieces.append(piece)
 
     def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
         says = ""
@@ -363,7 +380,7 @@ def sentence(text: str) -> str:
 def code_pieces(path: Path) -> list[NotebookPiece]:
     """The cells of a notebook that has solutions alone, without otter's own calls."""
     reader = _Reader(path.stem)
-    for cell in _cells(json.loads(path.read_bytes())):
+    for cell in _cells(json.loads(path.read_bytes()), {}):
         if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
             reader.add_code(cell)
         elif cell.kind == "markdown":

@@ -71,14 +71,9 @@ class _Exercise:
     points: float = 0.0
 
     @property
-    def counting(self) -> list[_Kept]:
-        return [one for one in self.tests if one.points]
-
-    @property
     def is_by_test(self) -> bool:
-        """Whether each test has points of its own: not if students could then see none that counts."""
-        is_seen = any(not one.is_hidden for one in self.counting)
-        return len(self.counting) > 1 and not self.question.all_or_nothing and is_seen
+        """Whether each test has points of its own."""
+        return sum(one.points > 0 for one in self.tests) > 1 and not self.question.all_or_nothing
 
 
 def adopt_notebook(path: Path, to: Path) -> Adopted:
@@ -117,7 +112,7 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
         topics = [topic for topic in topics if topic.automatic]
         if topics:
             _write(topics, to)
-        if not any(topic.automatic for topic in topics):
+        if not topics:
             look = [line for master in masters for line in master.look]
             raise UserError(
                 "no test can be kept: " + "; ".join(look[:3]),
@@ -145,12 +140,15 @@ def _cell_of(line: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _write(topics: Sequence[_Topic], to: Path) -> None:
+def _write(topics: list[_Topic], to: Path) -> None:
     """Writes the course, and takes out the tests that its solution does not pass."""
     for topic in topics:
         topic.write()
     release(_manifest(topics, to, hides=False))
     _try(topics, Course.load(to))
+    topics[:] = [topic for topic in topics if topic.automatic]
+    if not topics:
+        return
     for topic in topics:
         topic.write_tests()
     course = _manifest(topics, to, hides=True)
@@ -196,10 +194,6 @@ class _Topic:
         self._beside = beside
         self._file = f"test_{self.name}.py"
         self._data = list(self._files())
-        for name, _ in self._data:
-            if not name.startswith(f"{DATA}/"):  # students find all such files in one folder
-                master.replace(_path_of(name), rf"\1{DATA}/{name}\2")
-                master.look.append(f"{name}: it lies in {DATA}/ here, and the cells read it there")
         cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
         self._names, self._written = names_of(cells)
         self._helpers = dict(self._own_modules([text for _, text in cells]))
@@ -220,7 +214,7 @@ class _Topic:
                 said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
                 self.master.look.append(f"`{name}` {said}")
         functions: set[str] = set()
-        earlier: dict[str, str] = {}
+        earlier: tuple[dict[str, str], dict[str, str]] = ({}, {})
         for number, question in enumerate(self.master.questions):
             if question.by_hand:
                 if question.tests:
@@ -247,29 +241,35 @@ class _Topic:
             self._show_one_of(exercise)
 
     def _kept(
-        self, question: NotebookQuestion, at: int, test: WrittenTest, functions: set[str], earlier: dict[str, str]
+        self,
+        question: NotebookQuestion,
+        at: int,
+        test: WrittenTest,
+        functions: set[str],
+        earlier: tuple[dict[str, str], dict[str, str]],
     ) -> _Kept | None:
-        """A test as a function; None if that cannot be, which is said."""
+        """A test as a function; None if that cannot be, which is said.
+
+        Args:
+            earlier: what visible tests before it run, and what hidden ones do: visible tests get nothing of these.
+        """
         name = _free(f"test_{test.name or f'{_identifier(question.name)}_{at + 1}'}", functions)
         test = test._replace(says=_line(test.says or f"{question.name}: {test.place}."))
         try:
-            made = function_of(test, name, self.name, self._names, earlier)
+            known = {**earlier[0], **earlier[1]} if test.is_hidden else earlier[0]
+            made = function_of(test, name, self.name, self._names, known)
         except CannotKeep as problem:
             self.lose(test, f"the test {problem}")
             return None
         finally:
-            earlier |= bindings(test)
+            earlier[test.is_hidden].update(bindings(test))
         return _Kept(name, test, made, question.shares()[at], test.is_hidden)
 
     def _show_one_of(self, exercise: _Exercise) -> None:
         """Lets students see a test of an exercise: one that is added, or the first of its hidden ones."""
-        if any(not one.is_hidden for one in exercise.counting) or not exercise.counting:
-            return
-        first = exercise.counting[0]
-        if len(exercise.counting) > 1 and not exercise.question.all_or_nothing:
-            self._look([first.test], "all tests that give points are hidden: here they give all of them, or none")
         if any(not one.is_hidden for one in exercise.tests):
             return
+        first = exercise.tests[0]
         for test in exercise.tests:
             if use := _use_of(exercise.name, test.made.code):
                 text = f'def test_{exercise.name}_is_written():\n    """{_GIVEN}"""\n    from {self.name} import '
@@ -293,8 +293,11 @@ class _Topic:
         code = [piece.text for piece in self.master.pieces if piece.kind == "code" and not _is_shown_only(piece.text)]
         write(self._to / "solutions" / f"{self.name}.py", "\n\n\n".join(code).rstrip() + "\n")
         self.write_tests()
+        if self.master.is_notebook:  # all that is outside of marks is handed out then
+            write(self._to / "exercises" / f"{self.name}.ipynb", notebook_with(()))
         for name, source in self._data:
-            write(self._to / DATA / name.removeprefix(f"{DATA}/"), source.read_bytes())
+            for folder in ("",) if name.startswith(f"{DATA}/") else ("", "exercises"):
+                write(self._to / folder / name, source.read_bytes())
         for name, is_used in self._helpers.items():
             for folder in ("tests", "solutions", "exercises") if is_used else ("tests",):
                 write(self._to / folder / f"{name}.py", (self._beside / f"{name}.py").read_bytes())
@@ -311,7 +314,7 @@ class _Topic:
             elif source.is_relative_to(self._beside.resolve()) and source.is_file():
                 yield name, source
             else:
-                self.master.look.append(f"{name}: this file of the notebook is not there: put it into {DATA}/")
+                self.master.look.append(f"{name}: this file of the notebook is not there: put it into exercises/")
 
     def _own_modules(self, cells: Sequence[str]) -> Iterator[tuple[str, bool]]:
         """The modules beside the notebook that it imports, and whether its cells use them, not its tests alone."""
@@ -380,7 +383,8 @@ class _Topic:
             if piece.kind == "code" and piece.question in prompted and piece.is_written:
                 continue
             elif piece.kind == "code":
-                yield "code", stub_of(piece.text, f"cell {piece.cell}").strip("\n")
+                stub = piece.skeleton or stub_of(piece.text, f"cell {piece.cell}", keeps_helpers=True)
+                yield "code", stub.strip("\n")
             else:
                 yield ("code" if piece.kind == "prompt" else "markdown"), piece.text
             if piece.question >= 0 and last[piece.question] == at:
@@ -435,7 +439,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 def _module_of(line: str) -> str:
     """The module that an import statement needs."""
-    return line.split()[1].partition(".")[0]
+    return re.split(r"[\s.,]+", line)[1]
 
 
 def _is_installed(module: str) -> bool:

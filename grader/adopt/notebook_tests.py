@@ -131,18 +131,19 @@ def function_of(
 
 
 def bindings(test: WrittenTest) -> dict[str, str]:
-    """The statements of a test that later ones may need, by the names that they bind; none of a test with a mistake."""
-    found: dict[str, str] = {}
+    """What a test runs beside its assertions, by the names that it binds: later ones may need these."""
+    kept: list[str] = []
+    names: set[str] = set()
     for step in test.steps:
         try:
             body = ast.parse(step.code).body
-        except SyntaxError:
+        except SyntaxError:  # `function_of` says it
             return {}
         for one in body:
-            if not isinstance(one, ast.Expr | ast.Assert):
-                lines = step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
-                found |= dict.fromkeys(names_bound_by(one), "\n".join(lines))
-    return found
+            if not isinstance(one, ast.Assert):
+                kept += step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
+                names |= names_bound_by(one)
+    return dict.fromkeys(names, "\n".join(kept))
 
 
 def free_names(code: str) -> set[str]:
@@ -240,7 +241,8 @@ def _about_value(text: str, value: ast.expr, expected: str) -> str:
     if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
         return f"assert ({text})" if "\n" in text else f"assert {text}"
     flat = wanted if isinstance(wanted, list | tuple) else [wanted]
-    is_near = any(isinstance(one, float) for one in flat) and all(isinstance(one, int | float) for one in flat)
+    are_numbers = all(isinstance(one, int | float) for one in flat)
+    is_near = are_numbers and (expected.startswith("array(") or any(isinstance(one, float) for one in flat))
     text = text if isinstance(value, _BARE) else f"({text})"
     return f"assert {text} == " + (f"pytest.approx({wanted!r})" if is_near else repr(wanted))
 
@@ -289,7 +291,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
                 line = ast.unparse(one)
                 imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
             elif any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans):
-                written.setdefault(question, {}).update(dict.fromkeys(written_in([one])))
+                changed = [name for name in _changed_by(one) if name in given.union(*written.values())]
+                written.setdefault(question, {}).update(dict.fromkeys([*written_in([one]), *changed]))
             else:
                 given |= set(written_in([one]))
                 if names_in(one) & derived.union(*written.values()):
@@ -297,6 +300,16 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     all_written = frozenset(name for names in written.values() for name in names)
     names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(derived), imports)
     return names, {number: list(found) for number, found in written.items()}
+
+
+def _changed_by(statement: ast.stmt) -> Iterator[str]:
+    """The variables that a statement may change in place: ``base["b"] = 2``, ``numbers.append(4)``."""
+    for node in ast.walk(statement) if not isinstance(statement, Definition) else ():
+        match node:
+            case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
+                yield from names_in(value)
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))):
+                yield name
 
 
 def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from grader.course.source import Definition, Function, first_line
 
 _ONE_LINE = re.compile(r"([ \t]*)((?:async )?def .*\)(?: *->.*)?:)[ \t]+([^#\s].*)$")
-_REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)(?:\s+NO PROMPT)?\s*$", re.I)
+_REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)\b", re.I)
+_ASSIGNMENT = re.compile(r"\s*[^\s#()=][^#()=]*=(?!=)\s*")
 _TEXT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
 """A text with the prompt in it: its lines become comments."""
 _END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
@@ -68,6 +69,25 @@ def marked(lines: Sequence[MarkedLine]) -> str:
             made.append(line)
         if number in ends:
             made.append(" " * ends[number] + "# end")
+    return "\n".join(made)
+
+
+def skeleton(lines: Sequence[MarkedLine]) -> str:
+    """The code as otter hands it out, with ``...`` in the place of solutions; empty if no statement is one in part."""
+    flagged = {number for number, line in enumerate(lines, start=1) if line.is_solution and line.text.strip()}
+    text = [line.text for line in lines]
+    spans = list(_spans(ast.parse("\n".join(text)).body, flagged, text)) if flagged else []
+    inside = {number for start, end, _ in spans for number in range(start, end + 1)}
+    if all(not text[number - 1].strip() for number in inside - flagged):
+        return ""
+    made: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if number not in flagged:
+            made.append(line.text)
+        elif found := _ASSIGNMENT.match(line.text):
+            made.append(f"{found[0].rstrip()} ...")
+        elif number - 1 not in flagged:
+            made.append(line.text[: len(line.text) - len(line.text.lstrip())] + "...")
     return "\n".join(made)
 
 

@@ -295,7 +295,7 @@ def init(
     bases = {topic.name: home.base(topic.name) for topic in part.modules}
     if changed := [name for name, base in bases.items() if base and base != loaded.stub_file(name).read_bytes()]:
         typer.echo(f"changed since you began with it: {', '.join(changed)}; get what is new: grader init --update")
-    if notebooks and part.modules:
+    if (notebooks or handout.has_notebooks(part)) and part.modules:
         typer.echo(f"next: open {part.modules[0].name}.ipynb in {folder}")
         return
     name = f'"{folder}"' if " " in str(folder) else folder

@@ -63,7 +63,8 @@ def init(
         folder: the student's folder; its other files are left alone, a README.md too.
         origin: the folder remembers it. A course that is not installed is put into the folder, without its answers.
         force: replace files that differ, keeping each as ``NAME.bak``.
-        notebooks: write a notebook for each topic, not a Python file; a folder with notebooks gets more of them anyway.
+        notebooks: write a notebook for each topic, not a Python file; a folder with notebooks gets more of them
+            anyway, and so does each folder of a course that has a notebook of its own for each topic.
         assignment: hand out its topics only, and those that they need; None: the whole course.
 
     Returns:
@@ -91,7 +92,7 @@ def init(
         old = course.part_of(before.assignments)
         names = tuple(dict.fromkeys([*before.assignments, *names])) if names and before.assignments else ()
     begun = {topic.name for topic in old.modules} if old else set()
-    notebooks = notebooks or any((folder / f"{name}{SUFFIX}").exists() for name in begun)
+    notebooks = notebooks or has_notebooks(new) or any((folder / f"{name}{SUFFIX}").exists() for name in begun)
     wanted: dict[str, bytes] = {}
     suffix, other = (SUFFIX, ".py") if notebooks else (".py", SUFFIX)
     names_of = {topic.name: topic.file if topic.is_package else f"{topic.name}{suffix}" for topic in course.modules}
@@ -138,6 +139,11 @@ def init(
         missing += write_lessons(new, folder)
         write_hidden(course, folder, replace(origin, assignments=names), stubs)
     return [folder / name for name in missing]
+
+
+def has_notebooks(course: Course) -> bool:
+    """Whether a course has a notebook of its own for each topic: then students get those."""
+    return bool(course.modules) and all(course.notebook_file(topic.name).is_file() for topic in course.modules)
 
 
 def work_templates(course: Course) -> dict[str, bytes]:

@@ -377,16 +377,16 @@ def given_files(course: Course) -> dict[str, bytes]:
 def stubs_beside(course: Course) -> list[str]:
     """The files that students begin with beside the modules of topics, by their names in a submission.
 
-    The modules and packages that topics import, and all files of a suite's packages.
+    The modules and packages that topics import; with a suite, all files of `exercises/`.
     """
     own = {topic.file for topic in course.modules}
     templates = {course.template_file(one) for one in course.manual}
-    inside = [] if course.is_shipped else sorted(python_files(course.exercises_dir))
     if course.suite is not None:
-        for name in filter(course.suite.is_package, course.suite.names):
-            inside += [path for path, _ in files_below(course.exercises_dir / name, name)]
-    names = dict.fromkeys(inside)
-    return [name for name in names if name not in own and course.exercises_dir / name not in templates]
+        files = [file for _, file in files_below(course.exercises_dir, "") if file.suffix != ".ipynb"]
+        inside = [file.relative_to(course.exercises_dir).as_posix() for file in files]
+    else:
+        inside = [] if course.is_shipped else sorted(python_files(course.exercises_dir))
+    return [name for name in inside if name not in own and course.exercises_dir / name not in templates]
 
 
 def lesson_files(course: Course) -> Iterator[tuple[str, Path]]:
@@ -449,7 +449,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             if weighed and exercise.credit != "per-check":
                 message = f'points of a check need `credit = "per-check"` for `{name}` in course.toml'
                 raise CourseError(file, weighed.line, message)
-            counting = [one for one in of_it if not one.bonus and one.points != 0]
+            counting = [one for one in of_it if not one.bonus and (one.points != 0 or course.adopted)]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
                 message = f"exercise `{name}`: {why}, so that nobody could see how it went"

@@ -54,7 +54,7 @@ class _Marker(NamedTuple):
     """The words after its colon."""
 
 
-def stub_of(source: str, filename: str | Path) -> str:
+def stub_of(source: str, filename: str | Path, *, keeps_helpers: bool = False) -> str:
     """`source` with every part from ``# solution:`` to ``# end`` replaced by one line that raises.
 
     Text after the colon becomes a comment above that line. In the body of a class, the methods between the markers keep
@@ -65,7 +65,7 @@ def stub_of(source: str, filename: str | Path) -> str:
     If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
 
     A helper that only these parts use is a part of the answer, and left out with what only it needs. It stays if the
-    stub names it in backticks.
+    stub names it in backticks, or with `keeps_helpers`.
 
     Raises:
         CourseError: if markers are nested, unbalanced, wrongly indented, or not round whole statements of a function or
@@ -73,7 +73,7 @@ def stub_of(source: str, filename: str | Path) -> str:
     """
     lines = source.split("\n")
     regions = _regions(source, Path(filename))
-    helpers = _helpers(source, Path(filename), regions)
+    helpers = set() if keeps_helpers else _helpers(source, Path(filename), regions)
     cuts = [(region.start - 1, region.end, region.stub) for region in regions]
     cuts += [(*_lines_of(node, lines), []) for node in helpers]
     for start, end, instead in sorted(cuts, reverse=True):
@@ -202,12 +202,17 @@ def release(course: Course, check: bool = False) -> list[Path]:
 
 
 def _stubs_of_suite(course: Course) -> dict[Path, bytes]:
-    """The stub of each file that students of a suite begin with; the solution may have more files than these."""
+    """The stub of each file that students of a suite begin with; the solution may have more files than these.
+
+    In a course's own notebook, all that is outside of markers is handed out, and so it is in its module.
+    """
     files = [course.exercises_dir / name for name in stubs_beside(course)]
     files += [course.stub_file(topic.name) for topic in course.modules]
     solved = {file: course.solutions_dir / file.relative_to(course.exercises_dir) for file in files}
     return {
-        file: stub_of(solution.read_text(encoding="utf-8"), solution).encode()
+        file: stub_of(
+            solution.read_text(encoding="utf-8"), solution, keeps_helpers=file.with_suffix(".ipynb").is_file()
+        ).encode()
         for file, solution in solved.items()
         if solution.suffix == ".py" and solution.is_file()
     }

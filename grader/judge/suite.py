@@ -178,11 +178,16 @@ def _place_kept(folder: Path) -> Iterator[None]:
 
 def _seeding(module: ModuleType, name: str) -> Callable[..., object]:
     """A function that sets the seed of a library in this process and in the student's: a test knows of one alone."""
-    own = getattr(module, name)
+    own, is_asked = getattr(module, name), False
 
     def seed(*args: Any, **kwargs: Any) -> object:
-        if running:
-            running[-1].run("call", Deferred(module.__name__, (name,)), *args, **kwargs)
+        nonlocal is_asked
+        if running and not is_asked:  # the course's solution is asked in this process
+            is_asked = True
+            try:
+                running[-1].run("call", Deferred(module.__name__, (name,)), *args, **kwargs)
+            finally:
+                is_asked = False
         return own(*args, **kwargs)
 
     return seed
@@ -326,7 +331,7 @@ def collected_suite(
             assert isinstance(check, SuiteCheck)
             check.globals = kept
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
-        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener())
+        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), course.root)
 
 
 @contextlib.contextmanager

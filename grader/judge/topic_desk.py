@@ -145,7 +145,8 @@ class TopicDesk(Desk):
         given = given_files(course)
         data = {name: content for name, content in given.items() if name.startswith(f"{DATA}/")}
         if course.suite is not None:  # what its students leave out is missing
-            given = data
+            own = {*course.suite.names}
+            given = {name: one for name, one in given.items() if name.partition("/")[0].removesuffix(".py") not in own}
         self._leader = host.open_topic(topic, given | files | data, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
         self.time = TopicTime(deadline, host.limits, 0 if is_own else len(course.topic(topic).exercises))

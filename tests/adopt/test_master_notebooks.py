@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,6 +39,8 @@ def test_otters_older_form_has_its_marks_in_cells_of_text(tmp_path: Path) -> Non
             ("code", "def square(x):\n    return x**2  # SOLUTION"),
             ("code", "## Test ##\nsquare(2)", "4"),
             ("code", "## Hidden Test ##\nsquare(3)", "9"),
+            ("markdown", "## Ignore ##\nThe answer is 42."),
+            ("code", "## ignore\nanswer = 42"),
             ("markdown", "The end."),
         ],
     )
@@ -54,7 +57,7 @@ def test_otters_older_form_has_its_marks_in_cells_of_text(tmp_path: Path) -> Non
         ("cell 5", True, (Step("square(3)", "9"),)),
     ]
     assert found.shares() == [2, 2]
-    assert "BEGIN QUESTION" not in "".join(piece.text for piece in master.pieces)
+    assert not {"BEGIN", "QUESTION", "42"} & set(re.findall(r"\w+", "".join(piece.text for piece in master.pieces)))
 
 
 def test_otters_marks_may_be_in_fenced_cells_and_a_prompt_may_be_a_cell(tmp_path: Path) -> None:
@@ -79,6 +82,36 @@ def test_otters_marks_may_be_in_fenced_cells_and_a_prompt_may_be_a_cell(tmp_path
         ("code", "# solution:\nplt.plot(x)\n# end"),
     ]
     assert master.questions[0].by_hand and master.questions[0].points == 2
+
+
+def of_nbgrader(kind: str, text: str, **marks: object) -> dict[str, object]:
+    """A cell of nbgrader's."""
+    return {"cell_type": kind, "metadata": {"nbgrader": {"grade_id": "x", **marks}}, "source": text, "outputs": []}
+
+
+def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> None:
+    solution = of_nbgrader("code", "def f(x):\n    ### <solution>\n    return x\n    ### </solution>", solution=True)
+    texts = [
+        "# used for marking",
+        "assert f(1) == 1\n### HASHED AUTOTEST f(3);",
+        "assert f(2)\n# <hidden>\nassert f(3)",
+    ]
+    tests = [of_nbgrader("code", text, grade=True, points=2) for text in texts]
+    file = tmp_path / "hw.ipynb"
+    file.write_text(json.dumps({"cells": [solution, *tests], "metadata": {}}))
+    (tmp_path / "nbgrader_config.py").write_text(
+        'c = get_config()\nc.ClearSolutions.begin_solution_delimeter = "### <solution>"\n'
+        'c.ClearSolutions.end_solution_delimeter = "### </solution>"\n'
+        'c.ClearHiddenTests.begin_test_delimeter = "# <hidden>"\n'
+    )
+    master = read_master(file)
+    assert [(one.refused, one.is_hidden, one.points) for one in master.questions[0].tests] == [
+        ("asks for nothing: there are only comments in it", False, 2),
+        ("has AUTOTEST lines, which nbgrader makes assertions of", False, 2),
+        ("", False, 0),
+        ("", True, 2),
+    ]
+    assert "    # solution:\n    return x\n    # end" in master.pieces[0].text
 
 
 @pytest.mark.parametrize(
@@ -169,15 +202,27 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\ncallable(x)", "False"), ("x + 1", "2")),
         *question("q4", "", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y", "3")),
     ]
+    (tmp_path / "helpers.py").write_text("def shout(text):\n    return text.upper()\n")
+    (tmp_path / "words.txt").write_text("a\nbb\n")
+    given = "import random, io\nfrom helpers import shout\nwords = open('words.txt').read().split()\n"
+    draw = "def half(x):\n    return x / 2\n\n\ndef draw():\n    return half(random.random())  # SOLUTION"
+    loud = "def loud():\n    return shout(words[1])  # SOLUTION"
+    test = ("random.seed(3)\nfound = draw()\nrandom.seed(3)\nassert found == random.random() / 2", "")
+    cells += [("code", given), *question("q5", "", draw, test)]
+    cells += question("q6", "points: 0", "z = 1  # SOLUTION", ("z", "1"))
+    cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"))
     adopted = adopt_notebook(saved(tmp_path, cells), tmp_path / "course")  # type: ignore[arg-type]
+    begin = tmp_path / "course" / "exercises"
+    assert {one.name for one in begin.iterdir()} == {"homework_1.py", "homework_1.ipynb", "helpers.py", "words.txt"}
+    assert all("def half(x):" in (begin / f"homework_1.{kind}").read_text() for kind in ("py", "ipynb"))
     assert adopted.made[-1] == "1 exercise for a person to mark: x"
     assert [line.partition(" (")[0] for line in adopted.look] == [
         "`x` is an answer to q3 and q4: tests see the last value that it gets",
-        "cell 6: all tests that give points are hidden: here they give all of them, or none",
         "cell 15: students must see one test of each exercise: they get the text of this one",
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
         "cell 24: the solution does not pass it here",
+        "cell 44: is worth no points: its tests are left out",
     ]
     manifest = (tmp_path / "course/course.toml").read_text()
     assert 'name = "x"\nkind = "manual"' in manifest and 'name = "y"\npoints = 1' in manifest

@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from grader.adopt.notebook_tests import CannotKeep, NotebookNames, Step, WrittenTest, bindings, function_of
-from grader.adopt.solution_marks import marked, without_marks
+from grader.adopt.notebook_tests import CannotKeep, NotebookNames, Step, WrittenTest, bindings, function_of, names_of
+from grader.adopt.solution_marks import marked, skeleton, without_marks
 
 NAMES = NotebookNames(
     written=frozenset({"x", "square", "Net"}),
@@ -38,6 +38,9 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (one("x, nine", "(3, 9)"), "x, nine", "assert (x, nine) == (3, 9)"),
         (one("0 < x < 5", "True"), "x", "assert 0 < x < 5"),
         (one("square(3) and x", "True"), "square, x", "assert (square(3) and x) == True"),
+        (one("square(.5)", "np.float64(0.25)"), "square", "assert square(.5) == pytest.approx(0.25)"),
+        (one("0 < x", "np.True_"), "x", "assert 0 < x"),
+        (one("square(x)", "array([ 1,  4])"), "square, x", "assert square(x) == pytest.approx([1, 4])"),
         (one("square(3)", "tensor(9)"), "square", "assert repr(square(3)) == 'tensor(9)'"),
         (
             one("print('nine:', square(3))", "", "nine: 9\n"),
@@ -80,6 +83,7 @@ def test_code_stays_as_it_is_below_an_import_of_the_names_that_it_reads(
         (one("assert helper(1) == 1"), "asks for nothing that students write"),
         (one("assert 'x' in globals()"), "asks for nothing that students write"),
         (one("x == 3", ""), "its output is not in the notebook"),
+        (one("score = 0\nif square(1) == 1:\n    score += 1\nscore"), "gives a score by its last line"),
         (one("%time square(3)"), "is not Python alone"),
         (one("assert await square(3)"), "is not Python alone"),
     ],
@@ -95,12 +99,12 @@ def test_lines_inside_of_a_text_stay_where_they_are() -> None:
     assert made.text.endswith('    text = """\n  9\n"""\n    assert str(square(3)) == text.strip()\n')
 
 
-def test_what_an_earlier_test_has_defined_comes_first() -> None:
-    earlier = bindings(one("import math\nbase = 2\nlimit = math.pow(base, 3)\nassert limit"))
-    made = function_of(one("assert square(3) > limit"), "test_it", "work", NAMES, earlier)
+def test_what_an_earlier_test_runs_beside_its_assertions_comes_first() -> None:
+    earlier = bindings(one("import math\nnumbers = [2]\nnumbers.append(math.pow(2, 3))\nassert numbers"))
+    made = function_of(one("assert square(3) > numbers[1]"), "test_it", "work", NAMES, earlier)
     assert made.code.splitlines() == [
-        *("import math", "base = 2", "limit = math.pow(base, 3)"),
-        "assert square(3) > limit",
+        *("import math", "numbers = [2]", "numbers.append(math.pow(2, 3))"),
+        "assert square(3) > numbers[1]",
     ]
 
 
@@ -139,6 +143,17 @@ class Net:
 '''
 
 
+def test_variables_that_a_solution_changes_in_place_are_written_by_students() -> None:
+    cells = [
+        (-1, "import numpy as np\nbase, kept = {}, []\ngrid = np.zeros(3)"),
+        (0, "# solution:\nbase['b'] = 2\ngrid[0] = 5\nnp.random.seed(3)\n# end"),
+        (1, "# solution:\nkept.append(4)\n# end\nlast = kept[-1]\n\n\ndef first():\n    return kept[0]"),
+    ]
+    names, written = names_of(cells)
+    assert written == {0: ["base", "grid"], 1: ["kept"]}
+    assert (names.given, names.derived) == ({"last", "first"}, {"last", "first"})
+
+
 def test_what_students_do_not_get_is_between_our_markers() -> None:
     assert marked(without_marks(OTTER)).splitlines() == [
         "def square(x):",
@@ -162,6 +177,38 @@ def test_what_students_do_not_get_is_between_our_markers() -> None:
         *("        # solution:", "        # twice", "        if x:", "            x = x + x", "        return x"),
         "        # end",
     ]
+
+
+def test_regions_nest_and_a_mark_may_say_more() -> None:
+    code = """\
+def clip(x):
+    # BEGIN SOLUTION
+    # BEGIN IGNORE
+    print(x)
+    # END IGNORE
+    return min(x, 1)
+    # END SOLUTION
+
+
+def three():
+    ### BEGIN SOLUTION (2 points) ###
+    return 3
+    ### END SOLUTION ###
+"""
+    lines = marked(without_marks(code)).splitlines()
+    assert [line for line in lines if line.strip()] == [
+        *("def clip(x):", "    # solution:", "    return min(x, 1)", "    # end"),
+        *("def three():", "    # solution:", "    return 3", "    # end"),
+    ]
+    assert without_marks("## BEGIN HIDDEN TESTS: edge cases\nassert f(0)")[0].is_hidden
+
+
+def test_students_get_the_loop_of_which_they_write_a_part() -> None:
+    code = "found = []\nfor k in range(3):\n    found.append(k)  # SOLUTION\nlast = found[-1]  # SOLUTION\nlast == 2"
+    assert skeleton(without_marks(code)).splitlines() == [
+        *("found = []", "for k in range(3):", "    ...", "last = ...", "last == 2")
+    ]
+    assert skeleton(without_marks("def f(x):\n    return x  # SOLUTION")) == ""
 
 
 @pytest.mark.parametrize(
