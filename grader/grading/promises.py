@@ -168,7 +168,7 @@ def _errors(evidence: TopicEvidence) -> dict[str, tuple[Exercise, CheckResult]]:
 _FIXES: Final = {
     " argument in place": "if that is the exercise, say so: `@exercise(..., may_change=True)`",
     "object where a plain value was expected": "read a plain value of the object in the check, such as `value.data`",
-    "assert isinstance(<": "ask the class by `submission.there(probes.is_a, handle, 'torch.nn.Module')`",
+    " isinstance(<": "ask the class by `submission.there(probes.is_a, handle, 'torch.nn.Module')`",
 }
 """What the author of a check does, by a part of the message if it does not pass on the solution."""
 

@@ -91,6 +91,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         from grader.judge.suite import find_submission
 
         find_submission(root, Path(folder).resolve())
+        early_config.addinivalue_line("markers", "timeout(seconds): the test's own limit, while a course grades it")
         return
 
 

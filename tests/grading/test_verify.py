@@ -73,6 +73,19 @@ def test_a_handle(submission: Submission) -> None:
     submission.there(recipes.model, "mlp") + 1
 '''
 
+CHANGED = '''
+@exercise("vectors.cosine")
+def test_changed(submission: Submission) -> None:
+    """Passes what is changed in place."""
+    submission.torch.relu_(torch.ones(1, 2) - 2)
+'''
+OF_A_CLASS = '''
+@exercise("vectors.cosine")
+def test_of_a_class(submission: Submission) -> None:
+    """Asks for a class of this process."""
+    submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
+    assert isinstance(submission.there(recipes.model, "mlp"), torch.nn.Module)
+'''
 SWAPPED = '''
 @exercise("vectors.cosine")
 def test_swapped(submission: Submission) -> None:
@@ -258,6 +271,16 @@ CHECKS_AND_FILES: dict[str, Defect] = {
         [append(CHECKS, "from grader.testkit import recipes" + NO_VALUE)],
         SOLUTION,
         "; read a plain value of the object in the check, such as `value.data`",
+    ),
+    "a check that takes no change in place": (
+        [append(CHECKS, CHANGED)],
+        SOLUTION,
+        "; if that is the exercise, say so: `@exercise(..., may_change=True)`",
+    ),
+    "a check that asks for a class of this process": (
+        [append(CHECKS, OF_A_CLASS)],
+        SOLUTION,
+        "; ask the class by `submission.there(probes.is_a, handle, 'torch.nn.Module')`",
     ),
     "a check that looks for a gradient where none comes": (
         [append(CHECKS, WANTS_A_GRADIENT)],

@@ -18,6 +18,7 @@ from grader.grading.verify import verify_course
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.notebook.cells import defined_topics, submission_of
+from grader.reports.where import Locations
 from grader.suites.harmless import is_harmless
 from grader.suites.honesty import places_in
 
@@ -66,6 +67,14 @@ def test_students_get_the_packages_and_no_hidden_test(tmp_path: Path) -> None:
     assert python_files(tmp_path / "work") == python_files(COURSE / "exercises")
 
 
+def test_exercise_of_a_package_is_in_the_file_that_defines_it(tmp_path: Path) -> None:
+    init(Course.load(COURSE), tmp_path)
+    files = python_files(tmp_path)
+    for places in (Locations(tmp_path), Locations(tmp_path, files)):
+        assert re.search(r"pkg/deep/ops.py:\d+$", places.of("pkg.add"))
+        assert places.of("pkg.nothing").endswith("pkg/__init__.py")
+
+
 @pytest.mark.parametrize("place", ["", "exercises/"])
 def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -> None:
     shutil.copytree(COURSE / "solutions", tmp_path / "in" / place, dirs_exist_ok=True)
@@ -74,7 +83,7 @@ def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -
     shutil.rmtree(tmp_path / "in")
     shutil.copytree(COURSE / "solutions" / "pkg", tmp_path / "in" / "pkg")
     read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
-    assert read.files.keys() == {"pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/ops.py"}
+    assert read.files.keys() == {"pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"}
 
 
 def test_notebooks_cells_are_the_module_of_a_topic() -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import inspect
 
+import numpy as np
 import pkg.objects as objects
 import pytest
 from pkg.objects import Bag, Color, Pair, Point, Settings, Words, area, fetch
@@ -99,3 +100,12 @@ def test_coroutines():
     assert inspect.iscoroutinefunction(fetch) and asyncio.run(fetch(1)) == 2
     assert asyncio.run(all_of_it()) == [2, 4, 6, "k", [0, 2]]
     assert asyncio.run(objects.apply(add, 1)) == 2
+
+
+def test_array():
+    np.testing.assert_allclose(objects.doubled(np.array([1.0, 2.0])), [2.0, 4.0])
+
+
+@pytest.mark.timeout(1)
+def test_at_once():
+    assert objects.late() == 1

@@ -123,3 +123,11 @@ class Connection:
 
     async def get(self, key):
         return key
+
+
+def doubled(array):
+    return 2 * array
+
+
+def late():
+    return 1
