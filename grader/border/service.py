@@ -227,11 +227,8 @@ class ShortIds:
         address = id(obj)
         if address not in self._numbers:
             try:
-                ref = weakref.ref(obj, lambda _: self._release(address))
+                ref = weakref.ref(obj, lambda _: heapq.heappush(self._free, self._numbers.pop(address)[1]))
             except TypeError:
                 return address
             self._numbers[address] = ref, heapq.heappop(self._free) if self._free else next(self._new)
         return self._numbers[address][1]
-
-    def _release(self, address: int) -> None:
-        heapq.heappush(self._free, self._numbers.pop(address)[1])

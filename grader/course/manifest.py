@@ -3,15 +3,14 @@
 Never looks at any other file and never guesses: an unknown key is an error, not a comment.
 """
 
-import ast
 import json
 import keyword
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -20,26 +19,16 @@ from msgspec.structs import replace
 
 from grader.course.assignments import Assignment, Term
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
+from grader.course.faults import Key, faults_of_manual, sum_of_items, why_no_question
 from grader.course.marks import MarkPolicy, read_letters
-from grader.course.tables import ALWAYS, AssignmentEntry, Exercise, ManifestEntry, Question, TermEntry, Topic, full_name
+from grader.course.tables import ALWAYS, AssignmentEntry, Exercise, ManifestEntry, TermEntry, Topic, full_name
 from grader.errors import CourseError, did_you_mean
-from grader.results import total_points
 from grader.text import printable
-
-Key = tuple[str | int, ...]
-"""Where a value is in the manifest: ``("topics", 0, "exercises", 2, "points")``."""
 
 _MODULES: Final = sys.stdlib_module_names | {"grader", "torch"}
 """Names that a topic cannot have: its file would be found in the place of these modules."""
-_MOST_ITEMS: Final = 9
-"""Each item of a rubric has a digit as its key in `grader mark`."""
-_MOST_TEXT: Final = 200
-"""Characters of an item's text: it stands on one line."""
 _MOST_WHY: Final = 76
 """Characters of an exercise's `why`, which stands on a line of a terminal of 80 columns."""
-_OF_CHECKS: Final = ("needs", "credit", "hidden_until", "hints_for", "tests", "hidden_tests", "seconds")
-_NOT_SHOWN: Final = (".ipynb", ".zip", ".tar", ".gz", ".tgz", ".rar", ".7z", ".bz2", ".xz", ".zst")
-_OURS: Final = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
 _WORDS: Final[dict[type, str]] = {
     inspect.BoolType: "true or false",
     inspect.IntType: "a whole number",
@@ -68,7 +57,6 @@ _OF_LEARNING: Final = frozenset({"minutes", "level", "why", "after"})
 _OF_LESSONS: Final = frozenset({"lessons", "colab", "install", "finish_pictures"})
 """The keys of ``[course]`` about lessons, notebooks and the page at the end, which change none either."""
 _MOST_QUESTIONS: Final = 5
-_MOST_QUESTION_LINES: Final = 6
 _ADDRESS: Final = re.compile(r"https://[\w.~:/?=&%+#-]+")
 _INSTALLED: Final = re.compile(r"\w[\w.,=@:/\[\]+% -]*")  # no sign of a shell
 _ASSIGNMENT_NAME = re.compile(r"[^\W_][\w-]*")
@@ -264,7 +252,7 @@ class Manifest:
             message = f"a topic has at most {_MOST_QUESTIONS} questions, not {len(topic.questions)}"
             raise self.error(message, *key, "questions", _MOST_QUESTIONS)
         for number, question in enumerate(topic.questions):
-            if problem := _why_no_question(question):
+            if problem := why_no_question(question):
                 raise self.error(f"code of a question {problem}", *key, "questions", number, "code")
         every = [
             self._exercise(topic, exercise, table["exercises"][number], (*key, "exercises", number))
@@ -298,9 +286,9 @@ class Manifest:
                 message = f"hints_for: `{check}` wants hint {number} of {len(found.hints)}"
                 raise self.error(message, *key, "hints_for")
         if found.kind == "manual":
-            for message, place in _faults_of_manual(found, topic, table):
+            for message, place in faults_of_manual(found, topic, table):
                 raise self.error(message, *key, *place)
-            return replace(found, points=_sum_of_items(found))
+            return replace(found, points=sum_of_items(found))
         if "points" not in table:
             raise self.error("missing key `points`", *key)
         for name in ("rubric", "file"):
@@ -412,66 +400,6 @@ def _words(kind: Any) -> str:
         one = _words(kind.item_type)
         return "one or more tables" if one == "a table" else f"a list of {one}"
     return _WORDS.get(type(kind), "a table")
-
-
-def _faults_of_manual(exercise: Exercise, topic: Topic, table: Mapping[str, Any]) -> Iterator[tuple[str, Key]]:
-    """The faults of an exercise that a person marks, each with the key in its table that it is about."""
-    name, rubric = exercise.full_name, exercise.rubric
-    for key in _OF_CHECKS:
-        if key in table:
-            yield f"`{key}` is for exercises with checks, and a person marks `{name}`", (key,)
-    if not rubric:
-        yield f"`{name}` has no [[topics.exercises.rubric]]: a person would have nothing to mark by", ()
-    if len(rubric) > _MOST_ITEMS:
-        message = f"a rubric has at most {_MOST_ITEMS} items, not {len(rubric)}: each has a key"
-        yield message, ("rubric", _MOST_ITEMS)
-    for number, (text, points) in enumerate((item.text, item.points) for item in rubric):
-        if not 0 < points < math.inf:
-            yield f"points of an item must be a number above 0, not {points:g}", ("rubric", number, "points")
-        of_text = ("rubric", number, "text")
-        if not text.strip() or "\n" in text or "\t" in text or printable(text) != text:
-            yield "text of an item must be one line of plain text", of_text
-        if len(text) > _MOST_TEXT:
-            yield f"text of an item has at most {_MOST_TEXT} characters, not {len(text)}", of_text
-        if text in (item.text for item in rubric[:number]):
-            yield f"two items have the text `{text}`", of_text
-    total = _sum_of_items(exercise)
-    if "points" in table and not math.isclose(exercise.points, total, abs_tol=1e-9):
-        yield f"points: {exercise.points:g}, but the items of the rubric make {total:g}", ("points",)
-    if "file" in table and (reason := _why_no_file(exercise.file)):
-        yield f"file: `{printable(exercise.file)}` {reason}", ("file",)
-    if "file" not in table and all(one.kind == "manual" for one in topic.exercises):
-        yield f"`{name}` needs a `file`: no exercise of its topic has checks, so it has no module", ()
-
-
-def _sum_of_items(exercise: Exercise) -> float:
-    """The points of an exercise that a person marks; tenths make up a whole."""
-    return total_points(item.points for item in exercise.rubric)
-
-
-def _why_no_question(question: Question) -> str:
-    """Why the code of a question is none; empty if it is some."""
-    code = question.code.strip("\n")
-    if not code.strip() or printable(code) != code or code.count("\n") >= _MOST_QUESTION_LINES:
-        return f"must be one to {_MOST_QUESTION_LINES} lines of plain text"
-    try:
-        ast.parse(code)
-        ast.parse(code.rpartition("\n")[2], mode="eval")
-    except SyntaxError as error:
-        return f"must be Python, and its last line an expression: {error.msg}"
-    return ""
-
-
-def _why_no_file(file: str) -> str:
-    """Why this cannot be a file that a student hands in; empty if it can."""
-    parts = file.split("/")
-    if file.startswith("/") or "\\" in file or ":" in file or any(part in ("", ".", "..") for part in parts):
-        return "must be a path below the folder with the work, with / between its parts"
-    if any(part.startswith(".") or part in _OURS for part in parts) or printable(file) != file:
-        return "is no name of a student's file"
-    if PurePosixPath(file).suffix.lower() in _NOT_SHOWN:
-        return "cannot be looked at: name a text, a picture, a PDF or a Python file"
-    return ""
 
 
 def of_results(manifest: bytes) -> bytes:

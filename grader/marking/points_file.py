@@ -6,7 +6,7 @@ Never guesses: a line that names no student or exercise, or points that cannot b
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -204,7 +204,7 @@ def _read(file: Path) -> tuple[list[_Line], list[str]]:
     if not (table := _table(file, text, delimiter)):
         raise UserError(f"{file} is empty")
     (first, head), *rows = table
-    names = _names(head)
+    names = [" ".join(name.split()).casefold() for name in head]
     if twice := next((name for name in _COLUMNS if names.count(name) > 1), ""):
         raise UserError(f"{file}, line {first}: two columns are called `{twice}`", fix="leave one of them")
     for needed in (("student",), ("exercise", "assignment"), ("points", "comment")):
@@ -221,10 +221,6 @@ def _read(file: Path) -> tuple[list[_Line], list[str]]:
     others = [name for name in names if name and name not in _COLUMNS]
     notes = [f"not read: {counted(len(others), 'column')}: {one_line(listed(others, 6), 300)}"] if others else []
     return lines, notes
-
-
-def _names(head: Sequence[str]) -> list[str]:
-    return [" ".join(name.split()).casefold() for name in head]
 
 
 def _table(file: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:

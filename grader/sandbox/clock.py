@@ -24,10 +24,6 @@ _IDLE: Final = 0.5
 """So much of one processor must have been free meanwhile, or else they may have waited for it."""
 
 
-def _asleep() -> Look:
-    return Look(0.0, at_rest=True)
-
-
 class Meter:
     """Adds up the time that some processes use.
 
@@ -38,7 +34,7 @@ class Meter:
         used: the time that they have used (s).
     """
 
-    def __init__(self, look: Callable[[], Look] = _asleep) -> None:
+    def __init__(self, look: Callable[[], Look] = lambda: Look(0.0, at_rest=True)) -> None:
         self.used = 0.0
         self._look = look
         self._at = 0.0

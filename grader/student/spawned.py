@@ -81,7 +81,8 @@ def _live() -> None:
                 return
             begin: process.Begin = wire.unpack(payload, process.Begin)
             *outputs, arena = begin.files
-            prints, errors, dumps[0], events = (_append_to(path) for path in outputs)
+            to_append = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            prints, errors, dumps[0], events = (os.open(path, to_append) for path in outputs)
             use_output(prints, errors)
             _enter(begin.folder, machine.gpu_environment(connect.order.devices))
             task = process.StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit)
@@ -91,10 +92,6 @@ def _live() -> None:
                 os._exit(70)
         if begin.start.bindings is None:  # only the course's own answers come one after the other
             return
-
-
-def _append_to(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
 
 
 def _enter(folder: str, variables: dict[str, str]) -> None:

@@ -41,10 +41,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Diagram", "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised",
     "assert_calls", "assert_close", "assert_equal", "assert_global_numbers", "assert_that", "counted", "devices",
-    "exercise", "labels",
-    "load_weights", "misconception", "needs", "observe", "picture", "printed", "probes", "raises", "ranks", "recipes",
-    "reference",
-    "seeds", "shapes", "situations", "tensors", "value_and_grad",
+    "exercise", "labels", "load_weights", "misconception", "needs", "observe", "picture", "printed", "probes",
+    "raises", "ranks", "recipes", "reference", "seeds", "shapes", "situations", "tensors", "value_and_grad",
 ]  # fmt: skip
 
 _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
