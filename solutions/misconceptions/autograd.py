@@ -1211,7 +1211,7 @@ def back_to_train_after_the_block(model: nn.Module) -> Iterator[None]:
     "evaluating",
     tell="You remember the flag of the model alone, and give it to all parts: model.train(flag) sets every submodule. "
     "Remember each one's own.",
-    seen="calls('train', unless=('modules', 'named_modules', 'children', 'named_children', 'apply'))",
+    seen="calls('train', unless=('modules', 'named_modules', '_modules', 'children', 'apply'))",
 )
 @contextmanager
 def one_flag_after_the_block(model: nn.Module) -> Iterator[None]:
