@@ -988,6 +988,7 @@ def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: fl
     trainable = dict(make(*args).named_parameters())
     names = {name: parameter.dim() for name, parameter in trainable.items() if parameter.requires_grad}
     decays = {name: [weight_decay if dims >= 2 else 0.0] for name, dims in names.items()}
+    assert_equal(sorted(decay for decay, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
     found: dict[str, list[float]] = {}
     for decay, members in groups:
         for name in members:
@@ -995,7 +996,6 @@ def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: fl
     twice = [name for name, each in found.items() if len(each) > 1]
     assert_that(not twice, f"of the parameters, these are there more than once: {', '.join(twice)}")
     assert_equal(found, decays, what="the weight_decay of each parameter")
-    assert_equal(sorted(decay for decay, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
     trainable_now = submission.there(probes.trainable, model)
     assert_equal(trainable_now, probes.trainable(make(*args)), what="which parameters require gradients afterwards")
 

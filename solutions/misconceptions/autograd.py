@@ -671,8 +671,8 @@ def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_logits",
-    tell="You remember one flag and give it to the whole model: model.train(flag) sets every submodule. "
-    "Each submodule has a flag of its own, and some may differ on purpose.",
+    tell="Every part of the model ends with the flag of the model itself: train(flag) sets all submodules, too. Each "
+    "has a flag of its own, and some may differ on purpose: remember each, and set `training`.",
 )
 def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
     was_training = model.training
@@ -1209,9 +1209,9 @@ def back_to_train_after_the_block(model: nn.Module) -> Iterator[None]:
 
 @misconception(
     "evaluating",
-    tell="You remember the flag of the model alone, and give it to all parts: model.train(flag) sets every submodule. "
-    "Remember each one's own.",
-    seen="calls('train', unless=('modules', 'named_modules', 'children', 'named_children', 'apply'))",
+    tell="Every part of the model ends with the flag of the model itself: train(flag) sets all submodules, too. "
+    "Remember each one's own flag, and set its `training`.",
+    seen="calls('train', unless=('modules', 'named_modules', '_modules', 'children', 'apply'))",
 )
 @contextmanager
 def one_flag_after_the_block(model: nn.Module) -> Iterator[None]:

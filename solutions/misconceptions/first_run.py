@@ -114,7 +114,6 @@ def no_hidden_layer(hidden: int) -> nn.Module:
     "predict",
     tell="You looked for the largest number of each column: dim=0 goes down the points. The scores of one point are a "
     "row: dim=1.",
-    seen="dim('argmax', 0)",
 )
 def wrong_dim(model: nn.Module, points: Tensor) -> Tensor:
     return model(points).argmax(dim=0)
@@ -141,7 +140,6 @@ def scores_for_classes(model: nn.Module, points: Tensor) -> Tensor:
     name="one_class_for_all",
     tell="Without dim, argmax looks through all numbers of all points and gives one position. Say along which "
     "dimension.",
-    seen="dim('argmax', None)",
 )
 def no_dim(model: nn.Module, points: Tensor) -> Tensor:
     return model(points).argmax()

@@ -50,7 +50,6 @@ def no_eps(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor
     "layer_norm",
     tell="You take the mean over the examples of the batch: that is BatchNorm. LayerNorm looks at the numbers of one "
     "position alone: the last dimension.",
-    seen="dim('mean', 0)",
 )
 def mean_over_the_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     mean, variance = x.mean(0, keepdim=True), x.var(0, unbiased=False, keepdim=True)
@@ -58,9 +57,7 @@ def mean_over_the_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e
 
 
 @misconception(
-    "layer_norm",
-    tell="You take one mean of the whole tensor. Each position has its own: mean(dim=-1, keepdim=True).",
-    seen="dim('mean', None)",
+    "layer_norm", tell="You take one mean of the whole tensor. Each position has its own: mean(dim=-1, keepdim=True)."
 )
 def one_mean_for_all(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps) * weight + bias
@@ -106,7 +103,6 @@ def picks_columns(ids: Tensor, table: Tensor) -> Tensor:
 @misconception(
     "embed",
     tell="The numbers are right, but .data or .detach() cuts them off from the table, which then learns nothing.",
-    seen="calls('detach')",
 )
 def embeds_without_a_graph(ids: Tensor, table: Tensor) -> Tensor:
     return table.detach()[ids]
@@ -182,9 +178,7 @@ def multiplies_by_what_stays(x: Tensor, p: float, training: bool, generator: tor
     return x * (torch.rand(x.shape, generator=generator) >= p) * (1 - p) if training and p else x
 
 
-@misconception(
-    "dropout", tell="You divide what stays by p. The fraction that stays is 1 - p.", seen="divides_by('p', just=True)"
-)
+@misconception("dropout", tell="You divide what stays by p. The fraction that stays is 1 - p.")
 def divides_by_p(x: Tensor, p: float, training: bool, generator: torch.Generator) -> Tensor:
     _require(p)
     return x * (torch.rand(x.shape, generator=generator) >= p) / p if training and p else x
@@ -302,7 +296,6 @@ def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padd
     "conv2d",
     tell="You flip the window, as mathematicians do. What networks call a convolution does not: x[i + r] goes with "
     "weight[r].",
-    seen="calls('flip')",
 )
 def flips_the_window(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int = 1, padding: int = 0
@@ -500,9 +493,7 @@ def adds_the_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -
 
 
 @misconception(
-    "attention",
-    tell="You take the softmax over the queries. For each query the weights of the keys sum to 1: dim=-1.",
-    seen="dim('softmax', -2)",
+    "attention", tell="You take the softmax over the queries. For each query the weights of the keys sum to 1: dim=-1."
 )
 def softmax_over_the_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     scores = q @ k.mT / math.sqrt(q.shape[-1])
@@ -514,7 +505,7 @@ def softmax_over_the_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
 @misconception(
     "attention",
     tell="exp of a large score is infinite, and inf / inf is nan. torch.softmax is safe.",
-    seen="calls('exp', unless=('max', 'amax', 'logsumexp', 'softmax'))",
+    seen="calls('exp', unless=('max', 'amax', 'maximum', 'logsumexp', 'clamp'))",
 )
 def unsafe_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     weights = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))

@@ -655,8 +655,8 @@ def evaluate_always_back_to_train(model: nn.Module, loader: DataLoader) -> tuple
 
 @misconception(
     "evaluate",
-    tell="You remember one flag and give it to the whole model: model.train(flag) sets every submodule, but each has a "
-    "flag of its own.",
+    tell="Every part of the model ends with the flag of the model itself: train(flag) sets all submodules, too, but "
+    "each has a flag of its own.",
 )
 def evaluate_one_flag_for_all(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     was_training = model.training

@@ -247,6 +247,7 @@ def backward_of_backward() -> None:
         (lambda: math_.sqrtt(2), "math has no `sqrtt`: did you mean `sqrt`"),
         (lambda: __import__("random").shufle, "random has no `shufle`: did you mean `shuffle`?"),
         (lambda: __import__("numpy").arrange(3), "numpy has no `arrange`: did you mean `arange`"),
+        (lambda: next([1]), "a list is asked for its next item"),  # type: ignore[call-overload]
         (with_a_generator, "`@contextmanager` above a function with `yield` makes one of it"),
         (lambda: [1].apend(2), "list has no `apend`: did you mean `append`?"),
         (imports_a_class, "`torch.utils.data` has no `Dataloader`: did you mean `DataLoader`?"),
