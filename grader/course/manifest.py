@@ -220,7 +220,6 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The ``[course]`` table.
 
     Attributes:
-        adopted: whether its tests were written for another grader, without hints, and for one kind of mistake each.
         lessons: whether every topic must have a lesson.
         colab: the address under which its notebooks are in Colab, without their names; empty: they are not.
         install: what a notebook installs where the grader is missing.
@@ -234,7 +233,6 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     show_solutions: Literal["never", "after_passing"] = "never"
     strict_import: bool = False
     examples: bool = True
-    adopted: bool = False
     lessons: bool = False
     colab: str = ""
     install: str = "torchkata"

@@ -56,8 +56,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     strict_import: bool = False
     examples: bool = True
     """Whether the examples in docstrings are checks of their exercises."""
-    adopted: bool = False
-    """Whether its tests were written for another grader: what it lacks beside them is a note of `verify`."""
     lessons: bool = False
     """Whether every topic must have a lesson; without it, a topic may have one."""
     colab: str = ""
@@ -106,7 +104,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             show_solutions=manifest.course.show_solutions,
             strict_import=manifest.course.strict_import,
             examples=manifest.course.examples,
-            adopted=manifest.course.adopted,
             lessons=manifest.course.lessons,
             colab=manifest.course.colab.rstrip("/"),
             install=manifest.course.install,
@@ -473,7 +470,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             if weighed and exercise.credit != "per-check":
                 message = f'points of a check need `credit = "per-check"` for `{name}` in course.toml'
                 raise CourseError(file, weighed.line, message)
-            counting = [one for one in of_it if not one.bonus and (one.points != 0 or course.adopted)]
+            counting = [one for one in of_it if not one.bonus and (one.points != 0 or course.suite)]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
                 message = f"exercise `{name}`: {why}, so that nobody could see how it went"
