@@ -74,7 +74,7 @@ class PlannedTopic(NamedTuple):
 def manifest(name: str, title: str, suite: Suite, topics: Iterable[PlannedTopic]) -> bytes:
     """The ``course.toml`` of a course with somebody else's tests."""
     lines = ["[course]", f"name = {quoted(name)}", f"title = {quoted(title)}", 'credit = "per-check"']
-    lines += ["adopted = true", "examples = false", "", "[suite]"]
+    lines += ["examples = false", "", "[suite]"]
     lines += [f"{key} = {quoted(getattr(suite, key))}" for key in ("path", "modules", "packages")]
     for topic in topics:
         lines += ["", "[[topics]]", f"name = {quoted(topic.name)}", f"title = {quoted(topic.title)}"]

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.adopt.master_notebooks import Master, NotebookPiece, NotebookQuestion, code_pieces, sentence
+from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
+from grader.adopt.master_notebooks import code_pieces, sentence
 from grader.adopt.notebook_tests import Step, WrittenTest, written_in
 from grader.adopt.solution_marks import MarkedLine, marked
 from grader.course.source import first_line

@@ -8,28 +8,19 @@ from __future__ import annotations
 
 import ast
 import itertools
-import keyword
 import re
 import shutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, require_free, write
 from grader.adopt.code_strings import read_code_strings
-from grader.adopt.master_notebooks import Master, NotebookQuestion, read_master
-from grader.adopt.notebook_tests import (
-    CannotKeep,
-    SuiteFunction,
-    WrittenTest,
-    bindings,
-    function_of,
-    names_of,
-    written_in,
-)
+from grader.adopt.master import Master
+from grader.adopt.master_notebooks import read_master
+from grader.adopt.notebook_exercises import INSTALLED, NotebookExercises, identifier, in_one_line
+from grader.adopt.notebook_tests import written_in
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
 from grader.course.model import DATA
@@ -40,40 +31,11 @@ from grader.errors import UserError
 from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.settings import GradingSettings, worker_options
 from grader.suites.honesty import places_in
-from grader.text import counted, printable
+from grader.text import counted
 
-_LOADED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
-"""Modules that need no preload."""
 _MOST_FILES: Final = 2_000
 """Files beside a notebook that are looked for in it."""
 _NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
-_GIVEN: Final = "It gives something. What it must give is checked when it is graded."
-
-
-@dataclass
-class _Kept:
-    """A test of the suite: its function, and its points."""
-
-    name: str
-    test: WrittenTest
-    made: SuiteFunction
-    points: float
-    is_hidden: bool
-
-
-@dataclass
-class _Exercise:
-    """An exercise of the course that is made; without tests a person marks it."""
-
-    name: str
-    question: NotebookQuestion
-    tests: list[_Kept] = field(default_factory=list)
-    points: float = 0.0
-
-    @property
-    def is_by_test(self) -> bool:
-        """Whether each test has points of its own."""
-        return sum(one.points > 0 for one in self.tests) > 1 and not self.question.all_or_nothing
 
 
 def adopt_notebook(path: Path, to: Path) -> Adopted:
@@ -158,7 +120,7 @@ def _write(topics: list[_Topic], to: Path) -> None:
 
 def _manifest(topics: Sequence[_Topic], to: Path, *, hides: bool) -> Course:
     """Writes course.toml; the course, which may have no stubs yet."""
-    name, title = (topics[0].name, topics[0].title) if len(topics) == 1 else (_identifier(to.name), to.name)
+    name, title = (topics[0].name, topics[0].title) if len(topics) == 1 else (identifier(to.name), to.name)
     suite = Suite(modules=tuple(topic.name for topic in topics if topic.automatic))
     write(to / "course.toml", manifest(name.replace("_", "-"), title, suite, [one.planned(hides) for one in topics]))
     return Course.load(to, complete=False)
@@ -168,11 +130,11 @@ def _try(topics: Sequence[_Topic], course: Course) -> None:
     """Runs the tests on the solution, and takes out those that it does not pass."""
     with LocalWorkers(course, worker_options(course, GradingSettings(seed=1), ())) as workers:
         result = workers.grade(solution_of(course)).result
-    checks = {f"test_{check.name}": check for one in result.exercises for check in one.checks}
+    checks = {(one.name, f"test_{check.name}"): check for one in result.exercises for check in one.checks}
     for topic in topics:
         for exercise in topic.exercises:
             for test in exercise.tests[:]:
-                check = checks[test.name]
+                check = checks[f"{topic.name}.{exercise.name}", test.name]
                 if check.verdict != "passed":
                     cause = check.cause
                     is_fault = cause is not None and cause.kind == "grader_fault" and cause.exception_type
@@ -180,113 +142,20 @@ def _try(topics: Sequence[_Topic], course: Course) -> None:
                     exercise.tests.remove(test)
                     why = " ".join(why.split())[:160]
                     topic.lose(test.test, f"the solution does not pass it here ({why})")
+        for exercise in topic.automatic:
+            topic.show_one_of(exercise)
 
 
-class _Topic:
-    """The topic that is made of one notebook."""
+class _Topic(NotebookExercises):
+    """The topic that is made of one notebook, and its files."""
 
     def __init__(self, master: Master, to: Path, beside: Path) -> None:
-        self.master = master
-        self.name = _identifier(master.name)
-        self.title = printable(master.title or master.name)
-        self.exercises: list[_Exercise] = []
+        super().__init__(master)
         self._to = to
         self._beside = beside
         self._file = f"test_{self.name}.py"
         self._data = list(self._files())
-        cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
-        self._names, self._written = names_of(cells)
-        self._helpers = dict(self._own_modules([text for _, text in cells]))
-
-    @property
-    def automatic(self) -> list[_Exercise]:
-        """The exercises that have tests."""
-        return [one for one in self.exercises if one.tests]
-
-    # ---------------------------------------------------------------- exercises
-
-    def plan(self) -> None:
-        """Finds the exercise of each question, and the functions of its tests."""
-        taken = {name for names in self._written.values() for name in names}
-        for name in sorted(taken):
-            asking = [self.master.questions[at].name for at, own in self._written.items() if name in own and at >= 0]
-            if len(asking) > 1:
-                said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
-                self.master.look.append(f"`{name}` {said}")
-        functions: set[str] = set()
-        earlier: tuple[dict[str, str], dict[str, str]] = ({}, {})
-        for number, question in enumerate(self.master.questions):
-            if question.by_hand:
-                if question.tests:
-                    self._look(question.tests, "a person marks this question: its tests are left out")
-                name = _free(_identifier(question.name), taken)
-                self.exercises.append(_Exercise(name, question, points=_points(question.points)))
-                continue
-            tests = [self._kept(question, *one, functions, earlier) for one in enumerate(question.tests)]
-            if not sum(question.shares()):
-                if question.tests:
-                    self.master.look.append(f"cell {question.cell}: is worth no points: its tests are left out")
-                continue
-            own = self._written.get(number, [])
-            reads = [name for one in tests if one is not None for name in one.made.reads]
-            asked = [n for n in reads if n in own] or [n for n in reads if n in self._names.written]
-            name = next(iter(asked or (own if reads else ())), "")
-            exercise = next((one for one in self.exercises if one.name == name and one.tests), None)
-            if exercise is None:
-                exercise = _Exercise(name or _free(_identifier(question.name), taken), question)
-                self.exercises.append(exercise)
-            exercise.points += sum(question.shares())
-            exercise.tests += [one for one in tests if one is not None]
-        for exercise in self.automatic:
-            self._show_one_of(exercise)
-
-    def _kept(
-        self,
-        question: NotebookQuestion,
-        at: int,
-        test: WrittenTest,
-        functions: set[str],
-        earlier: tuple[dict[str, str], dict[str, str]],
-    ) -> _Kept | None:
-        """A test as a function; None if that cannot be, which is said.
-
-        Args:
-            earlier: what visible tests before it run, and what hidden ones do: visible tests get nothing of these.
-        """
-        name = _free(f"test_{test.name or f'{_identifier(question.name)}_{at + 1}'}", functions)
-        test = test._replace(says=_line(test.says or f"{question.name}: {test.place}."))
-        try:
-            known = {**earlier[0], **earlier[1]} if test.is_hidden else earlier[0]
-            made = function_of(test, name, self.name, self._names, known)
-        except CannotKeep as problem:
-            self.lose(test, f"the test {problem}")
-            return None
-        finally:
-            earlier[test.is_hidden].update(bindings(test))
-        return _Kept(name, test, made, question.shares()[at], test.is_hidden)
-
-    def _show_one_of(self, exercise: _Exercise) -> None:
-        """Lets students see a test of an exercise: one that is added, or the first of its hidden ones."""
-        if any(not one.is_hidden for one in exercise.tests):
-            return
-        first = exercise.tests[0]
-        for test in exercise.tests:
-            if use := _use_of(exercise.name, test.made.code):
-                text = f'def test_{exercise.name}_is_written():\n    """{_GIVEN}"""\n    from {self.name} import '
-                made = SuiteFunction(f"{text}{exercise.name}\n    {use}\n", use, (), ())
-                exercise.tests.insert(0, _Kept(f"test_{exercise.name}_is_written", first.test, made, 0.0, False))
-                return
-        self._look([first.test], "students must see one test of each exercise: they get the text of this one")
-        first.is_hidden = False
-
-    def lose(self, test: WrittenTest, why: str) -> None:
-        """Names a test that is left out; its points go to the question's other tests, or else to a person."""
-        self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
-
-    def _look(self, tests: Iterable[WrittenTest], sentence: str) -> None:
-        self.master.look += [f"{test.place}: {sentence}" for test in tests]
-
-    # ---------------------------------------------------------------- files
+        self._helpers = dict(self._own_modules([one.text for one in master.pieces if one.kind == "code"]))
 
     def write(self) -> None:
         """Writes the solution, the tests, and the files that the notebook reads."""
@@ -319,10 +188,10 @@ class _Topic:
     def _own_modules(self, cells: Sequence[str]) -> Iterator[tuple[str, bool]]:
         """The modules beside the notebook that it imports, and whether its cells use them, not its tests alone."""
         used = {name for code in cells for name in names_in(ast.parse(code))}
-        for line in dict.fromkeys(self._names.imports.values()):
+        for line in dict.fromkeys(self.names.imports.values()):
             file = self._beside / f"{_module_of(line)}.py"
             if file.is_file():
-                names = {name for name, one in self._names.imports.items() if one == line}
+                names = {name for name, one in self.names.imports.items() if one == line}
                 names |= set(written_in(parse(file).body)) if line in names else set()
                 yield file.stem, not names.isdisjoint(used)
 
@@ -366,11 +235,11 @@ class _Topic:
         for one in self.exercises:
             entries = [(f"{self._file}::{test.name}", test.is_hidden and hides) for test in one.tests]
             tests, hidden = ([name for name, is_hidden in entries if is_hidden is kind] for kind in (False, True))
-            says = _line(one.question.text or one.question.name)
+            says = in_one_line(one.question.text or one.question.name)
             exercises.append(
                 PlannedExercise(one.name, one.points or 1, tests, hidden, one.question.hint, one.is_by_test, says)
             )
-        modules = {_module_of(line) for line in self._names.imports.values()} - _LOADED - self._helpers.keys()
+        modules = {_module_of(line) for line in self.names.imports.values()} - INSTALLED - self._helpers.keys()
         return PlannedTopic(self.name, self.title, exercises, sorted(filter(_is_installed, modules)))
 
     def _cells(self, course: Course) -> Iterator[tuple[str, str]]:
@@ -402,39 +271,6 @@ def _path_of(name: str) -> re.Pattern[str]:
 def _is_shown_only(code: str) -> bool:
     """Whether a cell only shows values: it gives nothing a name."""
     return all(isinstance(one, ast.Expr) for one in ast.parse(code).body) and "# solution:" not in code
-
-
-def _use_of(name: str, code: str) -> str:
-    """A use of an answer that a hidden test makes, with nothing in it of the expected value; empty if there is none."""
-    nodes = list(ast.walk(ast.parse(code)))
-    calls = [
-        one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == name
-    ]
-    if not calls:
-        return name if any(isinstance(one, ast.Name) and one.id == name for one in nodes) else ""
-    plain = [one for one in calls if not any(isinstance(part, ast.Name) for arg in one.args for part in ast.walk(arg))]
-    return next((ast.unparse(one) for one in plain if not one.keywords), "")
-
-
-def _line(text: str) -> str:
-    return printable(" ".join(text.split()))[:190]
-
-
-def _points(points: object) -> float:
-    return float(points) if isinstance(points, int | float) and points > 0 else 1.0
-
-
-def _identifier(text: str) -> str:
-    name = re.sub(r"\W+", "_", text.rpartition("/")[2]).strip("_").lower() or "homework"
-    name = f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in _LOADED else name
-    return name
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is free; it is taken then."""
-    found = next(one for one in (name, *(f"{name}_{number}" for number in range(2, 1000))) if one not in taken)
-    taken.add(found)
-    return found
 
 
 def _module_of(line: str) -> str:

@@ -108,8 +108,9 @@ def _spans(body: Sequence[ast.stmt], flagged: set[int], text: Sequence[str]) -> 
             continue
         if isinstance(one, Definition):
             inner = one.body[1:] if ast.get_docstring(one) is not None else one.body
-            if one.lineno not in flagged:
-                yield from _spans(inner, flagged, text)
+            parts = list(_spans(inner, flagged, text)) if one.lineno not in flagged else []
+            if parts and (isinstance(one, Function) or all(_has_code_to_write(part, inner) for part in parts)):
+                yield from parts
                 continue
             if isinstance(one, Function) or any(isinstance(part, Function) for part in inner):
                 yield _wide(first_line(inner[0]), inner[-1].end_lineno or 0, inner[0].col_offset, flagged, text)
@@ -119,6 +120,12 @@ def _spans(body: Sequence[ast.stmt], flagged: set[int], text: Sequence[str]) -> 
         else:
             found.append((first_line(one), one.end_lineno or 0, one.col_offset, at))
     yield from (_wide(start, end, column, flagged, text) for start, end, column, _ in found)
+
+
+def _has_code_to_write(part: tuple[int, int, int], body: Sequence[ast.stmt]) -> bool:
+    """Whether a part of a class is inside of a method, or round one: else the class is left out as a whole."""
+    start, end, column = part
+    return column > body[0].col_offset or any(isinstance(one, Function) and start <= one.lineno <= end for one in body)
 
 
 def _wide(start: int, end: int, column: int, flagged: set[int], text: Sequence[str]) -> tuple[int, int, int]:

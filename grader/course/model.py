@@ -449,7 +449,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             if weighed and exercise.credit != "per-check":
                 message = f'points of a check need `credit = "per-check"` for `{name}` in course.toml'
                 raise CourseError(file, weighed.line, message)
-            counting = [one for one in of_it if not one.bonus and (one.points != 0 or course.adopted)]
+            counting = [one for one in of_it if not one.bonus and (one.points != 0 or course.suite)]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
                 message = f"exercise `{name}`: {why}, so that nobody could see how it went"

@@ -157,8 +157,6 @@ class CourseSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         examples: whether the examples in docstrings are checks of their exercises.
-        adopted: whether its tests were written for another grader, without hints, and for one kind of mistake each:
-            what it lacks beside them is a note of `verify`.
         lessons: whether every topic must have a lesson; without it, a topic may have one.
         colab: the address under which its notebooks are in Colab, without their names; empty: they are not.
         install: what a notebook installs where the grader is missing.
@@ -172,7 +170,6 @@ class CourseSettings(msgspec.Struct, frozen=True, kw_only=True):
     show_solutions: Literal["never", "after_passing"] = "never"
     strict_import: bool = False
     examples: bool = True
-    adopted: bool = False
     lessons: bool = False
     colab: str = ""
     install: str = "torchkata"

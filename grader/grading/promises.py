@@ -64,9 +64,9 @@ def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
 def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every exercise has hints; it is in the stub, and has a docstring there, unless it is a variable.
 
-    A course of one's own may do without hints and docstrings, as one that is made of other people's tests does.
+    A course of one's own may do without hints and docstrings.
     """
-    may_lack, is_adopted = not evidence.course.is_shipped, evidence.course.adopted
+    may_lack = not evidence.course.is_shipped
     try:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
@@ -84,7 +84,7 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             if exercise.name in variables_in(evidence.stub):
                 continue
             if not found:
-                yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub", is_adopted)
+                yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
             elif not ast.get_docstring(found[-1]):
                 yield Defect(evidence.stub, found[-1].lineno, f"`{exercise.name}` has no docstring", may_lack)
 
@@ -103,7 +103,7 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             yield Defect(evidence.check_file, check.line, text, is_note=not evidence.course.is_shipped)
     for function, line in swapped_comparisons(evidence.check_file):
         message = "has the expected value first; the returned one comes first: assert_close(submission.f(x), expected)"
-        yield Defect(evidence.check_file, line, f"`{function}` {message}", evidence.course.adopted)
+        yield Defect(evidence.check_file, line, f"`{function}` {message}")
 
 
 def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -230,7 +230,7 @@ def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
             if passes and all(passes) and (exercise.full_name, change) not in accepted:
                 message = f"no check notices when all values that come back are changed: {change}; {_NOTICE}"
                 text = f"`{exercise.full_name}`: {message}"
-                yield Defect(evidence.check_file, None, text, evidence.course.adopted)
+                yield Defect(evidence.check_file, None, text, evidence.course.suite is not None)
 
 
 def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:

@@ -11,7 +11,8 @@ import pytest
 from command_here import run_here
 
 from grader.adopt.code_strings import is_code_strings
-from grader.adopt.master_notebooks import NotebookQuestion, read_master
+from grader.adopt.master import NotebookQuestion
+from grader.adopt.master_notebooks import read_master
 from grader.adopt.notebook_course import adopt_notebook
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.course import Course

@@ -224,6 +224,10 @@ def test_students_get_the_loop_of_which_they_write_a_part() -> None:
             'def f(x):\n    """Adds."""\n    # solution:\n    # one\n    return x + 1\n    # end',
         ),
         (
+            "@dataclass\nclass Point:\n    ### BEGIN SOLUTION\n    x: float\n    ### END SOLUTION",
+            "# solution:\n@dataclass\nclass Point:\n    x: float\n# end",
+        ),
+        (
             "if a:\n    b = 1  # SOLUTION\nelse:\n    b = 2\nc = 3",
             "# solution:\nif a:\n    b = 1\nelse:\n    b = 2\n# end\nc = 3",
         ),

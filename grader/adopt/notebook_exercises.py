@@ -1,0 +1,181 @@
+"""The exercises of a notebook: which question is about which name, and the functions that its tests become."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from grader.adopt.master import Master, NotebookQuestion
+from grader.adopt.notebook_tests import CannotKeep, SuiteFunction, WrittenTest, bindings, function_of, names_of
+from grader.text import printable
+
+INSTALLED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
+"""Modules that need no preload, and that no topic is named as."""
+_GIVEN: Final = "It gives something. What it must give is checked when it is graded."
+
+
+@dataclass
+class KeptTest:
+    """A test of the suite: its function, and its points."""
+
+    name: str
+    test: WrittenTest
+    made: SuiteFunction
+    points: float
+    is_hidden: bool
+
+
+@dataclass
+class NotebookExercise:
+    """An exercise of the course that is made; without tests a person marks it."""
+
+    name: str
+    question: NotebookQuestion
+    tests: list[KeptTest] = field(default_factory=list)
+    points: float = 0.0
+
+    @property
+    def is_by_test(self) -> bool:
+        """Whether each test has points of its own."""
+        return sum(one.points > 0 for one in self.tests) > 1 and not self.question.all_or_nothing
+
+
+class NotebookExercises:
+    """The exercises that are made of one notebook.
+
+    Attributes:
+        name, title: of their topic.
+        names: of the notebook.
+    """
+
+    def __init__(self, master: Master) -> None:
+        self.master = master
+        self.name = identifier(master.name)
+        self.title = printable(master.title or master.name)
+        self.exercises: list[NotebookExercise] = []
+        cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
+        self.names, self._written = names_of(cells)
+
+    @property
+    def automatic(self) -> list[NotebookExercise]:
+        """The exercises that have tests."""
+        return [one for one in self.exercises if one.tests]
+
+    def plan(self) -> None:
+        """Finds the exercise of each question, and the functions of its tests."""
+        taken = {name for names in self._written.values() for name in names}
+        for name in sorted(taken):
+            asking = [self.master.questions[at].name for at, own in self._written.items() if name in own and at >= 0]
+            if len(asking) > 1:
+                said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
+                self.master.look.append(f"`{name}` {said}")
+        functions: set[str] = set()
+        earlier: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        for number, question in enumerate(self.master.questions):
+            if question.by_hand:
+                if question.tests:
+                    self._look(question.tests, "a person marks this question: its tests are left out")
+                name = _free(identifier(question.name), taken)
+                self.exercises.append(NotebookExercise(name, question, points=_points(question.points)))
+                continue
+            tests = [self._kept(question, *one, functions, earlier) for one in enumerate(question.tests)]
+            if not sum(question.shares()):
+                if question.tests:
+                    self.master.look.append(f"cell {question.cell}: is worth no points: its tests are left out")
+                continue
+            own = self._written.get(number, [])
+            reads = [name for one in tests if one is not None for name in one.made.reads]
+            asked = [n for n in reads if n in own] or [n for n in reads if n in self.names.written]
+            name = next(iter(asked or (own if reads else ())), "")
+            exercise = next((one for one in self.exercises if one.name == name and one.tests), None)
+            if exercise is None:
+                exercise = NotebookExercise(name or _free(identifier(question.name), taken), question)
+                self.exercises.append(exercise)
+            exercise.points += sum(question.shares())
+            exercise.tests += [one for one in tests if one is not None]
+        for exercise in self.automatic:
+            self.show_one_of(exercise)
+
+    def _kept(
+        self,
+        question: NotebookQuestion,
+        at: int,
+        test: WrittenTest,
+        functions: set[str],
+        earlier: tuple[dict[str, str], dict[str, str]],
+    ) -> KeptTest | None:
+        """A test as a function; None if that cannot be, which is said.
+
+        Args:
+            earlier: what visible tests before it run, and what hidden ones do: visible tests get nothing of these.
+        """
+        name = _free(f"test_{test.name or f'{identifier(question.name)}_{at + 1}'}", functions)
+        test = test._replace(says=in_one_line(test.says or f"{question.name}: {test.place}."))
+        try:
+            known = {**earlier[0], **earlier[1]} if test.is_hidden else earlier[0]
+            made = function_of(test, name, self.name, self.names, known)
+        except CannotKeep as problem:
+            self.lose(test, f"the test {problem}")
+            return None
+        finally:
+            earlier[test.is_hidden].update(bindings(test))
+        return KeptTest(name, test, made, question.shares()[at], test.is_hidden)
+
+    def show_one_of(self, exercise: NotebookExercise) -> None:
+        """Lets students see a test of an exercise: one that is added, or the first of its hidden ones."""
+        if any(not one.is_hidden for one in exercise.tests):
+            return
+        first = exercise.tests[0]
+        for test in exercise.tests:
+            if use := _use_of(exercise.name, test.made.code):
+                text = f'def test_{exercise.name}_is_written():\n    """{_GIVEN}"""\n    from {self.name} import '
+                made = SuiteFunction(f"{text}{exercise.name}\n    {use}\n", use, (), ())
+                exercise.tests.insert(0, KeptTest(f"test_{exercise.name}_is_written", first.test, made, 0.0, False))
+                return
+        self._look([first.test], "students must see one test of each exercise: they get the text of this one")
+        first.is_hidden = False
+
+    def lose(self, test: WrittenTest, why: str) -> None:
+        """Names a test that is left out; its points go to the question's other tests, or else to a person."""
+        self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
+
+    def _look(self, tests: Iterable[WrittenTest], sentence: str) -> None:
+        self.master.look += [f"{test.place}: {sentence}" for test in tests]
+
+
+def _use_of(name: str, code: str) -> str:
+    """A use of an answer that a hidden test makes, with nothing in it of the expected value; empty if there is none."""
+    nodes = list(ast.walk(ast.parse(code)))
+    calls = [
+        one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == name
+    ]
+    if not calls:
+        return name if any(isinstance(one, ast.Name) and one.id == name for one in nodes) else ""
+    plain = [one for one in calls if not any(isinstance(part, ast.Name) for arg in one.args for part in ast.walk(arg))]
+    return next((ast.unparse(one) for one in plain if not one.keywords), "")
+
+
+def in_one_line(text: str) -> str:
+    return printable(" ".join(text.split()))[:190]
+
+
+def _points(points: object) -> float:
+    return float(points) if isinstance(points, int | float) and points > 0 else 1.0
+
+
+def identifier(text: str) -> str:
+    name = re.sub(r"\W+", "_", text.rpartition("/")[2]).strip("_").lower() or "homework"
+    name = f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in INSTALLED else name
+    return name
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or one like it that is free; it is taken then."""
+    found = next(one for one in (name, *(f"{name}_{number}" for number in range(2, 1000))) if one not in taken)
+    taken.add(found)
+    return found
