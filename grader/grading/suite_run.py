@@ -119,8 +119,28 @@ def modules_imported(tests: Path, roots: Sequence[Path]) -> list[str]:
 
 
 def copy_tests(tests: Path, to: Path, ignore: Callable[[str, list[str]], set[str]]) -> None:
-    """Copies the folder of the tests, and into it the conftest.py of the folder above, unless it has one of its own."""
-    shutil.copytree(tests, to, ignore=ignore)
+    """Copies the folder of the tests, and into it the conftest.py of the folder above, unless it has one of its own.
+
+    A pipe, and a link to nowhere or to a folder that the link is in, are left out.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        place = Path(folder).resolve()
+        kept = {one for one in names if (file := place / one).is_file() or file.is_dir()}
+        return (
+            {*names} - kept
+            | {one for one in kept if place.is_relative_to((place / one).resolve())}
+            | ignore(folder, names)
+        )
+
+    try:
+        shutil.copytree(tests, to, ignore=left_out)
+    except OSError as error:
+        reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+        raise UserError(f"the tests cannot be copied: {reason}", fix="take that file out of their folder") from None
     above = tests.parent / "conftest.py"
     if above.is_file() and not (to / "conftest.py").exists():
         shutil.copyfile(above, to / "conftest.py")
@@ -188,12 +208,18 @@ class SuiteRun:
                 check=False,
             )
         out = settings.with_suffix(".out")
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] if done else []
         if done is None or not out.is_file():
-            lines = done.stdout.splitlines() + done.stderr.splitlines() if done else []
-            why = one_line(lines[-1]) if lines else f"they did not end in {_PATIENCE // 60} minutes"
+            why = f"they did not end in {_PATIENCE // 60} minutes"
+            if done is not None:
+                why = f"one of them ended the process (exit status {done.returncode})"
+                why = one_line(said[-1]) if done.stderr.strip() else why
             raise UserError(f"the tests did not run on the solution: {why}", fix="run them with pytest there first")
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         out.unlink()
+        if not found["tests"] and not found["errors"]:
+            why = next((line for line in reversed(said) if "Error" in line or "Exit" in line), "")
+            found["errors"] = [(tests[0], one_line(why.removeprefix("E").strip()))] if why else []
         return found
 
     def _further(self, modules: Sequence[Module], files: Sequence[Path]) -> list[Module]:

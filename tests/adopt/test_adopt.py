@@ -115,6 +115,8 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     folder = written(tmp_path_factory.mktemp("suite"), FILES)
+    (folder / "tests/up").symlink_to("..")
+    (folder / "tests/gone").symlink_to("nowhere")
     before = sorted(folder.rglob("*"))
     found = adopt_suite(folder / "tests", ["shapes", "tools"], folder / "made" / "course")
     assert sorted(one for one in folder.rglob("*") if "made" not in one.parts) == before
@@ -212,12 +214,16 @@ def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_pa
         ("tests", [], "it is not said which modules students write", "--modules shapes, --modules tools"),
         ("tests", ["shape"], "there is no module `shape` in", "--solution DIR"),
         ("tests", ["unused"], "no test that passes on the solution calls a function of unused", "--modules"),
+        ("ending", ["shapes"], r"one of them ended the process \(exit status 3\)", "run them with pytest"),
+        ("raising", ["shapes"], "calls a function of shapes: RuntimeError: no luck", "run them with pytest"),
     ],
 )
 def test_what_cannot_be_adopted_is_refused_in_one_line(
     tmp_path: Path, tests: str, modules: list[str], message: str, fix: str
 ) -> None:
     written(tmp_path, FILES)
+    written(tmp_path / "ending", {"test_a.py": "import os\n\ndef test_end():\n    os._exit(3)\n"})
+    written(tmp_path / "raising", {"test_a.py": "", "conftest.py": "raise RuntimeError('no luck')\n"})
     with pytest.raises(UserError, match=message) as info:
         adopt_suite(tmp_path / tests, modules, tmp_path / "course")
     assert fix in (info.value.fix or "") and not (tmp_path / "course").exists()
