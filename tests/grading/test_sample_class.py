@@ -29,9 +29,9 @@ LATER = ("datasets", "training", "devices", "ddp", "checkpoints", "efficiency", 
 
 RIGHT = {"ada", "bruno", "chloe"}
 """Who is right in everything, each in another way."""
-AT_NIGHT = {"bruno", "chloe", "dimitri", "ines", "mateo", "priya", "rosa"}
-"""More of kinds of which others are graded by day, too: right in everything, partly right, misconceptions, hostile.
-They take half of the time of the whole class."""
+AT_NIGHT = {"bruno", "chloe", "dimitri", "elif", "ines", "jonas", "lena", "mateo", "oskar", "priya", "rosa"}
+"""More of kinds of which others are graded by day, too: right in everything, partly right, misconceptions, hostile,
+what never ends, what fills the memory. They take three quarters of the time of the whole class."""
 
 
 def graded(out: Path, *paths: Path) -> bytes:
