@@ -158,10 +158,10 @@ class Channel:
         """
         kept = []
         for value, before, shown in self._copies:
-            is_kept = sys.getrefcount(value) > _references_in_a_loop() + (shown is not None and shown.result is value)
+            is_kept = sys.getrefcount(value) > _REFERENCES_IN_A_LOOP + (shown is not None and shown.result is value)
             if is_kept:
                 kept.append((value, before, shown))
-            elif bool(_differs(before, value.detach()).any()):
+            elif not torch.equal(before, value) and bool(_differs(before, value.detach()).any()):
                 self._copies.clear()
                 what = f"`{shown.name}`" if shown is not None and shown.is_read else "a tensor of it"
                 raise TypeError(
@@ -392,3 +392,6 @@ def _references_in_a_loop() -> int:
     for value, _ in [(object(), None)]:
         number = sys.getrefcount(value)
     return number
+
+
+_REFERENCES_IN_A_LOOP: Final = _references_in_a_loop()

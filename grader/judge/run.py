@@ -10,6 +10,7 @@ beside the checks are made here, too: they decide no verdict, and one that fails
 """
 
 import contextlib
+import functools
 import itertools
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -158,7 +159,7 @@ class _CheckRun:
         if not self.desk.is_final:
             return CheckResult(name=check.name, verdict="failed"), Trace("failed")
         if self.desk.explains_failures:
-            self.cause = self._cause_of(first)
+            self.cause = self._cause_of(first)()
         try:
             self.desk.renew_time()
             for failure in itertools.chain([first], running):
@@ -211,24 +212,29 @@ class _CheckRun:
 
     def _shrink(self, kind: str) -> None:
         """Keeps the cause of the smallest example that fails in the same way."""
+        smallest: list[Callable[[], Cause]] = []
 
         def attempt(example: Example) -> bool:
             self.channel.last = None
             failure = self._run_example(example)
             if failure is None or _failure_kind(failure) != kind:
                 return False
-            self.cause = self._cause_of(failure)
+            smallest[:] = [self._cause_of(failure)]
             return True
 
         with contextlib.suppress(Exception, Overrun, pytest.skip.Exception):  # only a smaller example is lost
-            self._search(attempt, shrinks=True)
+            try:
+                self._search(attempt, shrinks=True)
+            finally:
+                self.cause = smallest[0]() if smallest else self.cause
 
     def _search(self, attempt: generated.RunExample, *, shrinks: bool) -> None:
         generated.search(self.check.item.obj, self.check.seed, self.check.name, attempt, shrinks=shrinks)
 
-    def _cause_of(self, failure: Failure) -> Cause:
-        channel = self.channel
-        return causes.failed(self.check, channel.last, failure, self.desk.take_prints(), list(channel.recent))
+    def _cause_of(self, failure: Failure) -> Callable[[], Cause]:
+        """Makes its cause, if it is called: to show values takes longer than most examples."""
+        channel, prints = self.channel, self.desk.take_prints()
+        return functools.partial(causes.failed, self.check, channel.last, failure, prints, list(channel.recent))
 
     def _run_example(self, example: Example, right: RightRuns | None = None) -> Failure | None:
         """Runs the check's body on one example, unless its replies are those of a run that passed.

@@ -3,7 +3,8 @@
 The call that such a failure shows can be pasted into Python, as the student's page says.
 
 The tables of promises are described in `promise_tables.py`. That the check of a promise fails a wrong answer which is a
-file, `test_wrong_answers.py` shows, which grades these; here the wrong answers are the course's misconceptions.
+file, `test_wrong_answers.py` shows, which grades these; here the wrong answers are the course's misconceptions. Of the
+topics of one kind, one is in the suite, and the others are nightly.
 
 Run as a script, with the names of topics or for all: asks the check of each promise about its wrong answer, and prints
 by topic, as JSON, the promises whose check does not fail it. Of a topic that is named as ``TOPIC:calls``, it prints the
@@ -24,7 +25,7 @@ import pytest
 from answer_files import answers
 from pasting import code_among, complaints
 from promise_tables import CAUGHT, TABLES, Promise
-from shared import REPO
+from shared import REPO, as_nightly
 
 from grader.course import Course, checks_of, misconceptions_of
 from grader.sandbox import kernel
@@ -80,6 +81,8 @@ PASTED: Final = ("tensor_ops", "parameters", "efficiency")
 PASTED_AT_NIGHT: Final = (
     *("autograd", "graph", "datasets", "training", "checkpoints", "layers", "devices", "ddp", "debugging", "spirals"),
 )
+BY_DAY: Final = (*PASTED, "training", "devices", "ddp")
+"""Topics whose promises are held in the suite, one of each kind: values, steps of training, devices, ranks."""
 CODE: Final = {"ddp": 9}
 """How many calls look like code if most calls of a topic cannot: those on ranks must not. Else a quarter of all."""
 
@@ -102,13 +105,19 @@ def ask(*topics: str, calls_of: Sequence[str] = ()) -> dict[str, Asked]:
 
 @pytest.fixture(scope="module")
 def asked() -> dict[str, Asked]:
-    return ask(*TABLES, calls_of=PASTED)
+    return ask(*BY_DAY, calls_of=PASTED)
+
+
+@pytest.fixture(scope="module")
+def asked_at_night() -> dict[str, Asked]:
+    return ask(*(topic for topic in TABLES if topic not in PASTED), calls_of=PASTED_AT_NIGHT)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
-@pytest.mark.parametrize("topic", TABLES)
-def test_the_check_of_each_promise_fails_its_wrong_answer(asked: dict[str, Asked], topic: str) -> None:
+@pytest.mark.parametrize("topic", [topic if topic in BY_DAY else as_nightly(topic) for topic in TABLES])
+def test_the_check_of_each_promise_fails_its_wrong_answer(request: pytest.FixtureRequest, topic: str) -> None:
+    asked = request.getfixturevalue("asked" if topic in BY_DAY else "asked_at_night")
     assert not asked[topic].broken, "\n".join(asked[topic].broken)
 
 
@@ -120,9 +129,8 @@ def test_the_call_of_every_misconceptions_failure_can_be_pasted(asked: dict[str,
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
-def test_the_calls_of_the_other_topics_can_be_pasted() -> None:
-    found = ask(*PASTED_AT_NIGHT, calls_of=PASTED_AT_NIGHT)
-    paste({topic: found[topic].calls for topic in PASTED_AT_NIGHT})
+def test_the_calls_of_the_other_topics_can_be_pasted(asked_at_night: dict[str, Asked]) -> None:
+    paste({topic: asked_at_night[topic].calls for topic in PASTED_AT_NIGHT})
 
 
 def paste(shown: Mapping[str, Mapping[str, str]]) -> None:

@@ -29,9 +29,9 @@ LATER = ("datasets", "training", "devices", "ddp", "checkpoints", "efficiency", 
 
 RIGHT = {"ada", "bruno", "chloe"}
 """Who is right in everything, each in another way."""
-AT_NIGHT = {"bruno", "chloe", "dimitri", "ines", "mateo", "priya", "rosa"}
-"""More of kinds of which others are graded by day, too: right in everything, partly right, misconceptions, hostile.
-They take half of the time of the whole class."""
+AT_NIGHT = {"bruno", "chloe", "dimitri", "elif", "ines", "jonas", "lena", "mateo", "oskar", "priya", "rosa"}
+"""More of kinds of which others are graded by day, too: right in everything, partly right, misconceptions, hostile,
+what never ends, what fills the memory. They take three quarters of the time of the whole class."""
 
 
 def graded(out: Path, *paths: Path) -> bytes:
@@ -163,7 +163,7 @@ def test_every_call_that_is_shown_can_be_pasted_as_the_page_says(results: dict[s
             topic = exercise.name.partition(".")[0]
             calls = {check.cause.call for check in exercise.checks if check.cause and check.cause.call}
             shown.setdefault(topic, set()).update(code_among(topic, calls))
-    assert sum(map(len, shown.values())) > 100
+    assert sum(map(len, shown.values())) > 50
     assert not (wrong := complaints(shown)), wrong
 
 
