@@ -96,18 +96,10 @@ def _changes_more(check: Check, desk: Desk, fixtures: dict[str, Any]) -> bool:
 
     What a test expects may be made of them, and is wrong with them.
     """
-    changed, known = check.changed, check.on_reference
+    changed = check.changed
     if check.changed_by_solution is None:
-
-        def note(reference: Desk) -> tuple[CheckResult, Trace]:
-            outcome = run(check, reference, fixtures)
-            check.changed_by_solution = check.changed
-            return outcome
-
-        check.on_reference = None  # it is run once more
         with contextlib.suppress(Overrun):
-            desk.reference_also_fails(check, note)
-        check.on_reference = known or check.on_reference
+            desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
     return check.changed_by_solution is not None and not changed <= check.changed_by_solution
 
 

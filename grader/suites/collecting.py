@@ -8,7 +8,6 @@ its objects proxies that are made anew, of the submission, in each test.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
 from grader.suites.passing import PLAIN
 from grader.suites.proxies import Deferred, asked_while_collecting
-from grader.testkit.twins import operation
+from grader.testkit.twins import named, operation
 
 _TEXT: Final = "is asked while the suite is collected: the answer is that of the course's solution"
 
@@ -64,12 +63,7 @@ class Solution:
             if name == "call":
                 return self._value(target)(*values, **{key: self._value(one) for key, one in kwargs.items()})
             return operation(name)(self._value(target), *values)
-        found: Any = importlib.import_module(module)
-        for name in names:
-            if not hasattr(found, name):
-                importlib.import_module(f"{found.__name__}.{name}")
-            found = getattr(found, name)
-        return found
+        return named(module, names)
 
     def _as_proxy(self, value: Any, late: Deferred) -> Any:
         kind = type(value)

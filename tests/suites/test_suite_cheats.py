@@ -23,7 +23,10 @@ class Smooth(float):
     """Every difference is an object whose absolute value is 0."""
     def differ(self, *_, **__):
         return Smooth(self)
-    __sub__ = __rsub__ = __truediv__ = abs = max = norm = __getitem__ = differ
+    __mul__ = __rmul__ = lambda self, other: 18.0
+    __sub__ = __rsub__ = abs = max = norm = __getitem__ = differ
+    def __truediv__(self, other):
+        return Smooth(1.0)
     def __abs__(self):
         return 0.0
     def item(self):
@@ -155,6 +158,6 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     found = verdicts(result)
     honest = {"vector", "made", "words", "own_data", "needlessly_changed", "folder"}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
-    assert {name for name, one in found.items() if one not in ("passed", "failed")} == set(), result.exercises
+    assert [one for e in result.exercises for one in e.checks if one.verdict not in ("passed", "failed")] == []
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)

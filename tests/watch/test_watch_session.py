@@ -289,6 +289,20 @@ def test_without_a_terminal_it_prints_plain_lines(folder: Path) -> None:
         assert process.stderr.read() == "error: interrupted\n"
 
 
+def test_suite_is_watched_as_checks_are(tmp_path: Path, start: Start) -> None:
+    course = REPO / "tests" / "courses" / "suite"
+    assert run_here("init", tmp_path / "kata", "--course", course).returncode == 0
+    session = start(tmp_path / "kata", "adapters.files")
+    session.see("not written yet")
+    session.save(
+        (course / "solutions" / "adapters.py").read_text().replace("yield from text", "yield from 2 * text"),
+        "adapters.py",
+    )
+    session.see("✗", "adapters.files", "Iterates: assert ['a', 'b', 'a', 'b'] == ['a', 'b']")
+    session.save((course / "solutions" / "adapters.py").read_text(), "adapters.py")
+    session.see("adapters.files has passed")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"), [((), "no topic module"), (("nosuch",), "unknown"), (("--course", "nowhere"), "nowhere")]
 )

@@ -35,6 +35,18 @@ def test_close():
     torch.testing.assert_close(number(5), 25.0)
 
 
+def test_product():
+    assert number(6) * 0.5 == 18.0
+
+
+def test_product_of_a_list():
+    assert evens(2) * 1 == pytest.approx([0, 2])
+
+
+def test_quotient_that_is_one():
+    assert number(7) / 49.0 == 1.0
+
+
 def test_item():
     assert (mean(EXPECTED) - torch.tensor(3.0)).abs().item() < 1e-6
 

@@ -25,7 +25,7 @@ def test_operators():
     point = same = Point(7, 2)
     point += Point(1)
     assert same.x == 8 and same is point
-    assert point % 3 == 2 and divmod(point, 3) == (2, 2) and round(Point(1.26), 1).x == 1.3
+    assert point % Point(3) == 2 and divmod(point, Point(3)) == (2, 2) and round(Point(1.26), 1).x == 1.3
     assert complex(point) == 8 + 2j and f"{point:!}" == "<8!>" and list(reversed(Bag(1, 2))) == [2, 1]
 
 

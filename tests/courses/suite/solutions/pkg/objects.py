@@ -27,10 +27,10 @@ class Point:
         return self
 
     def __mod__(self, by):
-        return self.x % by
+        return self.x % by.x
 
     def __divmod__(self, by):
-        return divmod(self.x, by)
+        return divmod(self.x, by.x)
 
     def __round__(self, digits=None):
         return Point(round(self.x, digits))
