@@ -113,6 +113,14 @@ def largest(x):
     x.sort()
     return x[-1]
 
+def order(x):
+    x.sort()
+    return x
+
+def halved(x):
+    x /= 2
+    return x
+
 class Numbers(set):
     def __sub__(self, other):
         return Smooth(1)
@@ -156,7 +164,7 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))  # nothing of it is left in the suite
     result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
     found = verdicts(result)
-    honest = {"vector", "made", "words", "own_data", "needlessly_changed", "folder"}
+    honest = {"vector", "made", "words", "own_data", "needlessly_changed", "changed_and_returned", "folder"}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
     assert [one for e in result.exercises for one in e.checks if one.verdict not in ("passed", "failed")] == []
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)

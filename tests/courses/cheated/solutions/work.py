@@ -81,3 +81,11 @@ def listed(path):
 
 def numbers():
     return {1, 2}
+
+
+def order(values):
+    return sorted(values)
+
+
+def halved(array):
+    return array / 2

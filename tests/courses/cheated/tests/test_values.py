@@ -6,7 +6,23 @@ import pytest
 import torch
 import work
 from torch import nn
-from work import Vector, constant, evens, largest, mean, number, numbers, run, sort_, tail, text, twice, words
+from work import (
+    Vector,
+    constant,
+    evens,
+    halved,
+    largest,
+    mean,
+    number,
+    numbers,
+    order,
+    run,
+    sort_,
+    tail,
+    text,
+    twice,
+    words,
+)
 
 EXPECTED = torch.tensor([2.0, 4.0])
 SECRET = 4711
@@ -120,6 +136,11 @@ def test_changed_array():
 def test_needlessly_changed():
     x = [3, 1, 2]
     assert largest(x) == max(x)
+
+
+def test_changed_and_returned():
+    assert order([3, 1, 2]) == [1, 2, 3]
+    np.testing.assert_allclose(halved(np.array([2.0, 4.0])), [1.0, 2.0])
 
 
 def test_constant():
