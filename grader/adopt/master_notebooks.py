@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -64,9 +65,10 @@ def read_master(path: Path) -> Master:
     delimiters = _delimiters(path.resolve())
     try:
         cells = list(_cells(json.loads(path.read_bytes()), delimiters))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
         raise UserError(
-            f"{path} cannot be read as a notebook: {error}", fix="name a file that Jupyter has saved"
+            f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
         ) from None
     if any("grade_id" in cell.marks for cell in cells):
         master = _Nbgrader(path.stem).read(cells)
@@ -260,7 +262,7 @@ class _Nbgrader(_Reader):
                 if number < 0:
                     master.look.append(f"cell {cell.number}: a test before any solution: it is left out")
                 else:
-                    master.questions[number].tests += self._tests(cell, float(marks.get("points") or 0))
+                    master.questions[number].tests += self._tests(cell, _number(marks.get("points")))
             elif cell.kind == "code":
                 self.add_code(cell)
             elif cell.kind == "markdown":
@@ -282,6 +284,15 @@ class _Nbgrader(_Reader):
             yield self.test(cell, shown, points=0.0 if is_split else points, refused=refused)
         if is_split:
             yield self.test(cell, whole, points=points, is_hidden=True, refused=refused)
+
+
+def _number(points: object) -> float:
+    """The points of a cell, which may be a text; 0 for anything that is no number of points."""
+    try:
+        found = float(str(points))
+    except ValueError:
+        return 0.0
+    return found if 0 <= found < math.inf else 0.0
 
 
 def _says_nothing(code: str) -> bool:

@@ -97,7 +97,7 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
         "assert f(1) == 1\n### HASHED AUTOTEST f(3);",
         "assert f(2)\n# <hidden>\nassert f(3)",
     ]
-    tests = [of_nbgrader("code", text, grade=True, points=2) for text in texts]
+    tests = [of_nbgrader("code", text, grade=True, points="2") for text in texts]
     file = tmp_path / "hw.ipynb"
     file.write_text(json.dumps({"cells": [solution, *tests], "metadata": {}}))
     (tmp_path / "nbgrader_config.py").write_text(
@@ -133,6 +133,9 @@ def test_points_are_shared_out_as_otter_does(points: object, own: list[float | N
 def test_a_notebook_for_no_known_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no question of otter's and no cell of nbgrader's"):
         read_master(saved(tmp_path, [("code", "x = 1")]))
+    (tmp_path / "odd.ipynb").write_text('{"cells": [1]}')
+    with pytest.raises(UserError, match="cannot be read as a notebook: it has no cells"):
+        read_master(tmp_path / "odd.ipynb")
 
 
 RELU = '''\
