@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from command_here import run_here
+from make_class_zips import notebook
 from shared import OWN_COURSE, REPO, TERM_COURSE, save
 
 from grader.course.home import Home
@@ -172,6 +173,11 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
 
     session.save(WRONG)
     session.see("now: vectors.normalize, which you have changed", "✗ vectors.normalize", " quit")
+
+    # Why a notebook's answer is not defined.
+    session.save(notebook("def normalize(x:\n    return x\n").decode(), "vectors.ipynb")
+    (folder / "vectors.py").unlink()
+    session.see("cell 2: cannot be parsed", "`normalize` is not defined", " quit")
     worker = session.worker()
     processes = [worker, *worker.children(recursive=True)]
     session.quit()
