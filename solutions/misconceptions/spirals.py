@@ -509,7 +509,8 @@ class _LiveWeights(_Run):
 
 @misconception(
     "run",
-    tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
+    tell="You return the weights of the last epoch: they are taken at the end, or go on changing, as the tensors of "
+    "state_dict() do. Take a snapshot in the best epoch.",
     seen="keeps_live('weights')",
 )
 def best_weights_are_live(
@@ -917,7 +918,8 @@ def keeps_the_last_weights(seed: int, epochs: int) -> dict[str, Any]:
 
 @misconception(
     "train_spirals",
-    tell="Your best weights go on changing: state_dict() gives the model's own tensors. Take a snapshot.",
+    tell="You return the weights of the last epoch: they are taken at the end, or go on changing, as the tensors of "
+    "state_dict() do. Take a snapshot in the best epoch.",
     seen="keeps_live('weights')",
 )
 def keeps_live_best_weights(seed: int, epochs: int) -> dict[str, Any]:
