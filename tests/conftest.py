@@ -93,10 +93,10 @@ say so test by test.
 
 LONGEST = (
     "checks/test_wrong_answers.py",
-    "grading/test_sample_class.py",
+    "docs/test_commands.py",
     "checks/test_right_answers.py",
     "checks/test_promises.py",
-    "docs/test_commands.py",
+    "grading/test_sample_class.py",
     "grading/test_judge_ends.py",
     "attacks/test_attacks_ranks.py",
     "attacks/test_eats_the_machine.py",
