@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,6 +110,8 @@ class SuiteCheck(Check):
             raise error
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
+        except Exception as error:
+            raise (bridge.submissions(error) or error) from None
         finally:
             self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off
@@ -357,24 +359,27 @@ class _Alias(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, self._file) if name == self._name else None
 
 
-def _public_names(course: Course) -> dict[str, list[str]]:
-    """The names that ``from MODULE import *`` gives, as the stub of the module has them."""
+def _public_names(course: Course) -> dict[str, dict[str, str]]:
+    """The names that ``from MODULE import *`` gives, as the solution has them, and libraries' whole names."""
     suite = course.suite
     assert suite is not None
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for name in (*suite.modules, *suite.packages):
         own = name.rpartition(".")[2]
-        file = course.exercises_dir / (f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py")
-        found[name] = _names_at_top(file) if file.is_file() else []
+        inside = f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py"
+        files = [folder / inside for folder in (course.solutions_dir, course.exercises_dir)]
+        file = next((one for one in files if one.is_file()), None)
+        found[name] = _names_at_top(file, suite.names) if file else {}
     return found
 
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
-    """A class by name for each exception that a stub defines, or a frozen dataclass raises: a suite may catch it."""
+    """A class by name for each exception of a stub or the solution, and for that of a frozen dataclass."""
     bases: dict[str, str] = {}
-    for name in python_files(course.exercises_dir):
+    folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
+    for file in (folder / name for folder in folders for name in python_files(folder)):
         with contextlib.suppress(CourseError):
-            for node in ast.walk(parse(course.exercises_dir / name)):
+            for node in ast.walk(parse(file)):
                 if isinstance(node, ast.ClassDef) and node.bases:
                     bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
     frozen = type("FrozenInstanceError", (kind_of("AttributeError"), dataclasses.FrozenInstanceError), {})
@@ -386,14 +391,28 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
     return found
 
 
-def _names_at_top(file: Path) -> list[str]:
-    """The public names at the top of a module, with those that it takes as a whole from modules beside it."""
-    found: dict[str, Any] = {}
+def _names_at_top(file: Path, own: Collection[str]) -> dict[str, str]:
+    """The public names at the top of a module, with those that it takes as a whole from modules beside it.
+
+    Args:
+        own: the names of students' modules and packages.
+    """
+    found: dict[str, str] = {}
     with contextlib.suppress(CourseError, RecursionError):
         for node in parse(file).body:
-            names = names_bound_by(node)
+            names: dict[str, str] = dict.fromkeys(sorted(names_bound_by(node)), "")
             if "*" in names and getattr(node, "level", 0) == 1:
                 below = file.parent / f"{(getattr(node, 'module', '') or '').replace('.', '/')}.py"
-                names = set(_names_at_top(below)) if below.is_file() else set()
-            found |= dict.fromkeys(name for name in sorted(names) if not name.startswith("_") and name != "*")
-    return list(found)
+                names = _names_at_top(below, own) if below.is_file() else {}
+            elif isinstance(node, ast.Import):
+                names = {one.asname or one.name.partition(".")[0]: one.name for one in node.names if one.asname}
+                names |= {top: top for one in node.names if not one.asname and (top := one.name.partition(".")[0])}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+            is_own = {name: whole.partition(".")[0] in own for name, whole in names.items()}
+            found |= {
+                name: "" if is_own[name] else whole
+                for name, whole in names.items()
+                if not name.startswith("_") and name != "*"
+            }
+    return found

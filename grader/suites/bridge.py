@@ -12,6 +12,8 @@ import itertools
 import logging
 import re
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -20,10 +22,12 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
+from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, kind_of
 from grader.border.proxies import Call, Remote, maker_of
 from grader.suites.passing import Passing, put
+from grader.suites.surroundings import Surroundings
 from grader.testkit import twins
+from grader.testkit.draws import Moment, draw
 from grader.testkit.twins import detached, is_same
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
@@ -76,15 +80,24 @@ class Bridge:
         self._raised: BaseException | None = None
         self._stdout = sys.stdout
         self._begin: tuple[Any, ...] = (forwards_logs,)
+        self._moment: Moment | None = None
+        self._surroundings = Surroundings()
+        self._turn = threading.RLock()
+        self._stood_for: dict[int, tuple[BaseException, SubmissionRaised]] = {}
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
         try:
-            yield
+            with self._surroundings.watching():
+                yield
         finally:
             running.pop()
+
+    def submissions(self, error: BaseException) -> SubmissionRaised | None:
+        """The exception of the submission that a built-in one stands for in the test."""
+        return self._stood_for.get(id(error), (None, None))[1]
 
     # ---------------------------------------------------------------- operations
 
@@ -92,16 +105,22 @@ class Bridge:
         """The result of an operation on something of the submission.
 
         Raises:
-            SubmissionRaised: the submission's code has raised.
+            Exception: the submission's code has raised: a built-in exception, which `submissions` knows, or a
+                `SubmissionRaised`.
         """
+        with self._turn:  # of the test's threads
+            return self._run(operation, target, *args, shown=shown, **kwargs)
+
+    def _run(self, operation: str, target: object, *args: object, shown: Call | None, **kwargs: object) -> Any:
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
+        around = self._states(), list(self._surroundings.changes(passing))
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if shown is not None:
             self.channel.show(shown)
         try:
-            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), self._has_functions)
+            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
             while reply[0] == "asks":
                 reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
         except SubmissionRaised as error:
@@ -115,10 +134,13 @@ class Bridge:
             own, self._raised = self._raised, None
             raise own
         try:
-            _, described, changed, pulls, written, logged = reply
+            _, described, changed, pulls, written, logged, warned, drawn = reply
+            self._draw(drawn)
             self._pull(pulls)
             for name, level, message in logged:
                 logging.getLogger(name).log(level, "%s", message)
+            for classes, message in warned:
+                self._warn(classes, str(message))
             for number, now in changed:
                 passing.change(number, self._value(now, passing))
             passing.write(written)
@@ -144,18 +166,52 @@ class Bridge:
         self.is_waiting = False  # an alarm of the test's own does not get here
         return answer
 
-    def _as_known(self, error: SubmissionRaised) -> SubmissionRaised:
-        """An exception of a class that the submission defines, as the one that the suite knows by that name."""
-        if (kind := self._exceptions.get(error.kind)) is None:
-            missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
-            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
-        known = kind(error.message)
-        known.kind, known.message, known.frames = error.kind, error.message, error.frames
-        fields = self._value(self._ask(twins.fields_of_raised), Passing(self))
+    def _states(self) -> list[tuple[int, Any]]:
+        """The random generators that the test has used or seeded since the last exchange."""
+        before, self._moment = self._moment, Moment(self._moment)
+        numbers = range(3) if before is None else self._moment.changed_since(before)
+        return [(number, tuple(self._moment[number])) for number in numbers]
+
+    def _draw(self, drawn: Sequence[Any]) -> None:
+        """Takes from the test's random generators what the submission has drawn from its own."""
+        if drawn and not Moment(self._moment).changed_since(self._moment):
+            for one in drawn:
+                draw(*one)
+            self._moment = Moment()
+
+    def _warn(self, classes: Sequence[str], message: str) -> None:
+        kind = next((one for name in classes if (one := self._kind_of(name)) and issubclass(one, Warning)), UserWarning)
+        warnings.warn(kind(message), stacklevel=2)
+
+    def _kind_of(self, whole: str) -> type[BaseException] | None:
+        """The exception of this process with the name of one over there; nothing is imported because they say so."""
+        module, _, name = whole.rpartition(".")
+        if module == "builtins":
+            return BUILT_IN_EXCEPTIONS.get(name)
+        found = self._exceptions.get(name) or vars(sys.modules.get(module, object)).get(name)
+        return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+    def _as_known(self, error: SubmissionRaised) -> BaseException:
+        """An exception as the test knows it: the built-in one itself, or one of a class of that name."""
+        missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
+        if missing:
+            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
+        classes, args, fields = self._ask(twins.facts_of_raised)
+        args, fields = (self._value(one, Passing(self)) for one in (args, fields))
+        kind = next((one for name in classes if (one := self._kind_of(str(name)))), Exception)
+        is_exact = error.exact and kind is BUILT_IN_EXCEPTIONS.get(error.kind)
+        known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else kind_of(kind), args)
+        if known is None or str(known) != error.message:
+            known = _made(type(kind.__name__, (kind_of(kind),), {"__str__": lambda _: error.message}), args) or error
+        if isinstance(known, SubmissionRaised):
+            known.kind, known.exact, known.message, known.frames = error.kind, error.exact, error.message, error.frames
+        else:
+            self._stood_for[id(known)] = known, error
         for name in fields if isinstance(fields, dict) else ():
-            if isinstance(name, str) and not name.startswith("_") and not hasattr(known, name):
-                setattr(known, name, fields[name])
-        return known
+            if isinstance(name, str) and not name.startswith("_") and name not in SubmissionRaised.__annotations__:
+                with contextlib.suppress(AttributeError):
+                    setattr(known, name, fields[name])
+        return known  # type: ignore[no-any-return]
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
@@ -298,6 +354,13 @@ def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[
     always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
     result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
     return result
+
+
+def _made(kind: type[BaseException], args: object) -> BaseException | None:
+    """An exception with these arguments; None if its class takes others."""
+    with contextlib.suppress(Exception):
+        return kind(*args) if isinstance(args, tuple) else None
+    return None
 
 
 def _text_of(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.abc
 import importlib.machinery
+import pkgutil
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,16 +19,24 @@ from grader.suites.bridge import running
 from grader.suites.proxies import Deferred
 
 
+class _Star(str):
+    """A name that ``from MODULE import *`` asks for."""
+
+
 class ProxyModule(ModuleType):
-    """Stands for a module of the submission; every name in it is a `Deferred`."""
+    """Stands for a module of the submission; every name in it is a `Deferred`, but for those of libraries that a star
+    gives."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if isinstance(name, _Star) and (library := self._public[name]):
+            with contextlib.suppress(ImportError, AttributeError):
+                return pkgutil.resolve_name(library)
         return self._exceptions.get(name) or Deferred(self._far, (name,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):
+        if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions", "_public"):
             super().__setattr__(name, value)
         else:
             running[-1].run("setattr", Deferred(self._far, ()), name, value)
@@ -45,7 +54,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(
         self,
         far_names: Mapping[str, str],
-        public: Mapping[str, Sequence[str]],
+        public: Mapping[str, Mapping[str, str]],
         exceptions: Mapping[str, type[SubmissionRaised]],
     ) -> None:
         self._far_names = far_names
@@ -69,8 +78,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         assert far is not None
         module = ProxyModule(spec.name)
         module._far, module._exceptions = far[0], self._exceptions
+        module._public = self._public.get(spec.name, {})
         if spec.name in self._public:
-            vars(module)["__all__"] = list(self._public[spec.name])
+            vars(module)["__all__"] = [_Star(name) for name in module._public]
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -84,14 +94,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def standing_in(
     modules: Sequence[str],
     packages: Sequence[str],
-    public: Mapping[str, Sequence[str]],
+    public: Mapping[str, Mapping[str, str]],
     exceptions: Mapping[str, type[SubmissionRaised]],
 ) -> Iterator[None]:
     """Imports of these names find proxies meanwhile.
 
     Args:
         modules, packages: names under which the suite imports the students' code.
-        public: the names that ``from MODULE import *`` gives.
+        public: the names that ``from MODULE import *`` gives, and of those of libraries their whole names.
         exceptions: the classes that stand for exceptions of the submission, by name.
     """
     far_names = {name: name.rpartition(".")[2] for name in modules}

@@ -83,9 +83,11 @@ class Passing:
         elif isinstance(own, np.ndarray):
             own[...] = now
         elif isinstance(own, io.StringIO | io.BytesIO):
+            content, place = now
             own.seek(0)
             own.truncate()
-            own.write(now)
+            own.write(content)
+            own.seek(place)
         elif isinstance(own, list):
             own[:] = now
         elif isinstance(own, dict | set):
@@ -203,8 +205,8 @@ class Passing:
 
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, io.StringIO | io.BytesIO):
-            return "file", self._number(value), value.getvalue()
-        return "file", self._number(value), value.read() if value.readable() else ""
+            return "file", self._number(value), value.getvalue(), value.tell()
+        return "file", self._number(value), value.read() if value.readable() else "", 0
 
     def _is_file(self, text: str) -> bool:
         """Whether a text is the path of a file of the suite, or a temporary one of the test."""

@@ -14,11 +14,13 @@ import io
 import itertools
 import logging
 import operator
+import os
 import queue
 import shutil
 import sys
 import tempfile
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,6 +29,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import torch
 from torch import nn
+
+from grader.testkit.draws import Moment, Seeds, set_state
 
 _equal, _backward, _clone, _import = torch.equal, torch.autograd.backward, torch.Tensor.clone, importlib.import_module
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
@@ -58,7 +62,10 @@ class _Side:
         replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: the records of loggers, if the test wants to see it.
+        seeds: the seeds of random generators that the submission sets.
+        moment: these generators as both sides last had them.
         raised: the last exception.
+        warned: the classes and the text of each warning that the test may see.
     """
 
     def __init__(self) -> None:
@@ -71,7 +78,10 @@ class _Side:
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
+        self.seeds = Seeds()
+        self.moment = Moment()
         self.raised: Exception | None = None
+        self.warned: list[tuple[list[str], str]] = []
         self._folder: Path | None = None
 
     def folder(self) -> Path:
@@ -87,6 +97,7 @@ class _Side:
             self.log.remove()
         for thread in self.waiting:
             thread.answers.put(None)
+        self.seeds.end()
         while self.replaced:
             self.put_back(*self.replaced[-1][:2])
 
@@ -103,7 +114,7 @@ class _Side:
         return False
 
 
-_side = _Side()
+_side: Any = None
 
 
 def begin(logs: bool) -> None:
@@ -113,7 +124,8 @@ def begin(logs: bool) -> None:
         logs: whether the test reads logs.
     """
     global _side
-    _side.end()
+    if _side is not None:
+        _side.end()
     _side = _Side()
     _side.log = _Log() if logs else None
 
@@ -166,8 +178,7 @@ def _take(pushes: Iterable[tuple[int, torch.Tensor, torch.Tensor | None, bool, b
             twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
             _side.twins[key] = twin
         else:
-            with torch.no_grad():
-                twin.copy_(data)
+            twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
             if twin.is_leaf:
                 twin.requires_grad_(requires_grad)
         twin.grad = grad
@@ -248,9 +259,10 @@ class _Call:
     def _make_iterator(self, items: list[Any]) -> Any:
         return iter(self._many(items))
 
-    def _make_file(self, number: int, content: str | bytes) -> Any:
+    def _make_file(self, number: int, content: str | bytes, place: int) -> Any:
         file: Any = io.StringIO(content) if isinstance(content, str) else io.BytesIO(content)
-        return self.keep(number, file, content)
+        file.seek(place)
+        return self.keep(number, file, (content, place))
 
     def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
         place = _side.folder() / str(number) / name
@@ -336,7 +348,7 @@ class _Call:
             return "dict", keys, values
         if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
             return "path", str(value)
-        return "handle", value, [f"{one.__module__}.{one.__qualname__}" for one in type.mro(kind)]
+        return "handle", value, _names_of(kind)
 
     def _describe_tensor(self, value: torch.Tensor, is_read: bool) -> tuple[Any, ...]:
         for key, twin in _side.twins.items():
@@ -364,8 +376,8 @@ class _Call:
                 if value.shape != before.shape or value.tobytes() != before.tobytes():
                     found.append((number, ("value", value.copy())))
             elif isinstance(value, io.StringIO | io.BytesIO):
-                if not value.closed and value.getvalue() != before:
-                    found.append((number, ("value", value.getvalue())))
+                if not value.closed and (now := (value.getvalue(), value.tell())) != before:
+                    found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
             elif not isinstance(value, list | dict | set):  # an object of the test's own class
                 if _has_changed(vars(value), before):
                     found.append((number, _Call().describe(vars(value))))
@@ -529,34 +541,88 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
+def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
+    """Makes something around a call be as it is around the test."""
+    match name:
+        case "grad":
+            stack.enter_context(torch.set_grad_enabled(value))
+        case "dtype":
+            stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+            torch.set_default_dtype(value)
+        case "environ":
+            before = {key: os.environ.get(key) for key in value}
+            stack.callback(_set_environ, before)
+            _set_environ(value)
+        case "place":
+            stack.callback(os.chdir, os.getcwd())
+            value.mkdir(parents=True, exist_ok=True)
+            os.chdir(value)
+        case "warnings":
+            seen = stack.enter_context(warnings.catch_warnings(record=True))
+            warnings.simplefilter(value)
+            stack.callback(lambda: _side.warned.extend((_names_of(one.category), str(one.message)) for one in seen))
+        case "patch":
+            home, attribute, replaced = value
+            owner = _import(home)
+            stack.callback(setattr, owner, attribute, getattr(owner, attribute))
+            setattr(owner, attribute, replaced)
+
+
+def _set_environ(values: dict[str, str | None]) -> None:
+    for key, value in values.items():
+        if value is None:
+            os.environ.pop(key, None)
+        else:
+            os.environ[key] = value
+
+
 def run(
-    operation: str, target: Any, args: list[Any], kwargs: list[tuple[str, Any]], pushes: list[Any], may_ask: bool
+    operation: str,
+    target: Any,
+    args: list[Any],
+    kwargs: list[tuple[str, Any]],
+    pushes: list[Any],
+    around: tuple[list[Any], list[Any]],
+    may_ask: bool,
 ) -> Any:
     """One operation on the submission.
 
+    Args:
+        around: the states of random generators that have changed, and what else is as the test has set it.
+
     Returns:
-        The result, the arguments and twins that were changed, the files that were written, and the logs; or the
-        question to a function of the test.
+        The result, the arguments and twins that were changed, the files that were written, the logs, the warnings, and
+        how random generators were used; or the question to a function of the test.
     """
     _take(pushes)
     call = _Call()
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {name: call.build(one) for name, one in kwargs}
+    states, settings = around[0], [(name, call.build(one)) for name, one in around[1]]
+    for number, state in states:
+        set_state(number, state)
+    before = _side.moment = Moment(_side.moment)
 
     def work() -> tuple[Any, ...]:
         if operation == "setattr" and isinstance(owner, type(sys) | type):
             _side.replaced.append((owner, values[0], vars(owner).get(values[0], _Side)))
         try:
-            if operation == "delattr" and _side.put_back(owner, *values):
-                result = None
-            else:
-                result = _OPERATIONS[operation](owner, *values, **named_values)
+            with contextlib.ExitStack() as stack:
+                for name, value in settings:
+                    _enter(stack, name, value)
+                if operation == "delattr" and _side.put_back(owner, *values):
+                    result = None
+                else:
+                    result = _OPERATIONS[operation](owner, *values, **named_values)
         except Exception as error:
             _side.raised = error
             raise
         described = call.describe(result, is_read=operation == "getattr")
         logged = _side.log.take() if _side.log is not None else []
-        return "returned", described, call.changed(), _pulls(), call.written(), logged
+        warned, _side.warned = _side.warned, []
+        _side.moment = Moment(before)
+        drawn = [tuple(one) for one in _side.seeds.drawn(before, _side.moment)]
+        return "returned", described, call.changed(), _pulls(), call.written(), logged, warned, drawn
 
     if not may_ask:
         return work()
@@ -566,9 +632,15 @@ def run(
     return _wait(thread)
 
 
-def fields_of_raised() -> Any:
-    """The attributes of the exception that was raised last."""
-    return _Call().describe(dict(getattr(_side.raised, "__dict__", {})))
+def _names_of(kind: type) -> list[str]:
+    return [f"{one.__module__}.{one.__qualname__}" for one in type.mro(kind)]
+
+
+def facts_of_raised() -> Any:
+    """Of the exception that was raised last: its classes, its arguments and its attributes."""
+    error, call = _side.raised, _Call()
+    facts = (_names_of(type(error)), call.describe(getattr(error, "args", ())))
+    return *facts, call.describe(dict(getattr(error, "__dict__", {})))
 
 
 def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:
