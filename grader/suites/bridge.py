@@ -10,6 +10,7 @@ import collections
 import contextlib
 import itertools
 import logging
+import pickle
 import re
 import sys
 import threading
@@ -28,6 +29,7 @@ from grader.suites.passing import Passing, put
 from grader.suites.surroundings import Surroundings
 from grader.testkit import twins
 from grader.testkit.draws import Moment, draw
+from grader.testkit.rebuilt import rebuilt
 from grader.testkit.twins import detached, is_same
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
@@ -82,6 +84,7 @@ class Bridge:
         self._begin: tuple[Any, ...] = (forwards_logs,)
         self._moment: Moment | None = None
         self._surroundings = Surroundings()
+        self._states_sent: dict[int, bytes] = {}
         self._turn = threading.RLock()
         self._stood_for: dict[int, tuple[BaseException, SubmissionRaised]] = {}
 
@@ -233,6 +236,10 @@ class Bridge:
         self._pull(pulls)
         return dict(found)
 
+    def saved_for(self, key: int) -> tuple[Any, ...]:
+        """What a function whose graph is on the far side has saved for its backward."""
+        return tuple(self._value(one, Passing(self)) for one in self._ask(twins.saved_for, key))
+
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
             sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
@@ -257,6 +264,12 @@ class Bridge:
         if callable(value):
             self._functions[id(value)] = value
         return id(value)
+
+    def has_state(self, generator: object, state: object) -> bool:
+        """Whether the twin of a random generator has had this state, and so may have gone on from there."""
+        now = pickle.dumps(state)
+        before, self._states_sent[id(generator)] = self._states_sent.get(id(generator)), now
+        return now == before
 
     def _add(self, key: int, tensor: torch.Tensor) -> None:
         self._keys[id(tensor)], self._tensors[key] = key, tensor
@@ -314,6 +327,8 @@ class Bridge:
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
                 return dict(zip(keys, values, strict=True))
+            case "rebuilt":
+                return rebuilt(rest[0], [self._value(one, passing) for one in rest[1]])
             case "path":
                 return passing.path(rest[0])
             case "handle":
@@ -347,6 +362,10 @@ class _Graph(torch.autograd.Function):
             if tensor is not None and tensor.is_leaf:
                 tensor.grad = one if tensor.grad is None else tensor.grad + one
         return None, None, None, None, *own, None
+
+
+# `grad_fn` of a result is of this class.
+_Graph._backward_cls.saved_tensors = property(lambda node: node.bridge.saved_for(node.key))  # type: ignore[attr-defined]
 
 
 def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -33,7 +33,7 @@ class ProxyModule(ModuleType):
         if isinstance(name, _Star) and (library := self._public[name]):
             with contextlib.suppress(ImportError, AttributeError):
                 return pkgutil.resolve_name(library)
-        return self._exceptions.get(name) or Deferred(self._far, (name,))
+        return self._exceptions.get(name) or Deferred(self._far, (str(name),))
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions", "_public"):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import collections
+import enum
 import io
 import os
+import random
 import tempfile
+import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +22,7 @@ from torch import nn
 from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.suites.harmless import is_harmless
+from grader.testkit.rebuilt import is_mutable, parts_of
 
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
@@ -90,6 +96,9 @@ class Passing:
             own.seek(place)
         elif isinstance(own, list):
             own[:] = now
+        elif isinstance(own, collections.deque):
+            own.clear()
+            own.extend(now)
         elif isinstance(own, dict | set):
             own.clear()
             own.update(now)
@@ -141,6 +150,9 @@ class Passing:
             return "function", self.bridge.keep(value)
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
+        if (parts := parts_of(value)) is not None:
+            number = self._number(value) if is_mutable(value) else 0
+            return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
         if kind is slice:
@@ -157,12 +169,18 @@ class Passing:
             return self._file(value)
         if isinstance(value, type):
             return "class", *sources.of_class(value, self.bridge.root)
+        if isinstance(value, enum.Enum):
+            return "member", self.tree(kind), value.name
+        if isinstance(value, BaseException):
+            return "exception", self.tree(kind), [self.tree(one) for one in value.args]
+        if isinstance(value, torch.Generator | random.Random | np.random.Generator | np.random.RandomState):
+            return self._generator(value)
         if isinstance(value, Iterator):
             return "iterator", [self.tree(one) for one in value]
         if callable(value):
             self.has_functions = True
             return "function", self.bridge.keep(value)
-        if sources.is_own(kind.__module__, self.bridge.root):
+        if sources.is_own(kind.__module__, self.bridge.root) or kind in (types.SimpleNamespace, argparse.Namespace):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
@@ -202,6 +220,19 @@ class Passing:
             self.inputs += [value] if value.requires_grad else []
             return "twin", self.bridge.key_of(value)
         return self.tree(value)
+
+    def _generator(self, value: Any) -> tuple[Any, ...]:
+        """A random generator, and its state if the test has used it since it was sent last."""
+        if isinstance(value, np.random.Generator):
+            name, state = type(value.bit_generator).__name__, value.bit_generator.state
+        elif isinstance(value, random.Random):
+            name, state = "random", value.getstate()
+        elif isinstance(value, torch.Generator):
+            name, state = "torch", value.get_state().numpy()
+        else:
+            name, state = "RandomState", value.get_state()
+        is_known = self.bridge.has_state(value, state)
+        return "generator", self.bridge.keep(value), name, None if is_known else ("value", state)
 
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, io.StringIO | io.BytesIO):

@@ -9,6 +9,7 @@ the test is called by a message of its own: the submission waits for the answer 
 import collections
 import contextlib
 import copy
+import functools
 import importlib.util
 import io
 import itertools
@@ -16,6 +17,7 @@ import logging
 import operator
 import os
 import queue
+import random
 import shutil
 import sys
 import tempfile
@@ -31,6 +33,7 @@ import torch
 from torch import nn
 
 from grader.testkit.draws import Moment, Seeds, set_state
+from grader.testkit.rebuilt import is_mutable, parts_of, rebuilt
 
 _equal, _backward, _clone, _import = torch.equal, torch.autograd.backward, torch.Tensor.clone, importlib.import_module
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
@@ -39,6 +42,28 @@ _FOLDER: Final = "suite_files"
 _MOST_BYTES: Final = 1 << 20
 """Bytes of a written file that are sent back."""
 _numbers: Final = itertools.count(1)
+
+
+_GENERATORS: Final[dict[str, Callable[[], Any]]] = {
+    "torch": torch.Generator,
+    "random": random.Random,
+    "RandomState": np.random.RandomState,
+    **{
+        name: functools.partial(lambda kind: np.random.Generator(kind(0)), getattr(np.random, name))
+        for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+    },
+}
+
+
+def _set_generator(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, torch.Generator):
+        generator.set_state(torch.from_numpy(state.copy()))
+    else:
+        generator.set_state(state)
 
 
 class Passed(NamedTuple):
@@ -246,6 +271,25 @@ class _Call:
         made = dict(zip(self._many(keys), self._many(values), strict=True))
         return self.keep(number, made, dict(made))
 
+    def _make_rebuilt(self, number: int, name: str, parts: list[Any]) -> Any:
+        made = rebuilt(name, self._many(parts))
+        return self.keep(number, made, copy.copy(made)) if is_mutable(made) else made
+
+    def _make_member(self, kind: Any, name: str) -> Any:
+        return self.build(kind)[name]
+
+    def _make_exception(self, kind: Any, args: list[Any]) -> Any:
+        return self.build(kind)(*self._many(args))
+
+    def _make_generator(self, number: int, name: str, state: Any) -> Any:
+        """A random generator of the test; a state comes only if the test has used it."""
+        made = _side.objects.get(number)
+        if made is None:
+            made = _side.objects[number] = _GENERATORS[name]()
+        if state is not None:
+            _set_generator(made, self.build(state))
+        return made
+
     def _make_tuple(self, items: list[Any]) -> Any:
         return tuple(self._many(items))
 
@@ -333,6 +377,8 @@ class _Call:
             return self._describe_tensor(value, is_read)
         if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
             return "value", value
+        if (parts := parts_of(value)) is not None:
+            return "rebuilt", kind.__name__, [self.describe(one) for one in parts]
         if kind is list:
             return "list", [self.describe(one, is_read=is_read) for one in value]
         if issubclass(kind, tuple):
@@ -341,7 +387,7 @@ class _Call:
             return ("named", list(names), items) if names else ("tuple", items)
         if kind in (set, frozenset):
             return "set", [self.describe(one) for one in value]
-        if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
+        if kind is dict:
             if all(type(key) in _PLAIN and type(one) in _PLAIN for key, one in value.items()):
                 return "value", dict(value)
             keys, values = [self.describe(one) for one in value], [self.describe(one) for one in value.values()]
@@ -378,11 +424,14 @@ class _Call:
             elif isinstance(value, io.StringIO | io.BytesIO):
                 if not value.closed and (now := (value.getvalue(), value.tell())) != before:
                     found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
+            elif isinstance(value, collections.deque):
+                if _has_changed([*value], [*before]):
+                    found.append((number, _Call().describe([*value])))
             elif not isinstance(value, list | dict | set):  # an object of the test's own class
                 if _has_changed(vars(value), before):
                     found.append((number, _Call().describe(vars(value))))
             elif _has_changed(value, before):
-                found.append((number, _Call().describe(value)))
+                found.append((number, _Call().describe(dict(value) if isinstance(value, dict) else value)))
         return found
 
     def written(self) -> list[tuple[int, str, bytes]]:
@@ -512,6 +561,10 @@ def resume(answer: Any, pushes: list[Any]) -> Any:
 # ---------------------------------------------------------------- operations
 
 
+def _leave(owner: Any, error: BaseException | None) -> Any:
+    return type(owner).__exit__(owner, None if error is None else type(error), error, None) is True
+
+
 def _contains(owner: Any, value: Any) -> bool:
     return value in owner
 
@@ -521,6 +574,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "get": lambda value: value,
     "method": lambda owner, name, *args: getattr(owner, name)(*args),
     "contains": _contains,
+    "leave": _leave,
     "item": lambda owner, at: list(owner)[at],
     "isinstance": isinstance,
     "issubclass": issubclass,
@@ -528,7 +582,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "copy": copy.copy,
     **{
         one.__name__: one
-        for one in (getattr, setattr, delattr, len, iter, next, str, repr, float, int, complex, abs, round, dir)
+        for one in (getattr, setattr, delattr, len, bool, iter, next, str, repr, float, int, complex, abs, round, dir)
     },
     **{
         name: getattr(operator, name)
@@ -641,6 +695,12 @@ def facts_of_raised() -> Any:
     error, call = _side.raised, _Call()
     facts = (_names_of(type(error)), call.describe(getattr(error, "args", ())))
     return *facts, call.describe(dict(getattr(error, "__dict__", {})))
+
+
+def saved_for(key: int) -> Any:
+    """What the function of a graph here has saved for its backward."""
+    call = _Call()
+    return [call.describe(one) for one in getattr(_side.graphs[key].grad_fn, "saved_tensors", ())]
 
 
 def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:
