@@ -187,9 +187,13 @@ def is_exception(name: str) -> bool:
 
 
 @functools.cache
-def kind_of(name: str | type[BaseException]) -> type[SubmissionRaised]:
-    """The class that is both a `SubmissionRaised` and an exception: the built-in one of that name, or this one."""
-    base = BUILT_IN_EXCEPTIONS[name] if isinstance(name, str) else name
+def kind_of(name: str) -> type[SubmissionRaised]:
+    """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
+    return raised_as(BUILT_IN_EXCEPTIONS[name])
+
+
+def raised_as(base: type[BaseException]) -> type[SubmissionRaised]:
+    """A class that is both a `SubmissionRaised` and some exception."""
     if issubclass(base, SubmissionRaised):
         return base
     with contextlib.suppress(TypeError):  # its memory layout does not mix, or it needs more than a message

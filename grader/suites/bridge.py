@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, kind_of
+from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, raised_as
 from grader.border.proxies import Call, Remote, maker_of
 from grader.suites.passing import Passing, put
 from grader.suites.surroundings import Surroundings
@@ -177,7 +177,7 @@ class Bridge:
 
     def _draw(self, drawn: Sequence[Any]) -> None:
         """Takes from the test's random generators what the submission has drawn from its own."""
-        if drawn and not Moment(self._moment).changed_since(self._moment):
+        if drawn and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
             for one in drawn:
                 draw(*one)
             self._moment = Moment()
@@ -203,9 +203,9 @@ class Bridge:
         args, fields = (self._value(one, Passing(self)) for one in (args, fields))
         kind = next((one for name in classes if (one := self._kind_of(str(name)))), Exception)
         is_exact = error.exact and kind is BUILT_IN_EXCEPTIONS.get(error.kind)
-        known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else kind_of(kind), args)
+        known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else raised_as(kind), args)
         if known is None or str(known) != error.message:
-            known = _made(type(kind.__name__, (kind_of(kind),), {"__str__": lambda _: error.message}), args) or error
+            known = _made(type(kind.__name__, (raised_as(kind),), {"__str__": lambda _: error.message}), args) or error
         if isinstance(known, SubmissionRaised):
             known.kind, known.exact, known.message, known.frames = error.kind, error.exact, error.message, error.frames
         else:

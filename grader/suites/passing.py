@@ -223,8 +223,9 @@ class Passing:
 
     def _generator(self, value: Any) -> tuple[Any, ...]:
         """A random generator, and its state if the test has used it since it was sent last."""
+        state: Any
         if isinstance(value, np.random.Generator):
-            name, state = type(value.bit_generator).__name__, value.bit_generator.state
+            name, state = type(value.bit_generator).__name__, dict(value.bit_generator.state)
         elif isinstance(value, random.Random):
             name, state = "random", value.getstate()
         elif isinstance(value, torch.Generator):

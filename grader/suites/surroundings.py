@@ -60,7 +60,7 @@ class Surroundings:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Sees meanwhile which functions of libraries the test patches."""
-        set_attribute, enter = pytest.MonkeyPatch.setattr, mock._patch.__enter__  # type: ignore[attr-defined]
+        set_attribute, enter = pytest.MonkeyPatch.setattr, mock._patch.__enter__
 
         def setattr_(patch: Any, *args: Any, **kwargs: Any) -> None:
             set_attribute(patch, *args, **kwargs)
@@ -73,7 +73,7 @@ class Surroundings:
 
         with pytest.MonkeyPatch.context() as own:
             own.setattr(pytest.MonkeyPatch, "setattr", setattr_)
-            own.setattr(mock._patch, "__enter__", enter_)  # type: ignore[attr-defined]
+            own.setattr(mock._patch, "__enter__", enter_)
             yield
 
     def _add(self, owner: object, name: str, before: object) -> None:

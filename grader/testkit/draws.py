@@ -19,7 +19,7 @@ _PAIR: Final = 4
 _LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WORDS), slice(24 + 8 * _WORDS, None)
 """The parts of torch's state: draws left in the block, the next one, the block, and the normal number that is kept."""
 
-_NUMPY_PLACE: Final = np.random.get_bit_generator().ctypes.state_address
+_NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address
 """The memory with NumPy's block and its place in it."""
 
 
@@ -105,8 +105,12 @@ class Moment:
         self.torch_seed = torch.initial_seed()
         self._quick = ctypes.string_at(_NUMPY_PLACE, 4 * _WORDS + 4)  # reading NumPy's state takes long
         is_kept = last is not None and last._quick == self._quick
-        numpy_state = last._states[1] if last is not None and is_kept else np.random.get_state()
-        self._states = torch.default_generator.get_state().numpy().tobytes(), numpy_state, random.getstate()
+        numpy_state: Any = last._states[1] if last is not None and is_kept else np.random.get_state()
+        self._states: tuple[bytes, Any, Any] = (
+            torch.default_generator.get_state().numpy().tobytes(),
+            numpy_state,
+            random.getstate(),
+        )
 
     def __getitem__(self, number: int) -> State:
         raw, numpy_state, random_state = self._states
