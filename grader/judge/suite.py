@@ -285,7 +285,13 @@ def collected_suite(
     exceptions = _exceptions_of(course)
     hooks = _SuiteHooks(course, limit, exceptions)
     with (
-        standing_in(suite.modules, suite.packages, _public_names(course), exceptions),
+        standing_in(
+            suite.modules,
+            suite.packages,
+            _public_names(course),
+            exceptions,
+            (course.solutions_dir, course.exercises_dir),
+        ),
         _hypothesis_settings(),
         _search_path_kept(),
         session.check_files_forgotten(course.root),

@@ -5,23 +5,54 @@ from __future__ import annotations
 import contextlib
 import io
 import pickletools
+import re
+import zipfile
+from collections.abc import Set
 from typing import Final
 
 import numpy as np
 
 _ARRAY: Final = b"\x93NUMPY"
 _CALLS: Final = frozenset({"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD", "EXT1", "EXT2", "EXT4"})
+_BINARY_PICKLE: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_MOST_BYTES: Final = 64 << 20
+_OF_TORCH: Final = re.compile(r"data\.pkl|data/\d+|version|byteorder|\.format_version|\.storage_alignment|\.data/\w+")
+_REBUILDING: Final = frozenset(
+    {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"}
+    | {
+        f"torch {kind}Storage"
+        for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool")
+    }
+)
+"""All that a file of `torch.save` names if it holds tensors and plain values."""
 
 
 def is_harmless(content: bytes) -> bool:
-    """Whether a file is text, or an array of numbers: nothing that runs code if a test unpickles it."""
+    """Whether a file is text, plain data, or arrays of numbers: nothing that runs code if a test unpickles it."""
     if content.startswith(_ARRAY):
         return _is_array_of_numbers(content)
+    if content.startswith(b"PK"):
+        return _is_archive_of_numbers(content)
+    if content.startswith(_BINARY_PICKLE):
+        return not _runs_code(content)
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    return not (content.startswith(b"PK") or b"\0" in content or _runs_code(content))
+    return b"\0" not in content and not _runs_code(content)
+
+
+def _is_archive_of_numbers(content: bytes) -> bool:
+    """Whether an archive holds arrays of numbers alone, as `numpy.savez` and `torch.save` write them."""
+    with contextlib.suppress(Exception), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(one.file_size for one in archive.infolist()) > _MOST_BYTES:
+            return False
+        names = [one.partition("/")[2] or one for one in archive.namelist()]
+        if all(name.endswith(".npy") for name in names):
+            return all(_is_array_of_numbers(archive.read(one)) for one in archive.namelist())
+        if names.count("data.pkl") == 1 and all(_OF_TORCH.fullmatch(name) for name in names):
+            return not _runs_code(archive.read(archive.namelist()[names.index("data.pkl")]), _REBUILDING)
+    return False
 
 
 def _is_array_of_numbers(content: bytes) -> bool:
@@ -35,23 +66,30 @@ def _is_array_of_numbers(content: bytes) -> bool:
     return not dtype.hasobject
 
 
-def _runs_code(text: bytes) -> bool:
+def _runs_code(text: bytes, allowed: Set[str] = frozenset()) -> bool:
     """Whether a text is a pickle that calls something: its operations are followed, and none is done.
 
     Ordinary text begins with letters of operations, too, but they find nothing on the stack.
+
+    Args:
+        allowed: the names that it may have and call, and then it must be a pickle to its end.
     """
     stack: list[pickletools.StackObject] = []
     has_global = False
     with contextlib.suppress(Exception):  # from here on it is no pickle
-        for operation, _, _ in pickletools.genops(text):
+        for operation, argument, _ in pickletools.genops(text):
             taken, mark = list(operation.stack_before), pickletools.markobject
             if mark in taken:
                 taken = stack[next(at for at in reversed(range(len(stack))) if stack[at] is mark) :]
             if len(stack) < len(taken):
                 break
-            has_global |= operation.name == "GLOBAL"
-            if operation.name in _CALLS or (has_global and operation.name == "STOP"):
+            has_global |= operation.name == "STACK_GLOBAL" or (operation.name == "GLOBAL" and argument not in allowed)
+            if (operation.name in _CALLS and not (allowed and operation.name in ("REDUCE", "BUILD"))) or (
+                has_global and (allowed or operation.name == "STOP")
+            ):
                 return True
+            if operation.name == "STOP":
+                return False
             del stack[len(stack) - len(taken) :]
             stack += operation.stack_after
-    return False
+    return bool(allowed)

@@ -56,7 +56,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         far_names: Mapping[str, str],
         public: Mapping[str, Mapping[str, str]],
         exceptions: Mapping[str, type[SubmissionRaised]],
+        places: Sequence[Path],
     ) -> None:
+        self._places = places
         self._far_names = far_names
         self._public = public
         self._exceptions = exceptions
@@ -70,8 +72,15 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """The name on the far side, and whether there may be modules below it."""
         for root, far in self._far_names.items():
             if name == root or (far.endswith(".") and name.startswith(f"{root}.")):
-                return far.rstrip(".") + name[len(root) :], far.endswith(".")
+                whole = far.rstrip(".") + name[len(root) :]
+                if name == root or self._has(whole):
+                    return whole, far.endswith(".")
         return None
+
+    def _has(self, far: str) -> bool:
+        """Whether a name below a package is a module's, and no class or function."""
+        paths = [place.joinpath(*far.split(".")) for place in self._places]
+        return any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         far = self._far(spec.name)
@@ -96,6 +105,7 @@ def standing_in(
     packages: Sequence[str],
     public: Mapping[str, Mapping[str, str]],
     exceptions: Mapping[str, type[SubmissionRaised]],
+    places: Sequence[Path],
 ) -> Iterator[None]:
     """Imports of these names find proxies meanwhile.
 
@@ -103,9 +113,10 @@ def standing_in(
         modules, packages: names under which the suite imports the students' code.
         public: the names that ``from MODULE import *`` gives, and of those of libraries their whole names.
         exceptions: the classes that stand for exceptions of the submission, by name.
+        places: the folders that show which modules a package has.
     """
     far_names = {name: name.rpartition(".")[2] for name in modules}
-    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions)
+    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions, places)
     with own_modules(finder.owns):
         sys.meta_path.insert(0, finder)
         try:

@@ -18,6 +18,15 @@ from unittest.mock import Mock
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    default_collate,
+)
 
 from grader.border.failures import BadReply
 from grader.suites import sources
@@ -28,6 +37,8 @@ if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
+_OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
+"""Objects that consist of their attributes."""
 _MOST_FILES: Final = 200
 _MOST_FILE_BYTES: Final = 16 << 20
 
@@ -96,6 +107,8 @@ class Passing:
             own.seek(place)
         elif isinstance(own, list):
             own[:] = now
+        elif isinstance(own, torch.optim.Optimizer):
+            own.load_state_dict(now)
         elif isinstance(own, collections.deque):
             own.clear()
             own.extend(now)
@@ -164,7 +177,10 @@ class Passing:
                 ([self.tree(one) for one in group["params"]], {k: v for k, v in group.items() if k != "params"})
                 for group in value.param_groups
             ]
-            return "optimizer", self.bridge.keep(value), self.tree(kind), groups
+            kept = self.bridge.keep(value)
+            return "optimizer", kept, self._number(value), self.tree(kind), groups, value.state_dict()
+        if isinstance(value, DataLoader):
+            return self._loader(value)
         if isinstance(value, io.IOBase):
             return self._file(value)
         if isinstance(value, type):
@@ -180,7 +196,7 @@ class Passing:
         if callable(value):
             self.has_functions = True
             return "function", self.bridge.keep(value)
-        if sources.is_own(kind.__module__, self.bridge.root) or kind in (types.SimpleNamespace, argparse.Namespace):
+        if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
@@ -220,6 +236,22 @@ class Passing:
             self.inputs += [value] if value.requires_grad else []
             return "twin", self.bridge.key_of(value)
         return self.tree(value)
+
+    def _loader(self, value: Any) -> tuple[Any, ...]:
+        """A loader, which is made anew over there: it draws the same batches, in one process."""
+        names = ["generator"]
+        fields = {"batch_size": value.batch_size, "drop_last": value.drop_last}
+        if type(value.batch_sampler) is not BatchSampler:
+            names, fields = [*names, "batch_sampler"], {}
+        elif type(value.sampler) is RandomSampler and value.sampler.generator is value.generator:
+            fields["shuffle"] = True
+        elif type(value.sampler) is not SequentialSampler:
+            names.append("sampler")
+        if value.collate_fn is not default_collate:
+            names.append("collate_fn")
+        given = [(name, getattr(value, name)) for name in (*names, "dataset")]
+        trees = [(name, self.tree(one)) for name, one in (*fields.items(), *given)]
+        return "loader", self.bridge.keep(value), self.tree(type(value)), trees
 
     def _generator(self, value: Any) -> tuple[Any, ...]:
         """A random generator, and its state if the test has used it since it was sent last."""

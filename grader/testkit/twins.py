@@ -353,11 +353,21 @@ class _Call:
             object.__setattr__(made, name, self.build(value))
         return self.keep(number, made, dict(vars(made)))
 
-    def _make_optimizer(self, number: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
-        made = _side.objects.get(number)
+    def _make_optimizer(
+        self, key: int, number: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]], state: Any
+    ) -> Any:
+        made = _side.objects.get(key)
         if made is None:
             lists: list[dict[str, Any]] = [{"params": self._many(parameters), **rest} for parameters, rest in groups]
-            made = _side.objects[number] = self.build(kind)(lists)
+            made = _side.objects[key] = self.build(kind)(lists)
+        if not _is_same_state(made.state_dict(), state):
+            made.load_state_dict(state)
+        return self.keep(number, made, copy.deepcopy(made.state_dict()))
+
+    def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+        made = _side.objects.get(key)
+        if made is None:
+            made = _side.objects[key] = self.build(kind)(**{name: self.build(value) for name, value in fields})
         return made
 
     # ------------------------------------------------------------ results that leave
@@ -424,6 +434,9 @@ class _Call:
             elif isinstance(value, io.StringIO | io.BytesIO):
                 if not value.closed and (now := (value.getvalue(), value.tell())) != before:
                     found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
+            elif isinstance(value, torch.optim.Optimizer):
+                if not _is_same_state(now := value.state_dict(), before):
+                    found.append((number, ("value", now)))
             elif isinstance(value, collections.deque):
                 if _has_changed([*value], [*before]):
                     found.append((number, _Call().describe([*value])))
@@ -442,6 +455,17 @@ class _Call:
                 if self.files.get((number, inside)) != stamp and stamp[1] <= _MOST_BYTES:
                     found.append((number, inside, (place / inside if inside else place).read_bytes()))
         return found
+
+
+def _is_same_state(one: Any, other: Any) -> bool:
+    """Whether two states of an optimizer are the same."""
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return is_same(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same_state(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_is_same_state, one, other))
+    return bool(one == other)
 
 
 def _has_changed(value: Any, before: Any) -> bool:
