@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import itertools
 import logging
+import operator
 import pickle
 import re
 import sys
@@ -30,9 +32,10 @@ from grader.suites.surroundings import Surroundings
 from grader.testkit import twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.rebuilt import rebuilt
-from grader.testkit.twins import detached, is_same
+from grader.testkit.twins import detached, is_same, is_same_state
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_MOST_HELD: Final = 64
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -84,6 +87,10 @@ class Bridge:
         self._begin: tuple[Any, ...] = (forwards_logs,)
         self._moment: Moment | None = None
         self._surroundings = Surroundings()
+        self._optimizers: dict[int, tuple[Any, Any]] = {}
+        self._held: dict[int, tuple[Any, list[Any]]] = {}
+        self._held_numbers: dict[int, int] = {}
+        self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
         self._states_sent: dict[int, bytes] = {}
         self._turn = threading.RLock()
         self._stood_for: dict[int, tuple[BaseException, SubmissionRaised]] = {}
@@ -115,6 +122,7 @@ class Bridge:
             return self._run(operation, target, *args, shown=shown, **kwargs)
 
     def _run(self, operation: str, target: object, *args: object, shown: Call | None, **kwargs: object) -> Any:
+        self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
@@ -220,15 +228,33 @@ class Bridge:
         """The answer of a function of the test, which the submission has called."""
         number, args, kwargs, pulls = asked
         self._pull(pulls)
-        function = self._functions[number]
         values = [self._value(one, passing) for one in args]
+        named = {name: self._value(one, passing) for name, one in kwargs}
+        if number < 0:
+            return "returned", ("value", self._gradients(-number, *values))
         try:
-            return "returned", passing.tree(function(*values, **dict(kwargs)))
+            result = self._functions[number](*values, **named)
+            if isinstance(result, torch.Tensor) and result.grad_fn is not None and torch.is_grad_enabled():
+                inputs = [one for one in twins.tensors_in((values, named)) if one.requires_grad]
+                key = next(self._numbers)
+                self._results[key] = result, inputs
+                return "returned", ("graphed", key, detached(result))
+            return "returned", passing.tree(result)
         except Exception as error:
             if not isinstance(self._raised, AssertionError):  # the first one counts
                 self._raised = error
             kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
             return "raised", (kind, _text_of(error))
+
+    def _gradients(self, number: int, grad: torch.Tensor) -> Any:
+        """Gradients of what the test's own function has returned: of its arguments, and of others by their key."""
+        result, inputs = self._results[number]
+        leaves = {key: one for key, one in self._tensors.items() if key > 0 and one.is_leaf and one.requires_grad}
+        leaves = {key: one for key, one in leaves.items() if not any(one is other for other in inputs)}
+        unknown = [*inputs, *leaves.values()]
+        found = torch.autograd.grad(result, unknown, grad, retain_graph=True, allow_unused=True) if unknown else ()
+        given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
+        return given, {key: one for key, one in others if one is not None}
 
     def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins."""
@@ -265,6 +291,26 @@ class Bridge:
             self._functions[id(value)] = value
         return id(value)
 
+    def optimizer(self, value: torch.optim.Optimizer) -> int:
+        """A number for an optimizer of the test, whose state both sides have from now on."""
+        number = self.keep(value)
+        if number not in self._optimizers:
+            self._optimizers[number] = value, None
+        return number
+
+    def held(self, value: object) -> int | None:
+        """The number of a list or dict that was read from the submission."""
+        return self._held_numbers.get(id(value))
+
+    def _fill(self) -> None:
+        """Sends the lists and dicts of the submission that the test has changed since."""
+        for number, (value, before) in list(self._held.items()):
+            if not _has_same(value, before):
+                self._held[number] = value, _items_of(value)
+                passing = Passing(self)
+                items = _items_of(value)
+                self._ask(twins.fill, number, [passing.tree(one) for one in items])
+
     def has_state(self, generator: object, state: object) -> bool:
         """Whether the twin of a random generator has had this state, and so may have gone on from there."""
         now = pickle.dumps(state)
@@ -275,8 +321,13 @@ class Bridge:
         self._keys[id(tensor)], self._tensors[key] = key, tensor
 
     def _pushes(self) -> list[tuple[Any, ...]]:
-        """The twins that have changed here."""
-        found = []
+        """The twins that have changed here, and the optimizers' states, which have no data."""
+        found: list[tuple[Any, ...]] = []
+        for number, (optimizer, last) in self._optimizers.items():
+            state = optimizer.state_dict()
+            if last is None or not is_same_state(state, last):
+                self._optimizers[number] = optimizer, copy.deepcopy(state)
+                found.append((number, None, state, False, False))
         for key, tensor in self._tensors.items():
             grad = tensor.grad if tensor.is_leaf else None
             data, old, requires_grad = self._last.get(key, (None, None, False))
@@ -288,6 +339,12 @@ class Bridge:
 
     def _pull(self, pulls: Sequence[Any]) -> None:
         for key, data, grad, requires_grad in pulls:
+            if data is None:
+                if not self.keeps_arguments:
+                    optimizer, _ = self._optimizers[key]
+                    optimizer.load_state_dict(grad)
+                    self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
+                continue
             if (tensor := self._tensors.get(key)) is not None:
                 if key > 0 and not is_same(tensor.detach(), data):
                     self.changed.add(type(tensor).__name__)
@@ -299,6 +356,18 @@ class Bridge:
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
 
     # ---------------------------------------------------------------- results
+
+    def _hold(self, number: int, value: Any) -> Any:
+        """A list or dict of the submission: the same one each time, with what is in it now."""
+        known = self._held[number][0] if number in self._held else value
+        if known is not value and type(known) is type(value):
+            known.clear()
+            (known.extend if isinstance(known, list) else known.update)(value)
+        while len(self._held) >= _MOST_HELD:
+            del self._held_numbers[id(self._held.pop(next(iter(self._held)))[0])]
+        self._held[number] = known, _items_of(known)
+        self._held_numbers[id(known)] = number
+        return known
 
     def _value(self, tree: Any, passing: Passing) -> Any:
         """The value of a tree, as the far side describes results: its data alone is used."""
@@ -327,6 +396,8 @@ class Bridge:
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
                 return dict(zip(keys, values, strict=True))
+            case "held":
+                return self._hold(rest[0], self._value(rest[1], passing))
             case "rebuilt":
                 return rebuilt(rest[0], [self._value(one, passing) for one in rest[1]])
             case "path":
@@ -373,6 +444,18 @@ def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[
     always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
     result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
     return result
+
+
+def _items_of(value: Any) -> list[Any]:
+    return list(value.items()) if isinstance(value, dict) else list(value)
+
+
+def _has_same(value: Any, before: Sequence[Any]) -> bool:
+    """Whether a list or dict holds the same objects as before."""
+    items = _items_of(value)
+    if isinstance(value, dict):
+        items, before = [one for pair in items for one in pair], [one for pair in before for one in pair]
+    return len(items) == len(before) and all(map(operator.is_, items, before))
 
 
 def _made(kind: type[BaseException], args: object) -> BaseException | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import collections
 import enum
+import functools
 import io
 import os
 import random
+import sys
 import tempfile
 import types
 from collections.abc import Iterator, Sequence
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
 _OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
 """Objects that consist of their attributes."""
+_KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _MOST_FILES: Final = 200
 _MOST_FILE_BYTES: Final = 16 << 20
 
@@ -107,8 +110,6 @@ class Passing:
             own.seek(place)
         elif isinstance(own, list):
             own[:] = now
-        elif isinstance(own, torch.optim.Optimizer):
-            own.load_state_dict(now)
         elif isinstance(own, collections.deque):
             own.clear()
             own.extend(now)
@@ -166,6 +167,8 @@ class Passing:
         if (parts := parts_of(value)) is not None:
             number = self._number(value) if is_mutable(value) else 0
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
+        if (number := self.bridge.held(value)) is not None:
+            return "held", number
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
         if kind is slice:
@@ -177,8 +180,7 @@ class Passing:
                 ([self.tree(one) for one in group["params"]], {k: v for k, v in group.items() if k != "params"})
                 for group in value.param_groups
             ]
-            kept = self.bridge.keep(value)
-            return "optimizer", kept, self._number(value), self.tree(kind), groups, value.state_dict()
+            return "optimizer", self.bridge.optimizer(value), self.tree(kind), groups
         if isinstance(value, DataLoader):
             return self._loader(value)
         if isinstance(value, io.IOBase):
@@ -193,7 +195,11 @@ class Passing:
             return self._generator(value)
         if isinstance(value, Iterator):
             return "iterator", [self.tree(one) for one in value]
+        if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
+            return "partial", self.tree(value.func), self.tree(value.args), self.tree(value.keywords)
         if callable(value):
+            if (place := _place_in_library(value)) is not None:
+                return "class", *place, "", []
             self.has_functions = True
             return "function", self.bridge.keep(value)
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
@@ -308,6 +314,20 @@ class Passing:
             below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
             files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
         return "path", number, path.name, is_text, files
+
+
+def _place_in_library(function: Any) -> tuple[str, str] | None:
+    """The module and name of an installed function; one that has them over there differentiates there, too."""
+    name = getattr(function, "__qualname__", getattr(function, "__name__", None))
+    for home in (getattr(function, "__module__", None), "torch", "torch.nn.functional", "numpy", "builtins"):
+        if not isinstance(home, str) or home.partition(".")[0] not in _KNOWN or not isinstance(name, str):
+            continue
+        found: Any = sys.modules.get(home)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is function:
+            return home, name
+    return None
 
 
 def _is_data(value: Any) -> bool:

@@ -39,6 +39,7 @@ _equal, _backward, _clone, _import = torch.equal, torch.autograd.backward, torch
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
 _FOLDER: Final = "suite_files"
+_MOST_HELD: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """Bytes of a written file that are sent back."""
 _numbers: Final = itertools.count(1)
@@ -82,6 +83,9 @@ class _Side:
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
+        optimizers: these optimizers, with their state as both sides last had it.
+        early: states of those that are yet to be made.
+        held: lists and dicts of the submission that the test has read, and may change.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
@@ -98,6 +102,9 @@ class _Side:
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
+        self.optimizers: dict[int, tuple[Any, Any]] = {}
+        self.early: dict[int, Any] = {}
+        self.held: dict[int, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
@@ -195,9 +202,12 @@ def is_same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
     return _equal(one, other) or (one.is_floating_point() and _equal(one.nan_to_num(0.5), other.nan_to_num(0.5)))
 
 
-def _take(pushes: Iterable[tuple[int, torch.Tensor, torch.Tensor | None, bool, bool]]) -> None:
+def _take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
+        if data is None:
+            _take_state(key, grad)
+            continue
         twin = _side.twins.get(key)
         if twin is None:
             twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
@@ -210,9 +220,23 @@ def _take(pushes: Iterable[tuple[int, torch.Tensor, torch.Tensor | None, bool, b
         _side.last[key] = detached(twin), detached(grad), requires_grad
 
 
-def _pulls() -> list[tuple[int, torch.Tensor | None, torch.Tensor | None, bool]]:
-    """The twins that have changed here."""
-    found = []
+def _take_state(key: int, state: Any) -> None:
+    if key not in _side.optimizers:
+        _side.early[key] = state
+        return
+    made, _ = _side.optimizers[key]
+    made.load_state_dict(state)
+    _side.optimizers[key] = made, copy.deepcopy(state)
+
+
+def _pulls() -> list[tuple[int, Any, Any, bool]]:
+    """The twins that have changed here, and the optimizers' states, which have no data."""
+    found: list[tuple[int, Any, Any, bool]] = []
+    for key, (optimizer, last) in _side.optimizers.items():
+        state = optimizer.state_dict()
+        if not is_same_state(state, last):
+            _side.optimizers[key] = optimizer, copy.deepcopy(state)
+            found.append((key, None, state, False))
     for key, twin in _side.twins.items():
         data, grad, requires_grad = _side.last[key]
         own = twin.grad if twin.is_leaf else None
@@ -232,6 +256,7 @@ class _Call:
         self.passed: list[Passed] = []
         self.paths: dict[int, Path] = {}
         self.files: dict[tuple[int, str], tuple[int, int]] = {}
+        self.given: list[torch.Tensor] = []
 
     def keep(self, number: int, value: Any, before: Any) -> Any:
         self.passed.append(Passed(number, value, before))
@@ -353,16 +378,24 @@ class _Call:
             object.__setattr__(made, name, self.build(value))
         return self.keep(number, made, dict(vars(made)))
 
-    def _make_optimizer(
-        self, key: int, number: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]], state: Any
-    ) -> Any:
+    def _make_optimizer(self, key: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
         made = _side.objects.get(key)
         if made is None:
             lists: list[dict[str, Any]] = [{"params": self._many(parameters), **rest} for parameters, rest in groups]
             made = _side.objects[key] = self.build(kind)(lists)
-        if not _is_same_state(made.state_dict(), state):
-            made.load_state_dict(state)
-        return self.keep(number, made, copy.deepcopy(made.state_dict()))
+            _side.optimizers[key] = made, copy.deepcopy(made.state_dict())
+            if (state := _side.early.pop(key, None)) is not None:
+                _take_state(key, state)
+        return made
+
+    def _make_partial(self, function: Any, args: Any, keywords: Any) -> Any:
+        return functools.partial(self.build(function), *self.build(args), **self.build(keywords))
+
+    def _make_held(self, number: int) -> Any:
+        return _side.held[number]
+
+    def _make_graphed(self, number: int, value: torch.Tensor) -> Any:
+        return _Asked.apply(number, value, *self.given)  # type: ignore[no-untyped-call]
 
     def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
         made = _side.objects.get(key)
@@ -389,6 +422,18 @@ class _Call:
             return "value", value
         if (parts := parts_of(value)) is not None:
             return "rebuilt", kind.__name__, [self.describe(one) for one in parts]
+        if is_read and kind in (list, dict) and len(value) <= _MOST_HELD:
+            number = next((key for key, one in _side.held.items() if one is value), None)
+            if number is None:
+                number = next(_numbers)
+                while len(_side.held) >= _MOST_HELD:
+                    del _side.held[next(iter(_side.held))]
+                _side.held[number] = value
+            return "held", number, self._describe_plain(value, is_read)
+        return self._describe_plain(value, is_read)
+
+    def _describe_plain(self, value: Any, is_read: bool) -> tuple[Any, ...]:
+        kind = type(value)
         if kind is list:
             return "list", [self.describe(one, is_read=is_read) for one in value]
         if issubclass(kind, tuple):
@@ -400,8 +445,8 @@ class _Call:
         if kind is dict:
             if all(type(key) in _PLAIN and type(one) in _PLAIN for key, one in value.items()):
                 return "value", dict(value)
-            keys, values = [self.describe(one) for one in value], [self.describe(one) for one in value.values()]
-            return "dict", keys, values
+            keys = [self.describe(one) for one in value]
+            return "dict", keys, [self.describe(one, is_read=is_read) for one in value.values()]
         if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
             return "path", str(value)
         return "handle", value, _names_of(kind)
@@ -434,9 +479,6 @@ class _Call:
             elif isinstance(value, io.StringIO | io.BytesIO):
                 if not value.closed and (now := (value.getvalue(), value.tell())) != before:
                     found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
-            elif isinstance(value, torch.optim.Optimizer):
-                if not _is_same_state(now := value.state_dict(), before):
-                    found.append((number, ("value", now)))
             elif isinstance(value, collections.deque):
                 if _has_changed([*value], [*before]):
                     found.append((number, _Call().describe([*value])))
@@ -457,14 +499,14 @@ class _Call:
         return found
 
 
-def _is_same_state(one: Any, other: Any) -> bool:
+def is_same_state(one: Any, other: Any) -> bool:
     """Whether two states of an optimizer are the same."""
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return is_same(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same_state(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(is_same_state(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_is_same_state, one, other))
+        return len(one) == len(other) and all(map(is_same_state, one, other))
     return bool(one == other)
 
 
@@ -550,7 +592,10 @@ def _callback(number: int) -> Callable[..., Any]:
         thread = threading.current_thread()
         assert isinstance(thread, _Thread)
         call = _Call()
-        thread.news.put(("asks", (number, [call.describe(one) for one in args], list(kwargs.items()), _pulls())))
+        call.given = [one for one in tensors_in((args, kwargs)) if one.requires_grad and torch.is_grad_enabled()]
+        given = [call.describe(one) for one in args]
+        named_ones = [(name, call.describe(one)) for name, one in kwargs.items()]
+        thread.news.put(("asks", (number, given, named_ones, _pulls())))
         answer = thread.answers.get()
         if answer is None:
             raise _Abandoned
@@ -561,6 +606,31 @@ def _callback(number: int) -> Callable[..., Any]:
         return call.build(value)
 
     return ask
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors in lists, tuples and dicts."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [one for part in parts for one in tensors_in(part)]
+
+
+class _Asked(torch.autograd.Function):
+    """What a function of the test has returned: its gradient is asked for, too."""
+
+    @staticmethod
+    def forward(ctx: Any, number: int, value: torch.Tensor, *given: torch.Tensor) -> Any:
+        ctx.number, ctx.given = number, len(given)
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        found, others = _callback(-ctx.number)(grad.detach())
+        for key, one in others.items():
+            twin = _side.twins[key]
+            twin.grad = one if twin.grad is None else twin.grad + one
+        return None, None, *found
 
 
 def _wait(thread: _Thread) -> Any:
@@ -583,6 +653,17 @@ def resume(answer: Any, pushes: list[Any]) -> Any:
 
 
 # ---------------------------------------------------------------- operations
+
+
+def fill(number: int, items: list[Any]) -> None:
+    """Gives a list or dict of the submission the content that the test has given it."""
+    held, call = _side.held.get(number), _Call()
+    values = [call.build(one) for one in items]
+    if isinstance(held, list):
+        held[:] = values
+    elif isinstance(held, dict):
+        held.clear()
+        held.update(values)
 
 
 def _leave(owner: Any, error: BaseException | None) -> Any:
