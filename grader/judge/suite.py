@@ -381,19 +381,25 @@ def _public_names(course: Course) -> dict[str, dict[str, str]]:
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
     """A class by name for each exception of a stub or the solution, and for that of a frozen dataclass."""
-    bases: dict[str, str] = {}
+    bases: dict[str, list[str]] = {}
     folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
     for file in (folder / name for folder in folders for name in python_files(folder)):
         with contextlib.suppress(CourseError):
             for node in ast.walk(parse(file)):
                 if isinstance(node, ast.ClassDef) and node.bases:
-                    bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
+                    bases[node.name] = [ast.unparse(one).rpartition(".")[2] for one in node.bases]
     frozen = type("FrozenInstanceError", (kind_of("AttributeError"), dataclasses.FrozenInstanceError), {})
     found: dict[str, type[SubmissionRaised]] = {"FrozenInstanceError": frozen}
     while more := {
-        name: one for name, one in bases.items() if name not in found and (one in found or is_exception(one))
+        name: known
+        for name, some in bases.items()
+        if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
-        found |= {name: type(name, (found.get(one) or kind_of(one),), {}) for name, one in more.items()}
+        for name, known in more.items():
+            with contextlib.suppress(TypeError):  # no order of its bases
+                found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), {})
+                continue
+            found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), {})
     return found
 
 

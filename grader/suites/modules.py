@@ -14,9 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from grader.border.failures import SubmissionRaised
+from grader.border.failures import MissingName, SubmissionRaised
 from grader.suites.bridge import running
 from grader.suites.proxies import Deferred
+
+
+class _MissingAttribute(MissingName, AttributeError):
+    """A name that the solution has not, either."""
 
 
 class _Star(str):
@@ -33,6 +37,9 @@ class ProxyModule(ModuleType):
         if isinstance(name, _Star) and (library := self._public[name]):
             with contextlib.suppress(ImportError, AttributeError):
                 return pkgutil.resolve_name(library)
+        is_known = name in self._public or name in self._exceptions
+        if running and not is_known and running[-1].run("has", Deferred(self._far, ()), str(name)) is not True:
+            raise _MissingAttribute(str(name), f"{self._far.replace('.', '/')}.py")
         return self._exceptions.get(name) or Deferred(self._far, (str(name),))
 
     def __setattr__(self, name: str, value: object) -> None:

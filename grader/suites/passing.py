@@ -167,8 +167,8 @@ class Passing:
         if (parts := parts_of(value)) is not None:
             number = self._number(value) if is_mutable(value) else 0
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
-        if (number := self.bridge.held(value)) is not None:
-            return "held", number
+        if (held := self.bridge.held(value)) is not None:
+            return "held", held
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
         if kind is slice:

@@ -56,7 +56,7 @@ class _Used(Crossing):
         return self._run("call", *args, shown=self._call(*args, **kwargs), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__name__":
             raise AttributeError(name)
         return _made(self._run("getattr", name), Call(name, (), {}, self, is_read=True))  # type: ignore[arg-type]
 

@@ -77,7 +77,7 @@ class Surroundings:
             yield
 
     def _add(self, owner: object, name: str, before: object) -> None:
-        if type(owner) is ModuleType and owner.__name__ in sys.modules:
+        if type(owner) is ModuleType and owner.__name__ in sys.modules and (owner, name) != (builtins, "open"):
             self._patched.setdefault((owner, name), before)
 
 

@@ -395,7 +395,8 @@ class _Call:
         return _side.held[number]
 
     def _make_graphed(self, number: int, value: torch.Tensor) -> Any:
-        return _Asked.apply(number, value, *self.given)  # type: ignore[no-untyped-call]
+        always = torch.zeros((), requires_grad=True)  # its function may use others than it is given
+        return _Asked.apply(number, value, *self.given, always)  # type: ignore[no-untyped-call]
 
     def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
         made = _side.objects.get(key)
@@ -537,7 +538,7 @@ def named(module: str, names: Iterable[str]) -> Any:
             found = getattr(found, name)
         except AttributeError:
             whole = f"{getattr(found, '__name__', '')}.{name}"
-            if not hasattr(found, "__path__") or importlib.util.find_spec(whole) is None:
+            if not hasattr(found, "__path__") or not has_module(whole):
                 raise
             found = _import(whole)
     return found
@@ -621,7 +622,7 @@ class _Asked(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, number: int, value: torch.Tensor, *given: torch.Tensor) -> Any:
-        ctx.number, ctx.given = number, len(given)
+        ctx.number = number
         return value.clone()
 
     @staticmethod
@@ -630,7 +631,7 @@ class _Asked(torch.autograd.Function):
         for key, one in others.items():
             twin = _side.twins[key]
             twin.grad = one if twin.grad is None else twin.grad + one
-        return None, None, *found
+        return None, None, *found, None
 
 
 def _wait(thread: _Thread) -> Any:
@@ -670,6 +671,15 @@ def _leave(owner: Any, error: BaseException | None) -> Any:
     return type(owner).__exit__(owner, None if error is None else type(error), error, None) is True
 
 
+def _has(owner: Any, name: str) -> bool:
+    return hasattr(owner, name) or (hasattr(owner, "__path__") and has_module(f"{owner.__name__}.{name}"))
+
+
+def has_module(name: str) -> bool:
+    """Whether there is a module of this name."""
+    return importlib.util.find_spec(name) is not None
+
+
 def _contains(owner: Any, value: Any) -> bool:
     return value in owner
 
@@ -679,6 +689,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "get": lambda value: value,
     "method": lambda owner, name, *args: getattr(owner, name)(*args),
     "contains": _contains,
+    "has": _has,
     "leave": _leave,
     "item": lambda owner, at: list(owner)[at],
     "isinstance": isinstance,
