@@ -8,12 +8,15 @@ import pickletools
 import re
 import zipfile
 from collections.abc import Set
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 _ARRAY: Final = b"\x93NUMPY"
 _CALLS: Final = frozenset({"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD", "EXT1", "EXT2", "EXT4"})
+_NEVER: Final = _CALLS - {"REDUCE", "BUILD"} | {"STACK_GLOBAL"}
+_MADE: Final = "made"
+"""What a call gives, on the stack that is followed."""
 _BINARY_PICKLE: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _MOST_BYTES: Final = 64 << 20
 _OF_TORCH: Final = re.compile(r"data\.pkl|data/\d+|version|byteorder|\.format_version|\.storage_alignment|\.data/\w+")
@@ -34,7 +37,7 @@ def is_harmless(content: bytes) -> bool:
     if content.startswith(b"PK"):
         return _is_archive_of_numbers(content)
     if content.startswith(_BINARY_PICKLE):
-        return not _runs_code(content)
+        return _is_data(content)
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -51,7 +54,7 @@ def _is_archive_of_numbers(content: bytes) -> bool:
         if all(name.endswith(".npy") for name in names):
             return all(_is_array_of_numbers(archive.read(one)) for one in archive.namelist())
         if names.count("data.pkl") == 1 and all(_OF_TORCH.fullmatch(name) for name in names):
-            return not _runs_code(archive.read(archive.namelist()[names.index("data.pkl")]), _REBUILDING)
+            return _is_data(archive.read(archive.namelist()[names.index("data.pkl")]), _REBUILDING)
     return False
 
 
@@ -66,30 +69,53 @@ def _is_array_of_numbers(content: bytes) -> bool:
     return not dtype.hasobject
 
 
-def _runs_code(text: bytes, allowed: Set[str] = frozenset()) -> bool:
+def _runs_code(text: bytes) -> bool:
     """Whether a text is a pickle that calls something: its operations are followed, and none is done.
 
     Ordinary text begins with letters of operations, too, but they find nothing on the stack.
-
-    Args:
-        allowed: the names that it may have and call, and then it must be a pickle to its end.
     """
     stack: list[pickletools.StackObject] = []
     has_global = False
     with contextlib.suppress(Exception):  # from here on it is no pickle
-        for operation, argument, _ in pickletools.genops(text):
-            taken, mark = list(operation.stack_before), pickletools.markobject
-            if mark in taken:
-                taken = stack[next(at for at in reversed(range(len(stack))) if stack[at] is mark) :]
-            if len(stack) < len(taken):
-                break
-            has_global |= operation.name == "STACK_GLOBAL" or (operation.name == "GLOBAL" and argument not in allowed)
-            if (operation.name in _CALLS and not (allowed and operation.name in ("REDUCE", "BUILD"))) or (
-                has_global and (allowed or operation.name == "STOP")
-            ):
+        for operation, _, _ in pickletools.genops(text):
+            taken = _taken(operation, stack)
+            has_global |= operation.name == "GLOBAL"
+            if operation.name in _CALLS or (has_global and operation.name == "STOP"):
                 return True
-            if operation.name == "STOP":
-                return False
             del stack[len(stack) - len(taken) :]
             stack += operation.stack_after
-    return bool(allowed)
+    return False
+
+
+def _taken(operation: pickletools.OpcodeInfo, stack: list[Any]) -> list[Any]:
+    """What an operation takes from the stack.
+
+    Raises:
+        ValueError: the stack has not as much.
+    """
+    count, mark = len(operation.stack_before), pickletools.markobject
+    if mark in operation.stack_before:
+        count = len(stack) - next(at for at in reversed(range(len(stack))) if stack[at] is mark)
+    if len(stack) < count:
+        raise ValueError("no pickle")
+    return stack[len(stack) - count :]
+
+
+def _is_data(pickle: bytes, allowed: Set[str] = frozenset()) -> bool:
+    """Whether bytes are one pickle to their end, and it names and calls nothing else."""
+    stack: list[Any] = []
+    with contextlib.suppress(Exception):
+        for operation, argument, place in pickletools.genops(pickle):
+            taken = _taken(operation, stack)
+            name = operation.name
+            if name == "STOP":
+                return place == len(pickle) - 1
+            if (name == "GLOBAL" and argument not in allowed) or name in _NEVER:
+                return False
+            if name == "BUILD" and taken[0] not in (_MADE, pickletools.pydict):  # else it may change a function
+                return False
+            if name == "MEMOIZE":
+                continue
+            del stack[len(stack) - len(taken) :]
+            stack += [_MADE] if name == "REDUCE" else operation.stack_after
+    return False

@@ -42,6 +42,7 @@ PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, tor
 _OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
 """Objects that consist of their attributes."""
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+_WORDS: Final = ("__name__", "__doc__")
 _MOST_FILES: Final = 200
 _MOST_FILE_BYTES: Final = 16 << 20
 
@@ -161,7 +162,7 @@ class Passing:
             return "value", value
         if isinstance(value, Mock):  # it has every method, and so looks like a path
             self.has_functions = True
-            return "function", self.bridge.keep(value)
+            return "function", self.bridge.keep(value), None, None
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
         if (parts := parts_of(value)) is not None:
@@ -201,7 +202,8 @@ class Passing:
             if (place := _place_in_library(value)) is not None:
                 return "class", *place, "", []
             self.has_functions = True
-            return "function", self.bridge.keep(value)
+            words = (one if isinstance(one := getattr(value, name, None), str) else None for name in _WORDS)
+            return "function", self.bridge.keep(value), *words
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields

@@ -349,8 +349,10 @@ class _Call:
     def _make_class(self, home: str, name: str, source: str, header: list[str]) -> Any:
         return _class_of(home, name, source, header)
 
-    def _make_function(self, number: int) -> Any:
-        return _callback(number)
+    def _make_function(self, number: int, name: str | None, words: str | None) -> Any:
+        made = _callback(number)
+        made.__name__, made.__doc__ = name or made.__name__, words
+        return made
 
     def _make_module(
         self, number: int, kind: Any, fields: list[tuple[str, Any]], parts: list[list[tuple[str, Any]]], training: bool
