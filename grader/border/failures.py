@@ -189,8 +189,18 @@ def is_exception(name: str) -> bool:
 @functools.cache
 def kind_of(name: str) -> type[SubmissionRaised]:
     """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
-    with contextlib.suppress(TypeError):  # its memory layout does not mix, or it needs more than a message
-        kind = type(f"Submission{name}", (SubmissionRaised, BUILT_IN_EXCEPTIONS[name]), {})
-        kind("x")
-        return kind
+    return raised_as(BUILT_IN_EXCEPTIONS[name])
+
+
+def raised_as(base: type[BaseException]) -> type[SubmissionRaised]:
+    """A class that is both a `SubmissionRaised` and some exception, or the nearest one that mixes."""
+    if issubclass(base, SubmissionRaised):
+        return base
+    needs_more = {"__init__": lambda self, *args: Exception.__init__(self, *args)}
+    for one in base.__mro__[:-2]:
+        for members in ({}, {} if one.__module__ == "builtins" else needs_more):
+            with contextlib.suppress(TypeError):  # its memory layout does not mix, or it needs more than a message
+                kind = type(f"Submission{one.__name__}", (SubmissionRaised, one), members)
+                kind("x")
+                return kind
     return SubmissionRaised

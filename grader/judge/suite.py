@@ -13,20 +13,16 @@ import importlib.abc
 import importlib.util
 import io
 import os
-import random
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import hypothesis
-import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, Phase
 
 from grader.border.channel import Channel
@@ -43,10 +39,10 @@ from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.suite_failure import in_words
 from grader.judge.time_limit import TimeLimit
-from grader.suites.bridge import Bridge, running
+from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
 from grader.suites.modules import Globals, standing_in
-from grader.suites.proxies import Deferred, make_handle
+from grader.suites.proxies import make_handle
 
 try:
     import resource
@@ -58,7 +54,6 @@ _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary
 _CHANGES: Final = "it passes only because your code changes what it is given: work on a copy"
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
-_SEEDS: Final = ((random, "seed"), (np.random, "seed"), (torch, "manual_seed"))
 _POINTS: Final = "points"
 """The mark of a test's own points, beside those of its exercise's other tests."""
 _FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
@@ -120,6 +115,8 @@ class SuiteCheck(Check):
             raise in_words(error, self.sentence, channel.last) from None
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
+        except Exception as error:
+            raise (bridge.submissions(error) or error) from None
         finally:
             self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off
@@ -162,8 +159,6 @@ def _place_kept(folder: Path) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
                 patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
-            for module, name in _SEEDS:
-                patch.setattr(module, name, _seeding(module, name))
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
@@ -174,23 +169,6 @@ def _place_kept(folder: Path) -> Iterator[None]:
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
             left = max(timer[0] - (time.monotonic() - began), 0.01)
             signal.setitimer(signal.ITIMER_REAL, left, timer[1])
-
-
-def _seeding(module: ModuleType, name: str) -> Callable[..., object]:
-    """A function that sets the seed of a library in this process and in the student's: a test knows of one alone."""
-    own, is_asked = getattr(module, name), False
-
-    def seed(*args: Any, **kwargs: Any) -> object:
-        nonlocal is_asked
-        if running and not is_asked:  # the course's solution is asked in this process
-            is_asked = True
-            try:
-                running[-1].run("call", Deferred(module.__name__, (name,)), *args, **kwargs)
-            finally:
-                is_asked = False
-        return own(*args, **kwargs)
-
-    return seed
 
 
 class _BrokenItem(pytest.Item):
@@ -314,7 +292,13 @@ def collected_suite(
     exceptions = _exceptions_of(course)
     hooks = _SuiteHooks(course, limit, exceptions)
     with (
-        standing_in(suite.modules, suite.packages, _public_names(course), exceptions),
+        standing_in(
+            suite.modules,
+            suite.packages,
+            _public_names(course),
+            exceptions,
+            (course.solutions_dir, course.exercises_dir),
+        ),
         _hypothesis_settings(),
         _search_path_kept(),
         session.check_files_forgotten(course.root),
@@ -388,43 +372,66 @@ class _Alias(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, self._file) if name == self._name else None
 
 
-def _public_names(course: Course) -> dict[str, list[str]]:
-    """The names that ``from MODULE import *`` gives, as the stub of the module has them."""
+def _public_names(course: Course) -> dict[str, dict[str, str]]:
+    """The names that ``from MODULE import *`` gives, as the solution has them, and libraries' whole names."""
     suite = course.suite
     assert suite is not None
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for name in (*suite.modules, *suite.packages):
         own = name.rpartition(".")[2]
-        file = course.exercises_dir / (f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py")
-        found[name] = _names_at_top(file) if file.is_file() else []
+        inside = f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py"
+        files = [folder / inside for folder in (course.solutions_dir, course.exercises_dir)]
+        file = next((one for one in files if one.is_file()), None)
+        found[name] = _names_at_top(file, suite.names) if file else {}
     return found
 
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
-    """A class by name for each exception that a stub defines, or a frozen dataclass raises: a suite may catch it."""
-    bases: dict[str, str] = {}
-    for name in python_files(course.exercises_dir):
+    """A class by name for each exception of a stub or the solution, and for that of a frozen dataclass."""
+    bases: dict[str, list[str]] = {}
+    folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
+    for file in (folder / name for folder in folders for name in python_files(folder)):
         with contextlib.suppress(CourseError):
-            for node in ast.walk(parse(course.exercises_dir / name)):
+            for node in ast.walk(parse(file)):
                 if isinstance(node, ast.ClassDef) and node.bases:
-                    bases[node.name] = ast.unparse(node.bases[0]).rpartition(".")[2]
+                    bases[node.name] = [ast.unparse(one).rpartition(".")[2] for one in node.bases]
     frozen = type("FrozenInstanceError", (kind_of("AttributeError"), dataclasses.FrozenInstanceError), {})
     found: dict[str, type[SubmissionRaised]] = {"FrozenInstanceError": frozen}
     while more := {
-        name: one for name, one in bases.items() if name not in found and (one in found or is_exception(one))
+        name: known
+        for name, some in bases.items()
+        if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
-        found |= {name: type(name, (found.get(one) or kind_of(one),), {}) for name, one in more.items()}
+        for name, known in more.items():
+            with contextlib.suppress(TypeError):  # no order of its bases
+                found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), {})
+                continue
+            found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), {})
     return found
 
 
-def _names_at_top(file: Path) -> list[str]:
-    """The public names at the top of a module, with those that it takes as a whole from modules beside it."""
-    found: dict[str, Any] = {}
+def _names_at_top(file: Path, own: Collection[str]) -> dict[str, str]:
+    """The public names at the top of a module, with those that it takes as a whole from modules beside it.
+
+    Args:
+        own: the names of students' modules and packages.
+    """
+    found: dict[str, str] = {}
     with contextlib.suppress(CourseError, RecursionError):
         for node in parse(file).body:
-            names = names_bound_by(node)
+            names: dict[str, str] = dict.fromkeys(sorted(names_bound_by(node)), "")
             if "*" in names and getattr(node, "level", 0) == 1:
                 below = file.parent / f"{(getattr(node, 'module', '') or '').replace('.', '/')}.py"
-                names = set(_names_at_top(below)) if below.is_file() else set()
-            found |= dict.fromkeys(name for name in sorted(names) if not name.startswith("_") and name != "*")
-    return list(found)
+                names = _names_at_top(below, own) if below.is_file() else {}
+            elif isinstance(node, ast.Import):
+                names = {one.asname or one.name.partition(".")[0]: one.name for one in node.names if one.asname}
+                names |= {top: top for one in node.names if not one.asname and (top := one.name.partition(".")[0])}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+            is_own = {name: whole.partition(".")[0] in own for name, whole in names.items()}
+            found |= {
+                name: "" if is_own[name] else whole
+                for name, whole in names.items()
+                if not name.startswith("_") and name != "*"
+            }
+    return found

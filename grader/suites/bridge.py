@@ -9,11 +9,16 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import copy
 import inspect
 import itertools
 import logging
+import operator
+import pickle
 import re
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,13 +28,17 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
+from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, raised_as
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.passing import Passing, put
+from grader.suites.surroundings import Surroundings
 from grader.testkit import twins
-from grader.testkit.twins import detached, is_same
+from grader.testkit.draws import Moment, draw
+from grader.testkit.rebuilt import rebuilt
+from grader.testkit.twins import detached, is_same, is_same_state
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_MOST_HELD: Final = 64
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -81,15 +90,29 @@ class Bridge:
         self._raised: BaseException | None = None
         self._stdout = sys.stdout
         self._begin: tuple[Any, ...] = (forwards_logs,)
+        self._moment: Moment | None = None
+        self._surroundings = Surroundings()
+        self._optimizers: dict[int, tuple[Any, Any]] = {}
+        self._held: dict[int, tuple[Any, list[Any]]] = {}
+        self._held_numbers: dict[int, int] = {}
+        self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        self._states_sent: dict[int, bytes] = {}
+        self._turn = threading.RLock()
+        self._stood_for: dict[int, tuple[BaseException, SubmissionRaised]] = {}
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
         try:
-            yield
+            with self._surroundings.watching():
+                yield
         finally:
             running.pop()
+
+    def submissions(self, error: BaseException) -> SubmissionRaised | None:
+        """The exception of the submission that a built-in one stands for in the test."""
+        return self._stood_for.get(id(error), (None, None))[1]
 
     # ---------------------------------------------------------------- operations
 
@@ -97,16 +120,23 @@ class Bridge:
         """The result of an operation on something of the submission.
 
         Raises:
-            SubmissionRaised: the submission's code has raised.
+            Exception: the submission's code has raised: a built-in exception, which `submissions` knows, or a
+                `SubmissionRaised`.
         """
+        with self._turn:  # of the test's threads
+            return self._run(operation, target, *args, shown=shown, **kwargs)
+
+    def _run(self, operation: str, target: object, *args: object, shown: Call | None, **kwargs: object) -> Any:
+        self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
+        around = self._states(), list(self._surroundings.changes(passing))
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if shown is not None:
             self.channel.show(shown)
         try:
-            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), self._has_functions)
+            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
             while reply[0] == "asks":
                 reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
         except SubmissionRaised as error:
@@ -122,10 +152,13 @@ class Bridge:
             own, self._raised = self._raised, None
             raise own
         try:
-            _, described, changed, pulls, written, logged = reply
+            _, described, changed, pulls, written, logged, warned, drawn = reply
+            self._draw(drawn)
             self._pull(pulls)
             for name, level, message in logged:
                 logging.getLogger(name).log(level, "%s", message)
+            for classes, message in warned:
+                self._warn(classes, str(message))
             for number, now in changed:
                 passing.change(number, self._value(now, passing))
             passing.write(written)
@@ -151,41 +184,96 @@ class Bridge:
         self.is_waiting = False  # an alarm of the test's own does not get here
         return answer
 
-    def _as_known(self, error: SubmissionRaised) -> SubmissionRaised:
-        """An exception of a class that the submission defines, as the one that the suite knows by that name."""
-        if (kind := self._exceptions.get(error.kind)) is None:
-            missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
-            return _NoSuchName(missing[2], f"{missing[1].replace('.', '/')}.py") if missing else error
-        known = kind(error.message)
-        known.kind, known.message, known.frames = error.kind, error.message, error.frames
-        fields = self._value(self._ask(twins.fields_of_raised), Passing(self))
+    def _states(self) -> list[tuple[int, Any]]:
+        """The random generators that the test has used or seeded since the last exchange."""
+        before, self._moment = self._moment, Moment(self._moment)
+        numbers = range(3) if before is None else self._moment.changed_since(before)
+        return [(number, tuple(self._moment[number])) for number in numbers]
+
+    def _draw(self, drawn: Sequence[Any]) -> None:
+        """Takes from the test's random generators what the submission has drawn from its own."""
+        if drawn and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
+            for one in drawn:
+                draw(*one)
+            self._moment = Moment()
+
+    def _warn(self, classes: Sequence[str], message: str) -> None:
+        kind = next((one for name in classes if (one := self._kind_of(name)) and issubclass(one, Warning)), UserWarning)
+        warnings.warn(kind(message), stacklevel=2)
+
+    def _kind_of(self, whole: str) -> type[BaseException] | None:
+        """The exception of this process with the name of one over there; nothing is imported because they say so."""
+        module, _, name = whole.rpartition(".")
+        if module == "builtins":
+            return BUILT_IN_EXCEPTIONS.get(name)
+        found = self._exceptions.get(name) or vars(sys.modules.get(module, object)).get(name)
+        return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+    def _as_known(self, error: SubmissionRaised) -> BaseException:
+        """An exception as the test knows it: the built-in one itself, or one of a class of that name."""
+        missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
+        if missing:
+            return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
+        classes, args, fields = self._ask(twins.facts_of_raised)
+        args, fields = (self._value(one, Passing(self)) for one in (args, fields))
+        kind = next((one for name in classes if (one := self._kind_of(str(name)))), Exception)
+        is_exact = error.exact and kind is BUILT_IN_EXCEPTIONS.get(error.kind)
+        known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else raised_as(kind), args)
+        if known is None or str(known) != error.message:
+            known = _made(type(kind.__name__, (raised_as(kind),), {"__str__": lambda _: error.message}), args) or error
+        if isinstance(known, SubmissionRaised):
+            known.kind, known.exact, known.message, known.frames = error.kind, error.exact, error.message, error.frames
+        else:
+            self._stood_for[id(known)] = known, error
         for name in fields if isinstance(fields, dict) else ():
-            if isinstance(name, str) and not name.startswith("_") and not hasattr(known, name):
-                setattr(known, name, fields[name])
-        return known
+            if isinstance(name, str) and not name.startswith("_") and name not in SubmissionRaised.__annotations__:
+                with contextlib.suppress(AttributeError):
+                    setattr(known, name, fields[name])
+        return known  # type: ignore[no-any-return]
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
         number, args, kwargs, pulls = asked
         self._pull(pulls)
-        function = self._functions[number]
         values = [self._value(one, passing) for one in args]
+        keywords = {name: self._value(one, passing) for name, one in kwargs}
+        if number < 0:
+            return "returned", ("value", self._gradients(-number, *values))
         try:
-            result = function(*values, **dict(kwargs))
+            result = self._functions[number](*values, **keywords)
             if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()
+            if isinstance(result, torch.Tensor) and result.grad_fn is not None and torch.is_grad_enabled():
+                inputs = [one for one in twins.tensors_in((values, keywords)) if one.requires_grad]
+                key = next(self._numbers)
+                self._results[key] = result, inputs
+                return "returned", ("graphed", key, detached(result))
             return "returned", passing.tree(result)
         except Exception as error:
             if not isinstance(self._raised, AssertionError):  # the first one counts
                 self._raised = error
             return "raised", named(error)
 
+    def _gradients(self, number: int, grad: torch.Tensor) -> Any:
+        """Gradients of what the test's own function has returned: of its arguments, and of others by their key."""
+        result, inputs = self._results[number]
+        leaves = {key: one for key, one in self._tensors.items() if key > 0 and one.is_leaf and one.requires_grad}
+        leaves = {key: one for key, one in leaves.items() if not any(one is other for other in inputs)}
+        unknown = [*inputs, *leaves.values()]
+        found = torch.autograd.grad(result, unknown, grad, retain_graph=True, allow_unused=True) if unknown else ()
+        given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
+        return given, {key: one for key, one in others if one is not None}
+
     def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins."""
         found, pulls = self._ask(twins.differentiate, key, detached(grad), self._pushes())
         self._pull(pulls)
         return dict(found)
+
+    def saved_for(self, key: int) -> tuple[Any, ...]:
+        """What a function whose graph is on the far side has saved for its backward."""
+        return tuple(self._value(one, Passing(self)) for one in self._ask(twins.saved_for, key))
 
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
@@ -221,12 +309,43 @@ class Bridge:
             self._functions[id(value)] = value
         return id(value)
 
+    def optimizer(self, value: torch.optim.Optimizer) -> int:
+        """A number for an optimizer of the test, whose state both sides have from now on."""
+        number = self.keep(value)
+        if number not in self._optimizers:
+            self._optimizers[number] = value, None
+        return number
+
+    def held(self, value: object) -> int | None:
+        """The number of a list or dict that was read from the submission."""
+        return self._held_numbers.get(id(value))
+
+    def _fill(self) -> None:
+        """Sends the lists and dicts of the submission that the test has changed since."""
+        for number, (value, before) in list(self._held.items()):
+            if not _has_same(value, before):
+                self._held[number] = value, _items_of(value)
+                passing = Passing(self)
+                items = _items_of(value)
+                self._ask(twins.fill, number, [passing.tree(one) for one in items])
+
+    def has_state(self, generator: object, state: object) -> bool:
+        """Whether the twin of a random generator has had this state, and so may have gone on from there."""
+        now = pickle.dumps(state)
+        before, self._states_sent[id(generator)] = self._states_sent.get(id(generator)), now
+        return now == before
+
     def _add(self, key: int, tensor: torch.Tensor) -> None:
         self._keys[id(tensor)], self._tensors[key] = key, tensor
 
     def _pushes(self) -> list[tuple[Any, ...]]:
-        """The twins that have changed here."""
-        found = []
+        """The twins that have changed here, and the optimizers' states, which have no data."""
+        found: list[tuple[Any, ...]] = []
+        for number, (optimizer, last) in self._optimizers.items():
+            state = optimizer.state_dict()
+            if last is None or not is_same_state(state, last):
+                self._optimizers[number] = optimizer, copy.deepcopy(state)
+                found.append((number, None, state, False, False))
         for key, tensor in self._tensors.items():
             grad = tensor.grad if tensor.is_leaf else None
             data, old, requires_grad = self._last.get(key, (None, None, False))
@@ -238,6 +357,12 @@ class Bridge:
 
     def _pull(self, pulls: Sequence[Any]) -> None:
         for key, data, grad, requires_grad in pulls:
+            if data is None:
+                if not self.keeps_arguments:
+                    optimizer, _ = self._optimizers[key]
+                    optimizer.load_state_dict(grad)
+                    self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
+                continue
             if (tensor := self._tensors.get(key)) is not None:
                 if key > 0 and not is_same(tensor.detach(), data):
                     self.changed.add(type(tensor).__name__)
@@ -249,6 +374,18 @@ class Bridge:
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
 
     # ---------------------------------------------------------------- results
+
+    def _hold(self, number: int, value: Any) -> Any:
+        """A list or dict of the submission: the same one each time, with what is in it now."""
+        known = self._held[number][0] if number in self._held else value
+        if known is not value and type(known) is type(value):
+            known.clear()
+            (known.extend if isinstance(known, list) else known.update)(value)
+        while len(self._held) >= _MOST_HELD:
+            del self._held_numbers[id(self._held.pop(next(iter(self._held)))[0])]
+        self._held[number] = known, _items_of(known)
+        self._held_numbers[id(known)] = number
+        return known
 
     def _value(self, tree: Any, passing: Passing) -> Any:
         """The value of a tree, as the far side describes results: its data alone is used."""
@@ -277,6 +414,10 @@ class Bridge:
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
                 return dict(zip(keys, values, strict=True))
+            case "held":
+                return self._hold(rest[0], self._value(rest[1], passing))
+            case "rebuilt":
+                return rebuilt(rest[0], [self._value(one, passing) for one in rest[1]])
             case "path":
                 return passing.path(rest[0])
             case "handle":
@@ -331,6 +472,10 @@ class _Graph(torch.autograd.Function):
         return None, None, None, None, *own, None
 
 
+# `grad_fn` of a result is of this class.
+_Graph._backward_cls.saved_tensors = property(lambda node: node.bridge.saved_for(node.key))  # type: ignore[attr-defined]
+
+
 def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
     unique = list({id(one): one for one in inputs}.values())
     always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
@@ -344,6 +489,25 @@ def named(error: BaseException | None) -> tuple[str, str]:
         return (error.kind, error.message) if error else ("", "")
     kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
     return kind, _text_of(error)
+
+
+def _items_of(value: Any) -> list[Any]:
+    return list(value.items()) if isinstance(value, dict) else list(value)
+
+
+def _has_same(value: Any, before: Sequence[Any]) -> bool:
+    """Whether a list or dict holds the same objects as before."""
+    items = _items_of(value)
+    if isinstance(value, dict):
+        items, before = [one for pair in items for one in pair], [one for pair in before for one in pair]
+    return len(items) == len(before) and all(map(operator.is_, items, before))
+
+
+def _made(kind: type[BaseException], args: object) -> BaseException | None:
+    """An exception with these arguments; None if its class takes others."""
+    with contextlib.suppress(Exception):
+        return kind(*args) if isinstance(args, tuple) else None
+    return None
 
 
 def _text_of(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.abc
 import importlib.machinery
+import pkgutil
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,24 +14,40 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from grader.border.failures import SubmissionRaised
+from grader.border.failures import MissingName, SubmissionRaised
 from grader.suites.bridge import running
 from grader.suites.proxies import Deferred, value_of
 
 
+class _MissingAttribute(MissingName, AttributeError):
+    """A name that the solution has not, either."""
+
+
+class _Star(str):
+    """A name that ``from MODULE import *`` asks for."""
+
+
 class ProxyModule(ModuleType):
-    """Stands for a module of the submission; every name in it is a `Deferred`."""
+    """Stands for a module of the submission; every name in it is a `Deferred`, but for those of libraries that a star
+    gives."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and not (running and name == "__version__"):
             raise AttributeError(name)
-        found = self._exceptions.get(name) or Deferred(self._far, (name,))
-        if running and name in running[-1].channel.variables:
+        if isinstance(name, _Star) and (library := self._public[name]):
+            with contextlib.suppress(ImportError, AttributeError):
+                return pkgutil.resolve_name(library)
+        found = self._exceptions.get(name) or Deferred(self._far, (str(name),))
+        if not running or not isinstance(found, Deferred):
+            return found
+        if name in running[-1].channel.variables:
             return value_of(found)
-        return found.in_a_test() if isinstance(found, Deferred) else found
+        if name not in self._public and running[-1].run("has", Deferred(self._far, ()), str(name)) is not True:
+            raise _MissingAttribute(str(name), f"{self._far.replace('.', '/')}.py")
+        return found.in_a_test()
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions"):
+        if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions", "_public"):
             super().__setattr__(name, value)
         else:
             running[-1].run("setattr", Deferred(self._far, ()), name, value)
@@ -51,9 +68,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(
         self,
         far_names: Mapping[str, str],
-        public: Mapping[str, Sequence[str]],
+        public: Mapping[str, Mapping[str, str]],
         exceptions: Mapping[str, type[SubmissionRaised]],
+        places: Sequence[Path],
     ) -> None:
+        self._places = places
         self._far_names = far_names
         self._public = public
         self._exceptions = exceptions
@@ -67,16 +86,24 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """The name on the far side, and whether there may be modules below it."""
         for root, far in self._far_names.items():
             if name == root or (far.endswith(".") and name.startswith(f"{root}.")):
-                return far.rstrip(".") + name[len(root) :], far.endswith(".")
+                whole = far.rstrip(".") + name[len(root) :]
+                if name == root or self._has(whole):
+                    return whole, far.endswith(".")
         return None
+
+    def _has(self, far: str) -> bool:
+        """Whether a name below a package is a module's, and no class or function."""
+        paths = [place.joinpath(*far.split(".")) for place in self._places]
+        return any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         far = self._far(spec.name)
         assert far is not None
         module = ProxyModule(spec.name)
         module._far, module._exceptions = far[0], self._exceptions
+        module._public = self._public.get(spec.name, {})
         if spec.name in self._public:
-            vars(module)["__all__"] = list(self._public[spec.name])
+            vars(module)["__all__"] = [_Star(name) for name in module._public]
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -90,18 +117,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def standing_in(
     modules: Sequence[str],
     packages: Sequence[str],
-    public: Mapping[str, Sequence[str]],
+    public: Mapping[str, Mapping[str, str]],
     exceptions: Mapping[str, type[SubmissionRaised]],
+    places: Sequence[Path],
 ) -> Iterator[None]:
     """Imports of these names find proxies meanwhile.
 
     Args:
         modules, packages: names under which the suite imports the students' code.
-        public: the names that ``from MODULE import *`` gives.
+        public: the names that ``from MODULE import *`` gives, and of those of libraries their whole names.
         exceptions: the classes that stand for exceptions of the submission, by name.
+        places: the folders that show which modules a package has.
     """
     far_names = {name: name.rpartition(".")[2] for name in modules}
-    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions)
+    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions, places)
     with own_modules(finder.owns):
         sys.meta_path.insert(0, finder)
         try:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import collections
+import enum
+import functools
 import inspect
 import io
 import os
+import random
+import sys
 import tempfile
+import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,15 +21,29 @@ from unittest.mock import Mock
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    default_collate,
+)
 
 from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.suites.harmless import is_harmless
+from grader.testkit.rebuilt import is_mutable, parts_of
 
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
+_OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
+"""Objects that consist of their attributes."""
+_KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+_WORDS: Final = ("__name__", "__doc__")
 _MOST_FILES: Final = 200
 _MOST_FILE_BYTES: Final = 16 << 20
 
@@ -88,11 +109,16 @@ class Passing:
         elif isinstance(own, np.ndarray):
             own[...] = now
         elif isinstance(own, io.StringIO | io.BytesIO):
+            content, place = now
             own.seek(0)
             own.truncate()
-            own.write(now)
+            own.write(content)
+            own.seek(place)
         elif isinstance(own, list):
             own[:] = now
+        elif isinstance(own, collections.deque):
+            own.clear()
+            own.extend(now)
         elif isinstance(own, dict | set):
             own.clear()
             own.update(now)
@@ -141,9 +167,14 @@ class Passing:
             return "value", value
         if isinstance(value, Mock):  # it has every method, and so looks like a path
             self.has_functions = True
-            return "function", self.bridge.keep(value)
+            return "function", self.bridge.keep(value), None, None
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
+        if (parts := parts_of(value)) is not None:
+            number = self._number(value) if is_mutable(value) else 0
+            return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
+        if (held := self.bridge.held(value)) is not None:
+            return "held", held
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
         if kind is slice:
@@ -155,19 +186,32 @@ class Passing:
                 ([self.tree(one) for one in group["params"]], {k: v for k, v in group.items() if k != "params"})
                 for group in value.param_groups
             ]
-            return "optimizer", self.bridge.keep(value), self.tree(kind), groups
+            return "optimizer", self.bridge.optimizer(value), self.tree(kind), groups
+        if isinstance(value, DataLoader):
+            return self._loader(value)
         if isinstance(value, io.IOBase):
             return self._file(value)
         if isinstance(value, type):
             if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
                 return "kind", self.tree(example)
             return "class", *sources.of_class(value, self.bridge.root)
+        if isinstance(value, enum.Enum):
+            return "member", self.tree(kind), value.name
+        if isinstance(value, BaseException):
+            return "exception", self.tree(kind), [self.tree(one) for one in value.args]
+        if isinstance(value, torch.Generator | random.Random | np.random.Generator | np.random.RandomState):
+            return self._generator(value)
         if isinstance(value, Iterator):
             return "iterator", [self.tree(one) for one in value]
+        if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
+            return "partial", self.tree(value.func), self.tree(value.args), self.tree(value.keywords)
         if callable(value):
+            if (place := _place_in_library(value)) is not None:
+                return "class", *place, "", []
             self.has_functions = True
-            return "later" if inspect.iscoroutinefunction(value) else "function", self.bridge.keep(value)
-        if sources.is_own(kind.__module__, self.bridge.root):
+            words = (one if isinstance(one := getattr(value, name, None), str) else None for name in _WORDS)
+            return "later" if inspect.iscoroutinefunction(value) else "function", self.bridge.keep(value), *words
+        if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
@@ -208,10 +252,40 @@ class Passing:
             return "twin", self.bridge.key_of(value)
         return self.tree(value)
 
+    def _loader(self, value: Any) -> tuple[Any, ...]:
+        """A loader, which is made anew over there: it draws the same batches, in one process."""
+        names = ["generator"]
+        fields = {"batch_size": value.batch_size, "drop_last": value.drop_last}
+        if type(value.batch_sampler) is not BatchSampler:
+            names, fields = [*names, "batch_sampler"], {}
+        elif type(value.sampler) is RandomSampler and value.sampler.generator is value.generator:
+            fields["shuffle"] = True
+        elif type(value.sampler) is not SequentialSampler:
+            names.append("sampler")
+        if value.collate_fn is not default_collate:
+            names.append("collate_fn")
+        given = [(name, getattr(value, name)) for name in (*names, "dataset")]
+        trees = [(name, self.tree(one)) for name, one in (*fields.items(), *given)]
+        return "loader", self.bridge.keep(value), self.tree(type(value)), trees
+
+    def _generator(self, value: Any) -> tuple[Any, ...]:
+        """A random generator, and its state if the test has used it since it was sent last."""
+        state: Any
+        if isinstance(value, np.random.Generator):
+            name, state = type(value.bit_generator).__name__, dict(value.bit_generator.state)
+        elif isinstance(value, random.Random):
+            name, state = "random", value.getstate()
+        elif isinstance(value, torch.Generator):
+            name, state = "torch", value.get_state().numpy()
+        else:
+            name, state = "RandomState", value.get_state()
+        is_known = self.bridge.has_state(value, state)
+        return "generator", self.bridge.keep(value), name, None if is_known else ("value", state)
+
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, io.StringIO | io.BytesIO):
-            return "file", self._number(value), value.getvalue()
-        return "file", self._number(value), value.read() if value.readable() else ""
+            return "file", self._number(value), value.getvalue(), value.tell()
+        return "file", self._number(value), value.read() if value.readable() else "", 0
 
     def _is_file(self, text: str) -> bool:
         """Whether a text is the path of a file of the suite, or a temporary one of the test."""
@@ -249,6 +323,20 @@ class Passing:
             below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
             files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
         return "path", number, path.name, is_text, files
+
+
+def _place_in_library(function: Any) -> tuple[str, str] | None:
+    """The module and name of an installed function; one that has them over there differentiates there, too."""
+    name = getattr(function, "__qualname__", getattr(function, "__name__", None))
+    for home in (getattr(function, "__module__", None), "torch", "torch.nn.functional", "numpy", "builtins"):
+        if not isinstance(home, str) or home.partition(".")[0] not in _KNOWN or not isinstance(name, str):
+            continue
+        found: Any = sys.modules.get(home)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is function:
+            return home, name
+    return None
 
 
 def _is_data(value: Any) -> bool:

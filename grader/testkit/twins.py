@@ -12,17 +12,21 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import functools
 import importlib.util
 import inspect
 import io
 import itertools
 import logging
 import operator
+import os
 import queue
+import random
 import shutil
 import sys
 import tempfile
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -32,13 +36,39 @@ import numpy as np
 import torch
 from torch import nn
 
+from grader.testkit.draws import Moment, Seeds, set_state
+from grader.testkit.rebuilt import is_mutable, parts_of, rebuilt
+
 _equal, _backward, _clone, _import = torch.equal, torch.autograd.backward, torch.Tensor.clone, importlib.import_module
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
 _FOLDER: Final = "suite_files"
+_MOST_HELD: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """Bytes of a written file that are sent back."""
 _numbers: Final = itertools.count(1)
+
+
+_GENERATORS: Final[dict[str, Callable[[], Any]]] = {
+    "torch": torch.Generator,
+    "random": random.Random,
+    "RandomState": np.random.RandomState,
+    **{
+        name: functools.partial(lambda kind: np.random.Generator(kind(0)), getattr(np.random, name))
+        for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+    },
+}
+
+
+def _set_generator(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, torch.Generator):
+        generator.set_state(torch.from_numpy(state.copy()))
+    else:
+        generator.set_state(state)
 
 
 class Passed(NamedTuple):
@@ -57,12 +87,18 @@ class _Side:
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
+        optimizers: these optimizers, with their state as both sides last had it.
+        early: states of those that are yet to be made.
+        held: lists and dicts of the submission that the test has read, and may change.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: the records of loggers, if the test wants to see it.
+        seeds: the seeds of random generators that the submission sets.
+        moment: these generators as both sides last had them.
         raised: the last exception.
+        warned: the classes and the text of each warning that the test may see.
     """
 
     def __init__(self) -> None:
@@ -70,12 +106,18 @@ class _Side:
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
+        self.optimizers: dict[int, tuple[Any, Any]] = {}
+        self.early: dict[int, Any] = {}
+        self.held: dict[int, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[_Thread] = []
         self.log: _Log | None = None
+        self.seeds = Seeds()
+        self.moment = Moment()
         self.raised: Exception | None = None
+        self.warned: list[tuple[list[str], str]] = []
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
 
@@ -101,6 +143,7 @@ class _Side:
             self.log.remove()
         for thread in self.waiting:
             thread.answers.put(None)
+        self.seeds.end()
         while self.replaced:
             self.put_back(*self.replaced[-1][:2])
 
@@ -117,7 +160,7 @@ class _Side:
         return False
 
 
-_side = _Side()
+_side: Any = None
 
 
 def begin(logs: bool) -> None:
@@ -127,7 +170,8 @@ def begin(logs: bool) -> None:
         logs: whether the test reads logs.
     """
     global _side
-    _side.end()
+    if _side is not None:
+        _side.end()
     _side = _Side()
     _side.log = _Log() if logs else None
 
@@ -172,25 +216,41 @@ def is_same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
     return _equal(one, other) or (one.is_floating_point() and _equal(one.nan_to_num(0.5), other.nan_to_num(0.5)))
 
 
-def _take(pushes: Iterable[tuple[int, torch.Tensor, torch.Tensor | None, bool, bool]]) -> None:
+def _take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
+        if data is None:
+            _take_state(key, grad)
+            continue
         twin = _side.twins.get(key)
         if twin is None:
             twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
             _side.twins[key] = twin
         else:
-            with torch.no_grad():
-                twin.copy_(data)
+            twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
             if twin.is_leaf:
                 twin.requires_grad_(requires_grad)
         twin.grad = grad
         _side.last[key] = detached(twin), detached(grad), requires_grad
 
 
-def _pulls() -> list[tuple[int, torch.Tensor | None, torch.Tensor | None, bool]]:
-    """The twins that have changed here."""
-    found = []
+def _take_state(key: int, state: Any) -> None:
+    if key not in _side.optimizers:
+        _side.early[key] = state
+        return
+    made, _ = _side.optimizers[key]
+    made.load_state_dict(state)
+    _side.optimizers[key] = made, copy.deepcopy(state)
+
+
+def _pulls() -> list[tuple[int, Any, Any, bool]]:
+    """The twins that have changed here, and the optimizers' states, which have no data."""
+    found: list[tuple[int, Any, Any, bool]] = []
+    for key, (optimizer, last) in _side.optimizers.items():
+        state = optimizer.state_dict()
+        if not is_same_state(state, last):
+            _side.optimizers[key] = optimizer, copy.deepcopy(state)
+            found.append((key, None, state, False))
     for key, twin in _side.twins.items():
         data, grad, requires_grad = _side.last[key]
         own = twin.grad if twin.is_leaf else None
@@ -210,6 +270,7 @@ class _Call:
         self.passed: list[Passed] = []
         self.paths: dict[int, Path] = {}
         self.files: dict[tuple[int, str], tuple[int, int]] = {}
+        self.given: list[torch.Tensor] = []
 
     def keep(self, number: int, value: Any, before: Any) -> Any:
         self.passed.append(Passed(number, value, before))
@@ -249,6 +310,25 @@ class _Call:
         made = dict(zip(self._many(keys), self._many(values), strict=True))
         return self.keep(number, made, dict(made))
 
+    def _make_rebuilt(self, number: int, name: str, parts: list[Any]) -> Any:
+        made = rebuilt(name, self._many(parts))
+        return self.keep(number, made, copy.copy(made)) if is_mutable(made) else made
+
+    def _make_member(self, kind: Any, name: str) -> Any:
+        return self.build(kind)[name]
+
+    def _make_exception(self, kind: Any, args: list[Any]) -> Any:
+        return self.build(kind)(*self._many(args))
+
+    def _make_generator(self, number: int, name: str, state: Any) -> Any:
+        """A random generator of the test; a state comes only if the test has used it."""
+        made = _side.objects.get(number)
+        if made is None:
+            made = _side.objects[number] = _GENERATORS[name]()
+        if state is not None:
+            _set_generator(made, self.build(state))
+        return made
+
     def _make_tuple(self, items: list[Any]) -> Any:
         return tuple(self._many(items))
 
@@ -262,9 +342,10 @@ class _Call:
     def _make_iterator(self, items: list[Any]) -> Any:
         return iter(self._many(items))
 
-    def _make_file(self, number: int, content: str | bytes) -> Any:
+    def _make_file(self, number: int, content: str | bytes, place: int) -> Any:
         file: Any = io.StringIO(content) if isinstance(content, str) else io.BytesIO(content)
-        return self.keep(number, file, content)
+        file.seek(place)
+        return self.keep(number, file, (content, place))
 
     def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
         place = _side.folder() / str(number) / name
@@ -285,11 +366,13 @@ class _Call:
     def _make_kind(self, example: Any) -> Any:
         return type(self.build(example))
 
-    def _make_function(self, number: int) -> Any:
-        return _callback(number)
+    def _make_function(self, number: int, name: str | None, words: str | None) -> Any:
+        made = _callback(number)
+        made.__name__, made.__doc__ = name or made.__name__, words
+        return made
 
-    def _make_later(self, number: int) -> Any:
-        ask = _callback(number)
+    def _make_later(self, number: int, name: str | None, words: str | None) -> Any:
+        ask = self._make_function(number, name, words)
 
         async def ask_later(*args: Any, **kwargs: Any) -> Any:
             return ask(*args, **kwargs)
@@ -322,11 +405,30 @@ class _Call:
             object.__setattr__(made, name, self.build(value))
         return self.keep(number, made, dict(vars(made)))
 
-    def _make_optimizer(self, number: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
-        made = _side.objects.get(number)
+    def _make_optimizer(self, key: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
+        made = _side.objects.get(key)
         if made is None:
             lists: list[dict[str, Any]] = [{"params": self._many(parameters), **rest} for parameters, rest in groups]
-            made = _side.objects[number] = self.build(kind)(lists)
+            made = _side.objects[key] = self.build(kind)(lists)
+            _side.optimizers[key] = made, copy.deepcopy(made.state_dict())
+            if (state := _side.early.pop(key, None)) is not None:
+                _take_state(key, state)
+        return made
+
+    def _make_partial(self, function: Any, args: Any, keywords: Any) -> Any:
+        return functools.partial(self.build(function), *self.build(args), **self.build(keywords))
+
+    def _make_held(self, number: int) -> Any:
+        return _side.held[number]
+
+    def _make_graphed(self, number: int, value: torch.Tensor) -> Any:
+        always = torch.zeros((), requires_grad=True)  # its function may use others than it is given
+        return _Asked.apply(number, value, *self.given, always)  # type: ignore[no-untyped-call]
+
+    def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+        made = _side.objects.get(key)
+        if made is None:
+            made = _side.objects[key] = self.build(kind)(**{name: self.build(value) for name, value in fields})
         return made
 
     # ------------------------------------------------------------ results that leave
@@ -346,6 +448,20 @@ class _Call:
             return self._describe_tensor(value, is_read)
         if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
             return "value", value
+        if (parts := parts_of(value)) is not None:
+            return "rebuilt", kind.__name__, [self.describe(one) for one in parts]
+        if is_read and kind in (list, dict) and len(value) <= _MOST_HELD:
+            number = next((key for key, one in _side.held.items() if one is value), None)
+            if number is None:
+                number = next(_numbers)
+                while len(_side.held) >= _MOST_HELD:
+                    del _side.held[next(iter(_side.held))]
+                _side.held[number] = value
+            return "held", number, self._describe_plain(value, is_read)
+        return self._describe_plain(value, is_read)
+
+    def _describe_plain(self, value: Any, is_read: bool) -> tuple[Any, ...]:
+        kind = type(value)
         if kind is list:
             return "list", [self.describe(one, is_read=is_read) for one in value]
         if issubclass(kind, tuple):
@@ -354,11 +470,11 @@ class _Call:
             return ("named", _name_of(kind), list(names), items) if names else ("tuple", items)
         if kind in (set, frozenset):
             return "set", [self.describe(one) for one in value]
-        if kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
+        if kind is dict:
             if all(type(key) in _PLAIN and type(one) in _PLAIN for key, one in value.items()):
                 return "value", dict(value)
-            keys, values = [self.describe(one) for one in value], [self.describe(one) for one in value.values()]
-            return "dict", keys, values
+            keys = [self.describe(one) for one in value]
+            return "dict", keys, [self.describe(one, is_read=is_read) for one in value.values()]
         if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
             return "path", str(value)
         names = [_name_of(one) for one in type.mro(kind)]
@@ -390,13 +506,16 @@ class _Call:
                 if value.shape != before.shape or value.tobytes() != before.tobytes():
                     found.append((number, ("value", value.copy())))
             elif isinstance(value, io.StringIO | io.BytesIO):
-                if not value.closed and value.getvalue() != before:
-                    found.append((number, ("value", value.getvalue())))
+                if not value.closed and (now := (value.getvalue(), value.tell())) != before:
+                    found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
+            elif isinstance(value, collections.deque):
+                if _has_changed([*value], [*before]):
+                    found.append((number, _Call().describe([*value])))
             elif not isinstance(value, list | dict | set):  # an object of the test's own class
                 if _has_changed(vars(value), before):
                     found.append((number, _Call().describe(vars(value))))
             elif _has_changed(value, before):
-                found.append((number, _Call().describe(value)))
+                found.append((number, _Call().describe(dict(value) if isinstance(value, dict) else value)))
         return found
 
     def written(self) -> list[tuple[int, str, bytes]]:
@@ -407,6 +526,17 @@ class _Call:
                 if self.files.get((number, inside)) != stamp and stamp[1] <= _MOST_BYTES:
                     found.append((number, inside, (place / inside if inside else place).read_bytes()))
         return found
+
+
+def is_same_state(one: Any, other: Any) -> bool:
+    """Whether two states of an optimizer are the same."""
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return is_same(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same_state(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(is_same_state, one, other))
+    return bool(one == other)
 
 
 def _has_changed(value: Any, before: Any) -> bool:
@@ -440,7 +570,7 @@ def named(module: str, names: Iterable[str]) -> Any:
             found = getattr(found, name)
         except AttributeError:
             whole = f"{getattr(found, '__name__', '')}.{name}"
-            if not hasattr(found, "__path__") or importlib.util.find_spec(whole) is None:
+            if not hasattr(found, "__path__") or not has_module(whole):
                 raise
             found = _import(whole)
     return found
@@ -495,7 +625,10 @@ def _callback(number: int) -> Callable[..., Any]:
         thread = threading.current_thread()
         assert isinstance(thread, _Thread)
         call = _Call()
-        thread.news.put(("asks", (number, [call.describe(one) for one in args], list(kwargs.items()), _pulls())))
+        call.given = [one for one in tensors_in((args, kwargs)) if one.requires_grad and torch.is_grad_enabled()]
+        given = [call.describe(one) for one in args]
+        named_ones = [(name, call.describe(one)) for name, one in kwargs.items()]
+        thread.news.put(("asks", (number, given, named_ones, _pulls())))
         answer = thread.answers.get()
         if answer is None:
             raise _Abandoned
@@ -506,6 +639,31 @@ def _callback(number: int) -> Callable[..., Any]:
         return call.build(value)
 
     return ask
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors in lists, tuples and dicts."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [one for part in parts for one in tensors_in(part)]
+
+
+class _Asked(torch.autograd.Function):
+    """What a function of the test has returned: its gradient is asked for, too."""
+
+    @staticmethod
+    def forward(ctx: Any, number: int, value: torch.Tensor, *given: torch.Tensor) -> Any:
+        ctx.number = number
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        found, others = _callback(-ctx.number)(grad.detach())
+        for key, one in others.items():
+            twin = _side.twins[key]
+            twin.grad = one if twin.grad is None else twin.grad + one
+        return None, None, *found, None
 
 
 def _wait(thread: _Thread) -> Any:
@@ -601,9 +759,30 @@ def _await(owner: Any, name: str = "", *args: Any) -> Any:
     return _side.loop().run_until_complete(_awaited(value))
 
 
+def fill(number: int, items: list[Any]) -> None:
+    """Gives a list or dict of the submission the content that the test has given it."""
+    held, call = _side.held.get(number), _Call()
+    values = [call.build(one) for one in items]
+    if isinstance(held, list):
+        held[:] = values
+    elif isinstance(held, dict):
+        held.clear()
+        held.update(values)
+
+
+def _has(owner: Any, name: str) -> bool:
+    return hasattr(owner, name) or (hasattr(owner, "__path__") and has_module(f"{owner.__name__}.{name}"))
+
+
+def has_module(name: str) -> bool:
+    """Whether there is a module of this name."""
+    return importlib.util.find_spec(name) is not None
+
+
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
     "get": lambda value: value,
+    "has": _has,
     "item": lambda owner, at: list(owner)[at],
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
@@ -624,28 +803,79 @@ def operation(name: str) -> Callable[..., Any]:
     return _OPERATIONS.get(name) or getattr(builtins, name, None) or getattr(operator, f"__{name}__")
 
 
+def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
+    """Makes something around a call be as it is around the test."""
+    match name:
+        case "grad":
+            stack.enter_context(torch.set_grad_enabled(value))
+        case "dtype":
+            stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+            torch.set_default_dtype(value)
+        case "environ":
+            before = {key: os.environ.get(key) for key in value}
+            stack.callback(_set_environ, before)
+            _set_environ(value)
+        case "place":
+            stack.callback(os.chdir, os.getcwd())
+            value.mkdir(parents=True, exist_ok=True)
+            os.chdir(value)
+        case "warnings":
+            seen = stack.enter_context(warnings.catch_warnings(record=True))
+            warnings.simplefilter(value)
+            stack.callback(lambda: _side.warned.extend((_names_of(one.category), str(one.message)) for one in seen))
+        case "patch":
+            home, attribute, replaced = value
+            owner = _import(home)
+            stack.callback(setattr, owner, attribute, getattr(owner, attribute))
+            setattr(owner, attribute, replaced)
+
+
+def _set_environ(values: dict[str, str | None]) -> None:
+    for key, value in values.items():
+        if value is None:
+            os.environ.pop(key, None)
+        else:
+            os.environ[key] = value
+
+
 def run(
-    name: str, target: Any, args: list[Any], kwargs: list[tuple[str, Any]], pushes: list[Any], may_ask: bool
+    name: str,
+    target: Any,
+    args: list[Any],
+    kwargs: list[tuple[str, Any]],
+    pushes: list[Any],
+    around: tuple[list[Any], list[Any]],
+    may_ask: bool,
 ) -> Any:
     """One operation on the submission.
 
+    Args:
+        around: the states of random generators that have changed, and what else is as the test has set it.
+
     Returns:
-        The result, the arguments and twins that were changed, the files that were written, and the logs; or the
-        question to a function of the test.
+        The result, the arguments and twins that were changed, the files that were written, the logs, the warnings, and
+        how random generators were used; or the question to a function of the test.
     """
     _take(pushes)
     call = _Call()
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}
+    states, settings = around[0], [(key, call.build(one)) for key, one in around[1]]
+    for number, state in states:
+        set_state(number, state)
+    before = _side.moment = Moment(_side.moment)
 
     def work() -> tuple[Any, ...]:
         if name == "setattr" and isinstance(owner, type(sys) | type):
             _side.replaced.append((owner, values[0], vars(owner).get(values[0], _Side)))
         try:
-            if name == "delattr" and _side.put_back(owner, *values):
-                result = None
-            else:
-                result = operation(name)(owner, *values, **named_values)
+            with contextlib.ExitStack() as stack:
+                for key, value in settings:
+                    _enter(stack, key, value)
+                if name == "delattr" and _side.put_back(owner, *values):
+                    result = None
+                else:
+                    result = operation(name)(owner, *values, **named_values)
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None
         except Exception as error:
@@ -653,7 +883,10 @@ def run(
             raise
         described = call.describe(result, is_read=name in ("getattr", "get"))
         logged = _side.log.take() if _side.log is not None else []
-        return "returned", described, call.changed(), _pulls(), call.written(), logged
+        warned, _side.warned = _side.warned, []
+        _side.moment = Moment(before)
+        drawn = [tuple(one) for one in _side.seeds.drawn(before, _side.moment)]
+        return "returned", described, call.changed(), _pulls(), call.written(), logged, warned, drawn
 
     if not may_ask:
         return work()
@@ -663,9 +896,21 @@ def run(
     return _wait(thread)
 
 
-def fields_of_raised() -> Any:
-    """The attributes of the exception that was raised last."""
-    return _Call().describe(dict(getattr(_side.raised, "__dict__", {})))
+def _names_of(kind: type) -> list[str]:
+    return [f"{one.__module__}.{one.__qualname__}" for one in type.mro(kind)]
+
+
+def facts_of_raised() -> Any:
+    """Of the exception that was raised last: its classes, its arguments and its attributes."""
+    error, call = _side.raised, _Call()
+    facts = (_names_of(type(error)), call.describe(getattr(error, "args", ())))
+    return *facts, call.describe(dict(getattr(error, "__dict__", {})))
+
+
+def saved_for(key: int) -> Any:
+    """What the function of a graph here has saved for its backward."""
+    call = _Call()
+    return [call.describe(one) for one in getattr(_side.graphs[key].grad_fn, "saved_tensors", ())]
 
 
 def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:

@@ -1,10 +1,16 @@
 """A course with a suite: its manifest, what it hands out and takes in, and what is to be known of it."""
 
+import io
+import pickle
 import re
 import shutil
+import zipfile
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from judge_here import grade_here
 
 from grader.course import Course, checks_of
@@ -114,7 +120,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert "a print of the test's own" not in capfd.readouterr().out
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)
-    assert "2 exercises without hints: `adapters.tensors`, `adapters.files`" in notes
+    assert "3 exercises without hints: `adapters.tensors`, `adapters.files`" in notes
     assert "17 tests without a docstring" in notes
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
@@ -135,4 +141,16 @@ def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path)
 def test_only_text_and_numbers_come_back_as_files() -> None:
     assert is_harmless(b'{"a": 1}') and is_harmless("ä\n".encode()) and is_harmless(b"(a, b)\n")
     assert not is_harmless(b"cos\nsystem\n(S'true'\ntR.")  # a pickle in text
-    assert not is_harmless(b"\x80\x04N.") and not is_harmless(b"PK\x03\x04")
+    assert not is_harmless(b"PK\x03\x04")
+    plain, call = pickle.dumps({"a": [1, None]}), pickle.dumps(Fraction(1, 2))
+    assert is_harmless(plain) and not is_harmless(call) and not is_harmless(plain + call)
+    saved = [io.BytesIO() for _ in range(4)]
+    torch.save({"model": torch.nn.Linear(1, 1).state_dict(), "step": 1}, saved[0])
+    torch.save(Fraction(1, 2), saved[1])
+    np.savez(saved[2], a=np.ones(2))
+    np.savez(saved[3], a=np.array([Fraction(1, 2)]))
+    assert [is_harmless(one.getvalue()) for one in saved] == [True, False, True, False]
+    changes_torch = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nN}X\x0c\x00\x00\x00__defaults__Ns\x86b."
+    with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
+        archive.writestr("a/data.pkl", changes_torch)
+    assert not is_harmless(made.getvalue())

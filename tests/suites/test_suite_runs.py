@@ -26,6 +26,19 @@ WRONG = (
     (ADAPTERS, "write_text(json.dumps(data))", 'write_text("{}")', {"tmp"}),
     (ADAPTERS, ".read_text().split()", ".read_text().splitlines()", {"path"}),
     (ADAPTERS, "yield from text.split()", "yield text", {"iterates"}),
+    (ADAPTERS, "return torch.randn(3).tolist()", "return torch.rand(3).tolist()", {"random_state"}),
+    (ADAPTERS, "    np.random.seed(n)", "    np.random.seed(n + int(torch.seed() % 9) + 1)", {"their_seed"}),
+    (ADAPTERS, 'os.environ["SUITE_HOME"]', '"home"', {"place"}),
+    (ADAPTERS, "time.sleep(seconds)", "time.sleep(0)", {"patched"}),
+    (ADAPTERS, 'warnings.warn("old", DeprecationWarning, stacklevel=2)', "pass", {"warning"}),
+    (ADAPTERS, "weight /= 2", "weight /= 4", {"modes"}),
+    (ADAPTERS, "return json.loads(text)", "return eval(text)", {"exceptions"}),
+    (ADAPTERS, "return sum(values)", "return sum(values) + 1", {"kinds"}),
+    (ADAPTERS, "return 2 * ctx.saved_tensors[0] * grad", "return ctx.saved_tensors[0] * grad", {"function_of_theirs"}),
+    (ADAPTERS, "x.data -= 0.2 * x.grad", "x.data += 0.2 * x.grad", {"function_of_ours"}),
+    (ADAPTERS, '["lr"] = 0.05', '["lr"] = 0.5', {"training"}),
+    (ADAPTERS, '{"x": x, "step": 1}', '{"x": 2 * x}', {"saved"}),
+    (ADAPTERS, "return kind is KeyError", "return kind is TypeError", {"objects"}),
     (PKG, "raise BadScalar(data)", "return", {"raises"}),
     (PKG, "        return self\n", "        self.data = 0.0\n        return self\n", {"itself"}),
     (PKG, "return x / 2", "return x // 3", {"table[half-half-1]"}),
@@ -70,8 +83,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 50
-    assert result.score == result.max == 42
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 63
+    assert result.score == result.max == 55
     (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "limits its own process (test_clock.py:20)" in memory.message
 

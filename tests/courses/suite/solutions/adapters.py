@@ -1,8 +1,14 @@
+import collections
 import json
 import logging
+import os
+import random
+import time
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -100,3 +106,116 @@ def pair(w):
 
 def top(x):
     return x.max(0)
+
+
+def draw():
+    return torch.randn(3).tolist(), np.random.randn(), random.gauss(0, 1)
+
+
+def seed(n):
+    torch.manual_seed(n)
+    np.random.seed(n)
+    random.seed(n)
+
+
+def save(name):
+    with open(name, "w") as file:
+        file.write(os.environ["SUITE_HOME"])
+
+
+def ask():
+    return input()
+
+
+def pause(seconds):
+    time.sleep(seconds)
+
+
+def warn():
+    warnings.warn("old", DeprecationWarning, stacklevel=2)
+
+
+def bound(weight):
+    weight /= 2
+
+
+def divide(a, b):
+    return a / b
+
+
+def parse(text):
+    return json.loads(text)
+
+
+def total(values):
+    return sum(values)
+
+
+def count(text):
+    return collections.Counter(text)
+
+
+def swap(x):
+    return x.T.shape
+
+
+def drawn(generator):
+    return torch.rand(2, generator=generator).tolist()
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+
+def minimize(function, x):
+    x = x.clone().requires_grad_()
+    for _ in range(30):
+        x.grad = None
+        function(x).backward()
+        x.data -= 0.2 * x.grad
+    return x.detach()
+
+
+def fit(model, loader, optimizer, loss):
+    losses = []
+    for _ in range(5):
+        for x, y in loader:
+            optimizer.zero_grad()
+            found = loss(model(x), y)
+            found.backward()
+            optimizer.step()
+            losses.append(found.item())
+    optimizer.param_groups[0]["lr"] = 0.05
+    return losses
+
+
+def save_tensor(x, path):
+    torch.save({"x": x, "step": 1}, path)
+
+
+class Held:
+    def __init__(self, size=1):
+        self.groups, self.items, self.size, self.added = [{"lr": 1}], [], size, 0
+
+    def sum(self):
+        return self.groups[0]["lr"] + sum(self.items)
+
+    def __len__(self):
+        return self.size
+
+    def __enter__(self):
+        self.is_open = True
+        return self
+
+    def __exit__(self, kind, error, trace):
+        return kind is KeyError
+
+    def add(self):
+        self.added += 1

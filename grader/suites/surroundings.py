@@ -1,0 +1,85 @@
+"""What a test has set around its calls, for the submission: torch's modes, the environment, patched functions.
+
+Each is compared with how it was when the test began, and only what differs is sent.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+from unittest import mock
+
+import pytest
+import torch
+
+from grader.suites.passing import Passing
+
+_WATCHED: Final[tuple[tuple[ModuleType, str], ...]] = ((builtins, "input"), (sys, "stdin"), (sys, "argv"))
+
+
+class Surroundings:
+    """What is around a test as it begins."""
+
+    def __init__(self) -> None:
+        self._dtype = torch.get_default_dtype()
+        self._environ = dict(os.environ)
+        self._place = os.getcwd()
+        self._filters = warnings.filters[:1]
+        self._recorder = _recorder()
+        self._patched = {(home, name): getattr(home, name) for home, name in _WATCHED}
+
+    def changes(self, passing: Passing) -> Iterator[tuple[str, Any]]:
+        """What the test has changed, as data."""
+        if not torch.is_grad_enabled():
+            yield "grad", ("value", False)
+        if (dtype := torch.get_default_dtype()) != self._dtype:
+            yield "dtype", ("value", dtype)
+        if os.environ != self._environ:
+            names = self._environ.keys() | os.environ.keys()
+            pairs = {name: os.environ.get(name) for name in names}
+            yield "environ", ("value", {name: one for name, one in pairs.items() if one != self._environ.get(name)})
+        if (place := os.getcwd()) != self._place:
+            yield "place", passing.tree(Path(place))
+        if warnings.filters[:1] != self._filters or _recorder() != self._recorder:
+            is_set = warnings.filters[:1] != self._filters and warnings.filters[0][0] == "error"
+            yield "warnings", ("value", "error" if is_set else "always")
+        for (home, name), before in self._patched.items():
+            now = getattr(home, name, before)
+            if now is not before and (home is not sys or isinstance(now, io.StringIO | list)):
+                with contextlib.suppress(TypeError):
+                    yield "patch", ("tuple", [("value", home.__name__), ("value", name), passing.tree(now)])
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Sees meanwhile which functions of libraries the test patches."""
+        set_attribute, enter = pytest.MonkeyPatch.setattr, mock._patch.__enter__
+
+        def setattr_(patch: Any, *args: Any, **kwargs: Any) -> None:
+            set_attribute(patch, *args, **kwargs)
+            self._add(*patch._setattr[-1])
+
+        def enter_(patch: Any) -> Any:
+            result = enter(patch)
+            self._add(patch.target, patch.attribute, patch.temp_original)
+            return result
+
+        with pytest.MonkeyPatch.context() as own:
+            own.setattr(pytest.MonkeyPatch, "setattr", setattr_)
+            own.setattr(mock._patch, "__enter__", enter_)
+            yield
+
+    def _add(self, owner: object, name: str, before: object) -> None:
+        if type(owner) is ModuleType and owner.__name__ in sys.modules and (owner, name) != (builtins, "open"):
+            self._patched.setdefault((owner, name), before)
+
+
+def _recorder() -> object:
+    return getattr(warnings, "_showwarnmsg_impl", None), warnings.showwarning

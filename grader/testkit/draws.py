@@ -1,0 +1,228 @@
+"""The global random generators of a test and of a submission: both draw from one stream, in two processes.
+
+All three are Mersenne Twisters. The test's state crosses as it is. Of the submission's, only a number of draws crosses,
+and the seed if it has set one: a made-up state would choose the test's next inputs.
+"""
+
+import ctypes
+import random
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import torch
+
+_WORDS: Final = 624
+_MOST_BLOCKS: Final = 4_000
+_PAIR: Final = 4
+"""Draws of 32 bits for two normal numbers, of which each generator keeps the second."""
+_LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WORDS), slice(24 + 8 * _WORDS, None)
+"""The parts of torch's state: draws left in the block, the next one, the block, and the normal number that is kept."""
+
+_NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address
+"""The memory with NumPy's block and its place in it."""
+
+
+class State(NamedTuple):
+    """A generator's state.
+
+    Attributes:
+        key: its block of 624 numbers.
+        place: of the next one.
+        rest: the normal number that it keeps; for torch all its bytes.
+    """
+
+    key: Any
+    place: int
+    rest: Any
+
+
+class Drawn(NamedTuple):
+    """How a generator of the submission has been used.
+
+    Attributes:
+        number: of the generator.
+        seed: the last one that was set; None if none was.
+        draws: numbers of 32 bits since then.
+        keeps: whether the last of them gave a normal number that is kept.
+    """
+
+    number: int
+    seed: int | None
+    draws: int
+    keeps: bool
+
+
+def _torch_state(generator: Any = torch.default_generator) -> State:
+    raw = generator.get_state().numpy()
+    return State(raw[_KEY].view(np.uint64).astype(np.uint32), 625 - int(raw[_LEFT].view(np.int32)[0]), raw)
+
+
+def _numpy_state(generator: Any = np.random) -> State:
+    _, key, place, keeps, kept = generator.get_state()
+    return State(key, int(place), float(kept) if keeps else None)
+
+
+def _random_state(generator: Any = random) -> State:
+    _, inner, kept = generator.getstate()
+    return State(np.array(inner[:-1], np.uint32), int(inner[-1]), kept)
+
+
+def _set_torch(state: State) -> None:
+    torch.default_generator.set_state(torch.from_numpy(np.array(state.rest)))
+
+
+def _set_numpy(state: State) -> None:
+    np.random.set_state(("MT19937", state.key, state.place, int(state.rest is not None), state.rest or 0.0))
+
+
+def _set_random(state: State) -> None:
+    random.setstate((3, (*map(int, state.key), state.place), state.rest))
+
+
+_READ: Final[tuple[Callable[..., State], ...]] = (_torch_state, _numpy_state, _random_state)
+_SET: Final = (_set_torch, _set_numpy, _set_random)
+_SEEDED: Final[tuple[Callable[[int], Any], ...]] = (
+    lambda seed: torch.Generator().manual_seed(seed),
+    lambda seed: np.random.RandomState(seed),
+    lambda seed: random.Random(seed),
+)
+_DRAW: Final[tuple[Callable[[], object], ...]] = (
+    lambda: torch.randn(1, dtype=torch.float64),
+    lambda: np.random.randn(),
+    lambda: random.gauss(0.0, 1.0),
+)
+
+
+class Moment:
+    """The states of the three generators of this process at one time.
+
+    Args:
+        last: an earlier one; what has not changed since is not read again.
+    """
+
+    def __init__(self, last: "Moment | None" = None) -> None:
+        self.torch_seed = torch.initial_seed()
+        self._quick = ctypes.string_at(_NUMPY_PLACE, 4 * _WORDS + 4)  # reading NumPy's state takes long
+        is_kept = last is not None and last._quick == self._quick
+        numpy_state: Any = last._states[1] if last is not None and is_kept else np.random.get_state()
+        self._states: tuple[bytes, Any, Any] = (
+            torch.default_generator.get_state().numpy().tobytes(),
+            numpy_state,
+            random.getstate(),
+        )
+
+    def __getitem__(self, number: int) -> State:
+        raw, numpy_state, random_state = self._states
+        if number == 0:
+            return _torch_state(_Holding(torch.frombuffer(bytearray(raw), dtype=torch.uint8)))
+        return _numpy_state(_Holding(numpy_state)) if number == 1 else _random_state(_Holding(random_state))
+
+    def changed_since(self, before: "Moment") -> list[int]:
+        """The numbers of the generators that have another state."""
+        one, other = self._states, before._states
+        same = one[0] == other[0], self._quick == before._quick, one[2] == other[2]
+        return [number for number in range(3) if not same[number]]
+
+
+class _Holding:
+    """A state in the place of its generator."""
+
+    def __init__(self, state: Any) -> None:
+        self.get_state = self.getstate = lambda: state
+
+
+def set_state(number: int, state: Any) -> None:
+    """Gives a generator a state."""
+    _SET[number](State(*state))
+
+
+def _twister(state: State) -> Any:
+    twister = np.random.MT19937(0)
+    twister.state = {"bit_generator": "MT19937", "state": {"key": state.key, "pos": state.place}}
+    return twister
+
+
+def _advanced(state: State, draws: int) -> State:
+    twister = _twister(state)
+    twister.random_raw(draws, output=False)
+    inner, rest = twister.state["state"], None
+    if isinstance(state.rest, np.ndarray):
+        rest = np.array(state.rest)
+        rest[_LEFT].view(np.int32)[0], rest[_NEXT].view(np.uint64)[0] = 625 - inner["pos"], inner["pos"]
+        rest[_KEY].view(np.uint64)[:], rest[_KEPT] = inner["key"], 0
+    return State(inner["key"], inner["pos"], rest)
+
+
+def _distance(old: State, new: State) -> int | None:
+    """How many draws lead from one state to the other."""
+    if np.array_equal(old.key, new.key):
+        return new.place - old.place if new.place >= old.place else None
+    twister, draws = _twister(old), _WORDS - old.place
+    twister.random_raw(draws, output=False)
+    for _ in range(_MOST_BLOCKS):
+        twister.random_raw(_WORDS, output=False)
+        if np.array_equal(twister.state["state"]["key"], new.key):
+            return draws + new.place
+        draws += _WORDS
+    return None
+
+
+class Seeds:
+    """Remembers the seeds that the submission sets; torch's generator does it itself."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, int] = {}
+        self._before = [(module, module.seed) for module in (np.random, random)]
+        for number, (module, seed) in enumerate(self._before, start=1):
+            setattr(module, "seed", self._noting(number, seed))  # noqa: B010
+
+    def end(self) -> None:
+        """Remembers no more."""
+        for module, seed in self._before:
+            setattr(module, "seed", seed)  # noqa: B010
+
+    def _noting(self, number: int, seed: Callable[..., None]) -> Callable[..., None]:
+        def set_seed(*args: Any, **kwargs: Any) -> None:
+            seed(*args, **kwargs)
+            given = next(iter((*args, *kwargs.values())), None)
+            if isinstance(given, int | np.integer) and given >= 0:
+                self.last[number] = int(given)
+
+        return set_seed
+
+    def drawn(self, before: Moment, now: Moment) -> list[Drawn]:
+        """How the generators were used between two moments."""
+        found = []
+        for number in now.changed_since(before):
+            seed = self.last.pop(number, None)
+            if number == 0 and now.torch_seed != before.torch_seed:
+                seed = now.torch_seed
+            state, draws = now[number], None
+            if seed is None:
+                draws = _distance(before[number], state)
+                seed = now.torch_seed if draws is None and number == 0 else None
+            if seed is not None:
+                draws = _distance(_seeded(number, seed), state)
+            if draws is not None:
+                kept = state.rest[_KEPT].any() if number == 0 else state.rest is not None
+                found.append(Drawn(number, seed, draws, bool(kept) and draws >= _PAIR))
+        return found
+
+
+def _seeded(number: int, seed: int) -> State:
+    return _READ[number](_SEEDED[number](seed))
+
+
+def draw(number: int, seed: int | None, draws: int, keeps: bool) -> None:
+    """Uses a generator of this process as the submission has used its own.
+
+    Raises:
+        ValueError: these are no such numbers.
+    """
+    if number not in range(3) or not 0 <= draws <= _WORDS * (_MOST_BLOCKS + 2) or (keeps and draws < _PAIR):
+        raise ValueError("no such draws")
+    start = _READ[number]() if seed is None else _seeded(number, seed)
+    _SET[number](_advanced(start, draws - _PAIR * keeps))
+    if keeps:
+        _DRAW[number]()
