@@ -126,25 +126,29 @@ class SuiteCheck(Check):
 def _run_item(item: pytest.Function) -> None:
     """Sets a test up, runs it, and tears it down, as pytest does it; the first exception goes out."""
     item._initrequest()
+    failure: BaseException | None = None
     try:
         item.ihook.pytest_runtest_setup(item=item)
         ready = pytest.CallInfo.from_call(lambda: None, "setup")
         item.ihook.pytest_runtest_makereport(item=item, call=ready)  # `tmp_path` asks for it
         call = pytest.CallInfo.from_call(lambda: item.ihook.pytest_runtest_call(item=item), "call")
         item.ihook.pytest_runtest_makereport(item=item, call=call)  # unittest's tests say there that they have failed
-        if failed := [*item.stash.get(_FAILED_PARTS, ()), *([call.excinfo.value] if call.excinfo else ())]:
-            raise failed[0]
-    finally:
-        try:
-            item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
-        except BaseException as error:
-            while parts := getattr(error, "exceptions", ()):  # of several fixtures
-                error = parts[0]
-            raise error from None
-        finally:
-            item.stash[_FAILED_PARTS] = []
-            item._request = False  # type: ignore[assignment]
-            item.funcargs = None  # type: ignore[assignment]
+        failed = [*item.stash.get(_FAILED_PARTS, ()), *([call.excinfo.value] if call.excinfo else ())]
+        failure = failed[0] if failed else None
+    except BaseException as error:
+        failure = error
+    try:
+        item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
+    except BaseException as error:
+        last = error
+        while parts := getattr(last, "exceptions", ()):  # of several fixtures
+            last = parts[0]
+        failure = failure or last
+    item.stash[_FAILED_PARTS] = []
+    item._request = False  # type: ignore[assignment]
+    item.funcargs = None  # type: ignore[assignment]
+    if failure is not None:
+        raise failure from None
 
 
 @contextlib.contextmanager

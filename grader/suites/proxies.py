@@ -500,7 +500,7 @@ class Deferred(_Used):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """A class is one for `inspect`, and a function a function."""
-        name = running[-1].kind_of(self) if running else ""
+        name = running[-1].kind_of(self) if running and self._made_by is None else ""
         return type if name == "builtins.type" else _TYPES.get(name, Deferred)
 
     def in_a_test(self) -> Any:

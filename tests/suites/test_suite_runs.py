@@ -108,7 +108,8 @@ def test_plain_pytest_gives_the_same_verdicts(warm: WarmUp, tmp_path: Path) -> N
 
 def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
     wrong = "\ndef words(text): return [text]\ndef scale(a, n):\n    a *= n + 1\ndef softmax_(x, dim): return x\n"
-    result = warm(COURSE).of(submission(more={ADAPTERS: wrong, PKG: "\n\ndel work\n"}))
+    adds = "\ndel work\ndef add_(self, other):\n    self.data = 5.0\n    return self\nScalar.__add__ = add_\n"
+    result = warm(COURSE).of(submission(more={ADAPTERS: wrong, PKG: adds}))
     (check,) = (one for one in exercise_of(result, "files").checks if one.verdict == "failed")
     first, _, rest = check.message.partition("\n")
     assert first == "Iterates: words('a b') gives ['a b'] where ['a', 'b'] was expected"
@@ -116,6 +117,8 @@ def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
     array, softmax = (one.message for one in exercise_of(result, "tensors").checks if one.verdict == "failed")
     assert array.startswith("In place and identity: 2 of 2 values differ") and "[3., 6.]" in array
     assert softmax.startswith("Parametrized: assert False")
+    fixture = next(one.message for one in exercise_of(result, "scalars").checks if one.name == "fixture")
+    assert fixture.startswith("Fixture: assert")  # and not with its fixture's end, which fails, too
     raises = warm(COURSE).of(submission(more={ADAPTERS: "\n\ndef words(text):\n    return text.splitt()\n"}))
     (check,) = (one for one in exercise_of(raises, "files").checks if one.verdict == "failed")
     assert "return text.splitt()" in check.message
