@@ -23,9 +23,9 @@ from grader.testkit import misconception
 
 @misconception(
     "loss_goes_down",
-    tell="The program still does what it did when it was handed out. Train on one batch with lr=0, so that the "
-    "weights stay as they are, and print the gradient of one weight in each step: it should be the same "
-    "number every time.",
+    tell="Something of earlier batches is still in each step, as when the program was handed out. Train on one batch "
+    "with lr=0, so that the weights stay as they are, and print the gradient of one weight in each step: it should be "
+    "the same number every time.",
     seen="no_zero_grad",
 )
 def gradients_pile_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
