@@ -31,7 +31,7 @@ from grader.border.channel import Channel
 from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, raised_as
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.passing import Passing, put
-from grader.suites.surroundings import Surroundings
+from grader.suites.surroundings import AroundTest
 from grader.testkit import twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.rebuilt import rebuilt
@@ -91,7 +91,7 @@ class Bridge:
         self._stdout = sys.stdout
         self._begin: tuple[Any, ...] = (forwards_logs,)
         self._moment: Moment | None = None
-        self._surroundings = Surroundings()
+        self._surroundings = AroundTest()
         self._optimizers: dict[int, tuple[Any, Any]] = {}
         self._held: dict[int, tuple[Any, list[Any]]] = {}
         self._held_numbers: dict[int, int] = {}

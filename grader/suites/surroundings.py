@@ -25,7 +25,7 @@ from grader.suites.passing import Passing
 _WATCHED: Final[tuple[tuple[ModuleType, str], ...]] = ((builtins, "input"), (sys, "stdin"), (sys, "argv"))
 
 
-class Surroundings:
+class AroundTest:
     """What is around a test as it begins."""
 
     def __init__(self) -> None:

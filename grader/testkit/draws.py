@@ -37,7 +37,7 @@ class State(NamedTuple):
     rest: Any
 
 
-class Drawn(NamedTuple):
+class Draws(NamedTuple):
     """How a generator of the submission has been used.
 
     Attributes:
@@ -191,7 +191,7 @@ class Seeds:
 
         return set_seed
 
-    def drawn(self, before: Moment, now: Moment) -> list[Drawn]:
+    def drawn(self, before: Moment, now: Moment) -> list[Draws]:
         """How the generators were used between two moments."""
         found = []
         for number in now.changed_since(before):
@@ -206,7 +206,7 @@ class Seeds:
                 draws = _distance(_seeded(number, seed), state)
             if draws is not None:
                 kept = state.rest[_KEPT].any() if number == 0 else state.rest is not None
-                found.append(Drawn(number, seed, draws, bool(kept) and draws >= _PAIR))
+                found.append(Draws(number, seed, draws, bool(kept) and draws >= _PAIR))
         return found
 
 
