@@ -152,7 +152,7 @@ class TopicEvidence:
             return {}
         reasons: dict[tuple[str, str], str] = {}
         for exercise, result in self.graded_solution.results:
-            key = exercise.full_name, result.name.partition("[")[0].rpartition(".")[2]  # two of a suite may be alike
+            key = exercise.full_name, result.name.partition("[")[0]
             reasons[key] = reasons.get(key) or (result.message if result.verdict == "skipped" else "")
         found: dict[str, list[str]] = {}
         for check in checks_of(self.course, self.topic.name):

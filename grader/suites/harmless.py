@@ -30,32 +30,46 @@ _REBUILDING: Final = frozenset(
 """All that a file of `torch.save` names if it holds tensors and plain values."""
 
 
-def is_harmless(content: bytes) -> bool:
-    """Whether a file is text, plain data, or arrays of numbers: nothing that runs code if a test unpickles it."""
-    if content.startswith(_ARRAY):
-        return _is_array_of_numbers(content)
+def harmless(content: bytes) -> bytes | None:
+    """A file as a test may read it; None unless it is text, plain data or arrays of numbers, which run no code.
+
+    An archive is packed anew: readers differ in which of its parts they read, and only those seen here are judged.
+    """
     if content.startswith(b"PK"):
-        return _is_archive_of_numbers(content)
+        return _archive_of_numbers(content)
+    if content.startswith(_ARRAY):
+        return content if _is_array_of_numbers(content) else None
     if content.startswith(_BINARY_PICKLE):
-        return _is_data(content)
+        return content if _is_data(content) else None
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        return False
-    return b"\0" not in content and not _runs_code(content)
+        return None
+    return None if b"\0" in content or _runs_code(content) else content
 
 
-def _is_archive_of_numbers(content: bytes) -> bool:
-    """Whether an archive holds arrays of numbers alone, as `numpy.savez` and `torch.save` write them."""
+def _archive_of_numbers(content: bytes) -> bytes | None:
+    """An archive of arrays of numbers alone, as `numpy.savez` and `torch.save` write them; None if it is another."""
     with contextlib.suppress(Exception), zipfile.ZipFile(io.BytesIO(content)) as archive:
         if sum(one.file_size for one in archive.infolist()) > _MOST_BYTES:
-            return False
-        names = [one.partition("/")[2] or one for one in archive.namelist()]
-        if all(name.endswith(".npy") for name in names):
-            return all(_is_array_of_numbers(archive.read(one)) for one in archive.namelist())
-        if names.count("data.pkl") == 1 and all(_OF_TORCH.fullmatch(name) for name in names):
-            return _is_data(archive.read(archive.namelist()[names.index("data.pkl")]), _REBUILDING)
-    return False
+            return None
+        parts = {name: archive.read(name) for name in archive.namelist()}
+        names = {name: name.partition("/")[2] or name for name in parts}
+        pickles = [name for name, inside in names.items() if inside == "data.pkl"]
+        if pickles and not (
+            len(pickles) == 1
+            and all(map(_OF_TORCH.fullmatch, names.values()))
+            and _is_data(parts[pickles[0]], _REBUILDING)
+        ):
+            return None
+        if not pickles and not all(name.endswith(".npy") and _is_array_of_numbers(one) for name, one in parts.items()):
+            return None
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as anew:
+            for name, one in parts.items():
+                anew.writestr(name, one)
+        return packed.getvalue()
+    return None
 
 
 def _is_array_of_numbers(content: bytes) -> bool:

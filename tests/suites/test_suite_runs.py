@@ -33,7 +33,7 @@ WRONG = (
     (ADAPTERS, 'warnings.warn("old", DeprecationWarning, stacklevel=2)', "pass", {"warning"}),
     (ADAPTERS, "weight /= 2", "weight /= 4", {"modes"}),
     (ADAPTERS, "return json.loads(text)", "return eval(text)", {"exceptions"}),
-    (ADAPTERS, "return sum(values)", "return sum(values) + 1", {"kinds"}),
+    (ADAPTERS, "return sum(values)", "return sum(values) + 1", {"values_of_libraries"}),
     (ADAPTERS, "return 2 * ctx.saved_tensors[0] * grad", "return ctx.saved_tensors[0] * grad", {"function_of_theirs"}),
     (ADAPTERS, "x.data -= 0.2 * x.grad", "x.data += 0.2 * x.grad", {"function_of_ours"}),
     (ADAPTERS, '["lr"] = 0.05', '["lr"] = 0.5', {"training"}),

@@ -76,7 +76,7 @@ def test_exceptions():
     assert caught.value.pos == 1 and isinstance(caught.value, ValueError)
 
 
-def test_kinds():
+def test_values_of_libraries():
     assert total(collections.deque([1, 2])) == total(range(3)) == 3
     assert total([Fraction(1, 2), Fraction(1, 2)]) == Fraction(1)
     counted = adapters.count("aab")
