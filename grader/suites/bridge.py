@@ -28,7 +28,7 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, raised_as
+from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, kind_of, raised_as
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.passing import Passing, put
 from grader.suites.surroundings import AroundTest
@@ -76,6 +76,7 @@ class Bridge:
         self.root = root
         self._make_handle = make_handle
         self._exceptions = exceptions
+        self._bases = {one: one.__bases__ for one in exceptions.values()}
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
         self._keys: dict[int, int] = {}
@@ -109,6 +110,8 @@ class Bridge:
                 yield
         finally:
             running.pop()
+            for kind, bases in self._bases.items():
+                kind.__bases__ = bases
 
     def submissions(self, error: BaseException) -> SubmissionRaised | None:
         """The exception of the submission that a built-in one stands for in the test."""
@@ -209,6 +212,15 @@ class Bridge:
         found = self._exceptions.get(name) or vars(sys.modules.get(module, object)).get(name)
         return found if isinstance(found, type) and issubclass(found, Exception) else None
 
+    def _bases_in(self, own: Any, classes: Sequence[str]) -> Iterator[type]:
+        """The bases of an exception of the solution that the submission's has, too, by the names of its classes."""
+        for base in self._bases[own]:
+            name = base.__name__.removeprefix("Submission")
+            if base in self._bases:
+                yield from (base,) if any(name == one.rpartition(".")[2] for one in classes) else self._bases_in(base, classes)
+            elif f"builtins.{name}" in classes or f"{base.__module__}.{name}" in classes:
+                yield base
+
     def _as_known(self, error: SubmissionRaised) -> BaseException:
         """An exception as the test knows it: the built-in one itself, or one of a class of that name."""
         missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
@@ -217,6 +229,10 @@ class Bridge:
         classes, args, fields = self._ask(twins.facts_of_raised)
         args, fields = (self._value(one, Passing(self)) for one in (args, fields))
         kind = next((one for name in classes if (one := self._kind_of(str(name)))), Exception)
+        for own in kind.__mro__:
+            if own in self._bases:
+                with contextlib.suppress(TypeError):  # another layout in memory
+                    own.__bases__ = (*dict.fromkeys(self._bases_in(own, classes)),) or (kind_of("Exception"),)
         is_exact = error.exact and kind is BUILT_IN_EXCEPTIONS.get(error.kind)
         known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else raised_as(kind), args)
         if known is None or str(known) != error.message:
@@ -447,10 +463,6 @@ class _Exited(SubmissionRaised, SystemExit):
         super().__init__(code)
         self.code = code if isinstance(code, int | str) else None
         self.kind, self.message = "SystemExit", str(code)
-
-
-class _NoSuchName(MissingName, AttributeError):
-    """A module of the submission lacks a name: also as `hasattr` knows it."""
 
 
 class _Graph(torch.autograd.Function):

@@ -20,7 +20,7 @@ from grader.suites.proxies import Deferred, value_of
 
 
 class _MissingAttribute(MissingName, AttributeError):
-    """A name that the solution has not, either."""
+    """A name that is not there: also as `hasattr` knows it."""
 
 
 class _Star(str):
@@ -42,9 +42,10 @@ class ProxyModule(ModuleType):
             return found
         if name in running[-1].channel.variables:
             return value_of(found)
-        if name not in self._public and running[-1].run("has", Deferred(self._far, ()), str(name)) is not True:
-            raise _MissingAttribute(str(name), f"{self._far.replace('.', '/')}.py")
-        return found.in_a_test()
+        try:
+            return found.in_a_test()
+        except MissingName as error:
+            raise _MissingAttribute(error.message, error.file) from None
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or isinstance(value, ProxyModule) or name in ("_far", "_exceptions", "_public"):

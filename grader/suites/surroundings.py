@@ -23,6 +23,7 @@ import torch
 from grader.suites.passing import Passing
 
 _WATCHED: Final[tuple[tuple[ModuleType, str], ...]] = ((builtins, "input"), (sys, "stdin"), (sys, "argv"))
+_NAME_OF_TEST: Final = os.environ.encodekey("PYTEST_CURRENT_TEST")
 
 
 class AroundTest:
@@ -30,7 +31,7 @@ class AroundTest:
 
     def __init__(self) -> None:
         self._dtype = torch.get_default_dtype()
-        self._environ = dict(os.environ)
+        self._environ = _entries()
         self._place = os.getcwd()
         self._filters = warnings.filters[:1]
         self._recorder = _recorder()
@@ -42,10 +43,10 @@ class AroundTest:
             yield "grad", ("value", False)
         if (dtype := torch.get_default_dtype()) != self._dtype:
             yield "dtype", ("value", dtype)
-        if os.environ != self._environ:
-            names = self._environ.keys() | os.environ.keys()
-            pairs = {name: os.environ.get(name) for name in names}
-            yield "environ", ("value", {name: one for name, one in pairs.items() if one != self._environ.get(name)})
+        if (entries := _entries()) != self._environ:
+            names = {name for name, _ in entries.items() ^ self._environ.items()}
+            texts = [os.environ.decodekey(name) for name in names]
+            yield "environ", ("value", {text: os.environ.get(text) for text in texts})
         if (place := os.getcwd()) != self._place:
             yield "place", passing.tree(Path(place))
         if warnings.filters[:1] != self._filters or _recorder() != self._recorder:
@@ -79,6 +80,13 @@ class AroundTest:
     def _add(self, owner: object, name: str, before: object) -> None:
         if type(owner) is ModuleType and owner.__name__ in sys.modules and (owner, name) != (builtins, "open"):
             self._patched.setdefault((owner, name), before)
+
+
+def _entries() -> dict[Any, Any]:
+    """The environment, but for the test's name, which pytest notes there; as the system has it, so as to take no time."""
+    entries = dict(vars(os.environ)["_data"])
+    entries.pop(_NAME_OF_TEST, None)
+    return entries
 
 
 def _recorder() -> object:

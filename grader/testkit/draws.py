@@ -4,6 +4,7 @@ All three are Mersenne Twisters. The test's state crosses as it is. Of the submi
 and the seed if it has set one: a made-up state would choose the test's next inputs.
 """
 
+import _random
 import ctypes
 import random
 from collections.abc import Callable
@@ -19,8 +20,11 @@ _PAIR: Final = 4
 _LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WORDS), slice(24 + 8 * _WORDS, None)
 """The parts of torch's state: draws left in the block, the next one, the block, and the normal number that is kept."""
 
-_NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address
-"""The memory with NumPy's block and its place in it."""
+_NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address, 4 * _WORDS + 4
+"""The memory with NumPy's block and its place in it: to read the state itself takes long."""
+_OWN: Final = vars(random)["_inst"]
+_RANDOM_PLACE: Final = id(_OWN) + object.__basicsize__, _random.Random.__basicsize__ - object.__basicsize__
+"""The same of Python's."""
 
 
 class State(NamedTuple):
@@ -103,14 +107,13 @@ class Moment:
 
     def __init__(self, last: "Moment | None" = None) -> None:
         self.torch_seed = torch.initial_seed()
-        self._quick = ctypes.string_at(_NUMPY_PLACE, 4 * _WORDS + 4)  # reading NumPy's state takes long
-        is_kept = last is not None and last._quick == self._quick
-        numpy_state: Any = last._states[1] if last is not None and is_kept else np.random.get_state()
-        self._states: tuple[bytes, Any, Any] = (
-            torch.default_generator.get_state().numpy().tobytes(),
-            numpy_state,
-            random.getstate(),
-        )
+        torch_bytes = torch.default_generator.get_state().numpy().tobytes()
+        self._bytes = torch_bytes, ctypes.string_at(*_NUMPY_PLACE), _bytes_of_random()
+        read: tuple[Callable[[], Any], ...] = (lambda: torch_bytes, np.random.get_state, random.getstate)
+        self._states: list[Any] = [
+            last._states[number] if last is not None and last._bytes[number] == self._bytes[number] else read[number]()
+            for number in range(3)
+        ]
 
     def __getitem__(self, number: int) -> State:
         raw, numpy_state, random_state = self._states
@@ -120,9 +123,11 @@ class Moment:
 
     def changed_since(self, before: "Moment") -> list[int]:
         """The numbers of the generators that have another state."""
-        one, other = self._states, before._states
-        same = one[0] == other[0], self._quick == before._quick, one[2] == other[2]
-        return [number for number in range(3) if not same[number]]
+        return [number for number in range(3) if self._bytes[number] != before._bytes[number]]
+
+
+def _bytes_of_random() -> bytes:
+    return ctypes.string_at(*_RANDOM_PLACE) + repr(_OWN.gauss_next).encode()
 
 
 class _Holding:

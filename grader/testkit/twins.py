@@ -770,10 +770,6 @@ def fill(number: int, items: list[Any]) -> None:
         held.update(values)
 
 
-def _has(owner: Any, name: str) -> bool:
-    return hasattr(owner, name) or (hasattr(owner, "__path__") and has_module(f"{owner.__name__}.{name}"))
-
-
 def has_module(name: str) -> bool:
     """Whether there is a module of this name."""
     return importlib.util.find_spec(name) is not None
@@ -782,7 +778,6 @@ def has_module(name: str) -> bool:
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
     "get": lambda value: value,
-    "has": _has,
     "item": lambda owner, at: list(owner)[at],
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
