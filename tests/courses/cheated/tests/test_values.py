@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import torch
 import work
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 from work import (
     Vector,
@@ -178,3 +180,16 @@ def test_vector():
     assert abs(Vector(3, 4)) == 5.0
     assert abs(Vector(3, 4) - Vector(0, 0)) == 5.0
     assert (Vector(3, 4) - 1).x == 2
+
+
+def test_skipped():
+    assert work.raising(0) == 0
+
+
+@given(st.integers(1, 5))
+def test_assumed(n):
+    assert work.raising(n) == n
+
+
+def test_not_assessed():
+    assert work.raising(-1) == -1
