@@ -31,19 +31,17 @@ _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\
 _TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
 _IGNORED = re.compile(r"#+\s*ignore\s*#*\s*$", re.I | re.M)
 _AUTOTEST = re.compile(r"\s*#+\s*(?:HASHED\s+)?AUTOTEST\b", re.M)
-_MARK_SCHEME = re.compile(
-    r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I
-)
+_MARK_SCHEME = re.compile(r"^### BEGIN MARK SCHEME$\n(.*?)(?:^### END MARK SCHEME$\n?|\Z)", re.M | re.S)
 _OTTER_ITSELF = re.compile(
     r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
 )
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 _USUAL: Final = {
-    f"{begins}_{kind}_delimeter": f"### {begins.upper()} {words}"
+    f"{begins}_{kind}_delimeter": f"{begins.upper()} {words}"
     for begins in ("begin", "end")
     for kind, words in (("solution", "SOLUTION"), ("test", "HIDDEN TESTS"), ("mark_scheme", "MARK SCHEME"))
 }
-"""nbgrader's usual marks, by the names of its settings."""
+"""nbgrader's usual marks, by the names of its settings. A line that has one anywhere is that mark."""
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
 
@@ -62,16 +60,16 @@ def read_master(path: Path) -> Master:
     Raises:
         UserError: it is no notebook, or has neither otter's marks nor nbgrader's.
     """
-    delimiters = _delimiters(path.resolve())
     try:
-        cells = list(_cells(json.loads(path.read_bytes()), delimiters))
+        cells = list(_cells(json.loads(path.read_bytes())))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
         raise UserError(
             f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
         ) from None
     if any("grade_id" in cell.marks for cell in cells):
-        master = _Nbgrader(path.stem).read(cells)
+        delimiters = _delimiters(path.resolve())
+        master = _Nbgrader(path.stem).read([_with_usual_marks(cell, delimiters) for cell in cells])
     elif any(_boundary(cell)[0] for cell in cells):
         master = _Otter(path.stem).read(cells)
     else:
@@ -85,26 +83,34 @@ def read_master(path: Path) -> Master:
 
 
 def _delimiters(path: Path) -> dict[str, str]:
-    """The marks that nbgrader's settings name, beside a notebook or in a folder above, and its usual ones."""
+    """The usual mark of each mark that nbgrader's settings name, beside a notebook or in a folder above."""
     file = next((one for folder in path.parents if (one := folder / "nbgrader_config.py").is_file()), None)
-    found: dict[str, str] = {}
+    found = {usual: usual for usual in _USUAL.values()}
     for node in ast.walk(parse(file)) if file else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            name = getattr(node.targets[0], "attr", "")
-            if usual := _USUAL.get(name):
-                found[str(node.value.value)] = usual
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Attribute) and target.attr in _USUAL:
+            own = node.value.value if isinstance(node.value, ast.Constant) else None
+            if not isinstance(own, str) or not own:
+                fix = "write it there as a text, or students might get what it hides"
+                raise UserError(f"{file}:{node.lineno}: `{target.attr}` is not a plain text", fix=fix)
+            found[own] = _USUAL[target.attr]
     return found
 
 
-def _cells(notebook: Any, delimiters: Mapping[str, str]) -> Iterator[_Cell]:
+def _with_usual_marks(cell: _Cell, delimiters: Mapping[str, str]) -> _Cell:
+    text = cell.text
+    for own, usual in delimiters.items():
+        text = re.sub(rf"^([ \t]*).*{re.escape(own)}.*$", rf"\1### {usual}", text, flags=re.M | re.I)
+    return cell._replace(text=text)
+
+
+def _cells(notebook: Any) -> Iterator[_Cell]:
     for number, cell in enumerate(notebook["cells"], start=1):
         value = printed = ""
         for output in cell.get("outputs") or ():
             printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
             value = _joined((output.get("data") or {}).get("text/plain", "")) or value
         text = _joined(cell["source"]).replace("\r\n", "\n")
-        for own, usual in delimiters.items():
-            text = text.replace(own, usual)
         yield _Cell(number, cell["cell_type"], text, cell["metadata"].get("nbgrader") or {}, value, printed)
 
 
@@ -130,7 +136,7 @@ class _Reader:
         """A cell of code; with `whole`, students write all of a solution without markers."""
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes]
-        lines = without_marks(code.source)
+        lines = [line for line in without_marks(code.source) if not line.is_hidden]
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
         try:
@@ -329,7 +335,7 @@ def sentence(text: str) -> str:
 def code_pieces(path: Path) -> list[NotebookPiece]:
     """The cells of a notebook that has solutions alone, without otter's own calls."""
     reader = _Reader(path.stem)
-    for cell in _cells(json.loads(path.read_bytes()), {}):
+    for cell in _cells(json.loads(path.read_bytes())):
         if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
             reader.add_code(cell)
         elif cell.kind == "markdown":

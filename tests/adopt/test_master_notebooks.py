@@ -95,7 +95,7 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
     texts = [
         "# used for marking",
         "assert f(1) == 1\n### HASHED AUTOTEST f(3);",
-        "assert f(2)\n# <hidden>\nassert f(3)",
+        "assert f(2)\n# x <hidden> y\nassert f(3)\n# END HIDDEN TESTS of f\nassert f(4)",
     ]
     tests = [of_nbgrader("code", text, grade=True, points="2") for text in texts]
     file = tmp_path / "hw.ipynb"
@@ -103,7 +103,7 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
     (tmp_path / "nbgrader_config.py").write_text(
         'c = get_config()\nc.ClearSolutions.begin_solution_delimeter = "### <solution>"\n'
         'c.ClearSolutions.end_solution_delimeter = "### </solution>"\n'
-        'c.ClearHiddenTests.begin_test_delimeter = "# <hidden>"\n'
+        'c.ClearHiddenTests.begin_test_delimeter = "<hidden>"\n'
     )
     master = read_master(file)
     assert [(one.refused, one.is_hidden, one.points) for one in master.questions[0].tests] == [
@@ -113,6 +113,13 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
         ("", True, 2),
     ]
     assert "    # solution:\n    return x\n    # end" in master.pieces[0].text
+    assert [test.steps[0].code for test in master.questions[0].tests[2:]] == [
+        "assert f(2)\nassert f(4)",
+        "assert f(2)\nassert f(3)\nassert f(4)",
+    ]
+    (tmp_path / "nbgrader_config.py").write_text("c.ClearHiddenTests.begin_test_delimeter = MARK")
+    with pytest.raises(UserError, match="nbgrader_config.py:1: `begin_test_delimeter` is not a plain text"):
+        read_master(file)
 
 
 @pytest.mark.parametrize(
