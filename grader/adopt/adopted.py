@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from grader.course.suite import Suite
-from grader.errors import UserError
+from grader.errors import CourseError, UserError
 
 
 class Adopted(msgspec.Struct, frozen=True):
@@ -87,10 +87,26 @@ def require_free(folder: Path) -> None:
     """Refuses a folder that holds something.
 
     Raises:
-        UserError: there is a file with that name, or a folder that is not empty.
+        UserError: there is a file with that name or above it, or a folder that is not empty.
     """
+    if file := next((one for one in folder.parents if one.exists() and not one.is_dir()), None):
+        raise UserError(f"{file} is a file: {folder} cannot be made in it", fix="name a new folder: --to COURSE")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is not empty", fix="name a new folder: --to COURSE")
+
+
+def source_of(file: Path) -> str:
+    """The text of a file of a solution.
+
+    Raises:
+        CourseError: it cannot be read, or is not saved as UTF-8.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CourseError(file, None, f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CourseError(file, None, "it is not saved as UTF-8: save it as UTF-8 in your editor") from None
 
 
 def write(file: Path, content: str | bytes) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grader.adopt.adopted import source_of
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
 from grader.adopt.master_notebooks import code_pieces, sentence
 from grader.adopt.notebook_tests import Step, WrittenTest, written_in
@@ -122,7 +123,7 @@ def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:
         if place.suffix == ".ipynb":
             yield from code_pieces(place)
         else:
-            yield NotebookPiece(1, "code", place.read_text(encoding="utf-8"))
+            yield NotebookPiece(1, "code", source_of(place))
 
 
 def _mentioned(test: WrittenTest) -> set[str]:

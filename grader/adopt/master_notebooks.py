@@ -7,6 +7,7 @@ not get are put between our own markers. Runs nothing.
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import math
 import re
@@ -31,19 +32,17 @@ _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\
 _TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
 _IGNORED = re.compile(r"#+\s*ignore\s*#*\s*$", re.I | re.M)
 _AUTOTEST = re.compile(r"\s*#+\s*(?:HASHED\s+)?AUTOTEST\b", re.M)
-_MARK_SCHEME = re.compile(
-    r"^=+ BEGIN MARK SCHEME =+$\n(.*?)^=+ END MARK SCHEME =+$\n?", re.MULTILINE | re.DOTALL | re.I
-)
+_MARK_SCHEME = re.compile(r"^### BEGIN MARK SCHEME$\n(.*?)(?:^### END MARK SCHEME$\n?|\Z)", re.M | re.S)
 _OTTER_ITSELF = re.compile(
     r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
 )
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 _USUAL: Final = {
-    f"{begins}_{kind}_delimeter": f"### {begins.upper()} {words}"
+    f"{begins}_{kind}_delimeter": f"{begins.upper()} {words}"
     for begins in ("begin", "end")
     for kind, words in (("solution", "SOLUTION"), ("test", "HIDDEN TESTS"), ("mark_scheme", "MARK SCHEME"))
 }
-"""nbgrader's usual marks, by the names of its settings."""
+"""nbgrader's usual marks, by the names of its settings. A line that has one anywhere is that mark."""
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
 
@@ -62,16 +61,16 @@ def read_master(path: Path) -> Master:
     Raises:
         UserError: it is no notebook, or has neither otter's marks nor nbgrader's.
     """
-    delimiters = _delimiters(path.resolve())
     try:
-        cells = list(_cells(json.loads(path.read_bytes()), delimiters))
+        cells = list(_cells(json.loads(path.read_bytes())))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
         raise UserError(
             f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
         ) from None
     if any("grade_id" in cell.marks for cell in cells):
-        master = _Nbgrader(path.stem).read(cells)
+        delimiters = _delimiters(path.resolve())
+        master = _Nbgrader(path.stem).read([_with_usual_marks(cell, delimiters) for cell in cells])
     elif any(_boundary(cell)[0] for cell in cells):
         master = _Otter(path.stem).read(cells)
     else:
@@ -85,26 +84,34 @@ def read_master(path: Path) -> Master:
 
 
 def _delimiters(path: Path) -> dict[str, str]:
-    """The marks that nbgrader's settings name, beside a notebook or in a folder above, and its usual ones."""
+    """The usual mark of each mark that nbgrader's settings name, beside a notebook or in a folder above."""
     file = next((one for folder in path.parents if (one := folder / "nbgrader_config.py").is_file()), None)
-    found: dict[str, str] = {}
+    found = {usual: usual for usual in _USUAL.values()}
     for node in ast.walk(parse(file)) if file else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            name = getattr(node.targets[0], "attr", "")
-            if usual := _USUAL.get(name):
-                found[str(node.value.value)] = usual
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Attribute) and target.attr in _USUAL:
+            own = node.value.value if isinstance(node.value, ast.Constant) else None
+            if not isinstance(own, str) or not own:
+                fix = "write it there as a text, or students might get what it hides"
+                raise UserError(f"{file}:{node.lineno}: `{target.attr}` is not a plain text", fix=fix)
+            found[own] = _USUAL[target.attr]
     return found
 
 
-def _cells(notebook: Any, delimiters: Mapping[str, str]) -> Iterator[_Cell]:
+def _with_usual_marks(cell: _Cell, delimiters: Mapping[str, str]) -> _Cell:
+    text = cell.text
+    for own, usual in delimiters.items():
+        text = re.sub(rf"^([ \t]*).*{re.escape(own)}.*$", rf"\1### {usual}", text, flags=re.M | re.I)
+    return cell._replace(text=text)
+
+
+def _cells(notebook: Any) -> Iterator[_Cell]:
     for number, cell in enumerate(notebook["cells"], start=1):
         value = printed = ""
         for output in cell.get("outputs") or ():
             printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
             value = _joined((output.get("data") or {}).get("text/plain", "")) or value
         text = _joined(cell["source"]).replace("\r\n", "\n")
-        for own, usual in delimiters.items():
-            text = text.replace(own, usual)
         yield _Cell(number, cell["cell_type"], text, cell["metadata"].get("nbgrader") or {}, value, printed)
 
 
@@ -130,7 +137,7 @@ class _Reader:
         """A cell of code; with `whole`, students write all of a solution without markers."""
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes]
-        lines = without_marks(code.source)
+        lines = [line for line in without_marks(code.source) if not line.is_hidden]
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
         try:
@@ -142,6 +149,18 @@ class _Reader:
             self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
         piece = NotebookPiece(cell.number, "code", text, question, "# solution:" in text, skeleton(lines))
         self.master.pieces.append(piece)
+
+    def points(self, cell: _Cell, value: Any) -> Any:
+        """The points of a question or test: a number, some numbers, or None. What is no points is named, and 0."""
+        if isinstance(value, dict):
+            return {key: self.points(cell, one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.points(cell, one) for one in value]
+        with contextlib.suppress(ValueError):
+            if value is None or 0 <= (found := float(str(value))) < math.inf:
+                return None if value is None else found
+        self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
+        return 0.0
 
     def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
         says = ""
@@ -160,10 +179,10 @@ class _Otter(_Reader):
         for cell in cells:
             mark, config, rest = _boundary(cell)
             if mark in ("assignment config", "begin assignment"):
-                self._assignment(cell, config)
+                self._assignment(cell, _yaml(cell, config))
             elif mark == "begin question":
                 number, block, has_end = len(master.questions), "", cell.kind == "raw"
-                master.questions.append(self._question(cell, config))
+                master.questions.append(self._question(cell, _yaml(cell, config)))
             elif mark == "end question":
                 number, block = -1, ""
             elif mark:
@@ -209,7 +228,7 @@ class _Otter(_Reader):
         return NotebookQuestion(
             str(config.get("name") or f"cell {cell.number}"),
             cell.number,
-            points=config.get("points"),
+            points=self.points(cell, config.get("points")),
             by_hand=bool(config.get("manual")),
             all_or_nothing=bool(config.get("all_or_nothing")),
         )
@@ -220,14 +239,14 @@ class _Otter(_Reader):
         is_hidden = False
         if _TEST_CONFIG.match(lines[0]):
             end = next((at for at in range(1, len(lines)) if _TEST_CONFIG.match(lines[at])), len(lines) - 1)
-            config = _yaml("\n".join(line.removeprefix("# ") for line in lines[1:end]))
+            config = _yaml(cell, "\n".join(line.removeprefix("# ") for line in lines[1:end]))
             lines = lines[end + 1 :]
         elif found := _TEST_HEAD.match(lines[0]):
             is_hidden = bool(found[1])
             lines = lines[1:]
         code = "\n".join(line.text for line in without_marks("\n".join(lines)))
         says = str(config.get("failure_message") or "")
-        points = config.get("points")
+        points = self.points(cell, config.get("points"))
         more = {"says": says} if says else {}
         is_hidden = bool(config.get("hidden", is_hidden))
         return self.test(cell, code, compares_output=True, points=points, is_hidden=is_hidden, **more)
@@ -241,7 +260,8 @@ class _Nbgrader(_Reader):
             is_graded, is_solution = bool(marks.get("grade")), bool(marks.get("solution"))
             if is_solution or marks.get("task"):
                 by_hand = is_graded or bool(marks.get("task"))
-                question = NotebookQuestion(str(marks["grade_id"]), cell.number, text, marks.get("points"), by_hand)
+                points = self.points(cell, marks.get("points"))
+                question = NotebookQuestion(str(marks["grade_id"]), cell.number, text, points, by_hand)
                 if _MARK_SCHEME.search(cell.text):
                     why = (
                         "its mark scheme is not taken over, as students see rubrics: write in course.toml what they may"
@@ -262,7 +282,7 @@ class _Nbgrader(_Reader):
                 if number < 0:
                     master.look.append(f"cell {cell.number}: a test before any solution: it is left out")
                 else:
-                    master.questions[number].tests += self._tests(cell, _number(marks.get("points")))
+                    master.questions[number].tests += self._tests(cell, self.points(cell, marks.get("points")) or 0.0)
             elif cell.kind == "code":
                 self.add_code(cell)
             elif cell.kind == "markdown":
@@ -286,38 +306,38 @@ class _Nbgrader(_Reader):
             yield self.test(cell, whole, points=points, is_hidden=True, refused=refused)
 
 
-def _number(points: object) -> float:
-    """The points of a cell, which may be a text; 0 for anything that is no number of points."""
-    try:
-        found = float(str(points))
-    except ValueError:
-        return 0.0
-    return found if 0 <= found < math.inf else 0.0
-
-
 def _says_nothing(code: str) -> bool:
     return not re.sub(r"#.*|\"{3}.*?\"{3}", "", code, flags=re.DOTALL if '"' * 3 in code else 0).strip()
 
 
-def _boundary(cell: _Cell) -> tuple[str, Mapping[str, Any], str]:
+def _boundary(cell: _Cell) -> tuple[str, str, str]:
     """The mark of a cell of otter's, in small letters, its YAML, and the text beside it."""
     text, rest = cell.text, cell.text
     if cell.kind == "markdown" and (fence := _FENCE.search(text)) and _BOUNDARY.match(fence[1]):
         text, rest = fence[1], _FENCE.sub("", text, count=1)
     elif cell.kind != "raw":
-        return "", {}, rest
+        return "", "", rest
     if not (found := _BOUNDARY.match(text)):
-        return "", {}, rest
+        return "", "", rest
     mark = " ".join(f"{found[1]} {found[2]}".split()) if found[1] else found[3]
-    return mark.lower(), _yaml(text.partition("\n")[2]), rest
+    return mark.lower(), text.partition("\n")[2], rest
 
 
-def _yaml(text: str) -> Mapping[str, Any]:
+def _yaml(cell: _Cell, text: str) -> Mapping[str, Any]:
+    """The settings in a cell.
+
+    Raises:
+        UserError: they cannot be read.
+    """
+    why: object = "it is no list of `name: value`"
     try:
         found = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        found, why = text, getattr(error, "problem", None) or error
+    if not isinstance(found, dict | None):
+        fix = "mend it, or put quotes round values with a colon"
+        raise UserError(f"cell {cell.number}: its YAML cannot be read: {why}", fix=fix)
+    return found or {}
 
 
 def sentence(text: str) -> str:
@@ -329,7 +349,7 @@ def sentence(text: str) -> str:
 def code_pieces(path: Path) -> list[NotebookPiece]:
     """The cells of a notebook that has solutions alone, without otter's own calls."""
     reader = _Reader(path.stem)
-    for cell in _cells(json.loads(path.read_bytes()), {}):
+    for cell in _cells(json.loads(path.read_bytes())):
         if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
             reader.add_code(cell)
         elif cell.kind == "markdown":

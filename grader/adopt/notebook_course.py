@@ -38,14 +38,20 @@ _MOST_FILES: Final = 2_000
 _NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
 
 
-def adopt_notebook(path: Path, to: Path) -> Adopted:
-    """A course made of the notebook at `path`, in the folder `to`.
+def adopt_notebooks(paths: Sequence[Path], to: Path) -> Adopted:
+    """A course made of notebooks of one folder, in the folder `to`: each is a topic.
 
     Raises:
-        UserError: it cannot be read, is for no known tool, or `to` holds something.
+        UserError: one cannot be read, is for no known tool, or has another's name, or `to` holds something.
     """
     require_free(to)
-    return _adopt([read_master(path)], to, path.parent)
+    if len({path.resolve().parent for path in paths}) > 1:
+        raise UserError("these notebooks are in different folders", fix="put them into one, with the files they read")
+    masters = [read_master(path) for path in paths]
+    names = [identifier(one.name) for one in masters]
+    if same := next((name for name in names if names.count(name) > 1), ""):
+        raise UserError(f"two notebooks would be the topic `{same}`", fix="give them different names")
+    return _adopt(masters, to, paths[0].parent)
 
 
 def adopt_code_strings(path: Path, to: Path, solution: Path | None = None) -> Adopted:
@@ -67,11 +73,11 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     Args:
         beside: the folder with the files that they read.
     """
-    topics = [_Topic(master, to, beside) for master in masters]
-    for topic in topics:
+    every = [_Topic(master, to, beside) for master in masters]
+    for topic in every:
         topic.plan()
     try:
-        topics = [topic for topic in topics if topic.automatic]
+        topics = [topic for topic in every if topic.automatic]
         if topics:
             _write(topics, to)
         if not topics:
@@ -92,8 +98,13 @@ def _adopt(masters: Sequence[Master], to: Path, beside: Path) -> Adopted:
     ]
     if by_hand := [one.name for one in exercises if not one.tests]:
         made.append(f"{counted(len(by_hand), 'exercise')} for a person to mark: {', '.join(by_hand)}")
-    said = dict.fromkeys(line for master in masters for line in master.look)
-    return Adopted(to, tuple(made), tuple(sorted(said, key=_cell_of)))
+    said = dict.fromkeys(f"{one.name}: no test can be kept, so it is left out" for one in every if one not in topics)
+    said |= {
+        f"{master.name}, {line}" if len(masters) > 1 and master.is_notebook else line: None
+        for master in masters
+        for line in sorted(master.look, key=_cell_of)
+    }
+    return Adopted(to, tuple(made), tuple(said))
 
 
 def _cell_of(line: str) -> int:

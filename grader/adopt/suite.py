@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, write
+from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, source_of, write
 from grader.course.definitions import definition
 from grader.course.markers import with_markers
 from grader.course.source import Definition, parse
@@ -53,7 +53,9 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
     """
     tests = tests.resolve()
     if not tests.is_dir() or not any([*tests.rglob("test_*.py"), *tests.rglob("*_test.py")]):
-        raise UserError(f"{tests} has no files test_*.py or *_test.py", fix="name the folder with the tests")
+        notebooks = [str(one) for one in sorted(tests.glob("*.ipynb"))]
+        fix = "name the notebooks: " + listed(notebooks, 5) if notebooks else "name the folder with the tests"
+        raise UserError(f"{tests} has no files test_*.py or *_test.py", fix=fix)
     roots = roots_of(tests, solution)
     if not names:
         known = listed([f"--modules {one}" for one in modules_imported(tests, roots)], 5) or "--modules adapters"
@@ -125,7 +127,7 @@ class _AdoptedSuite:
                 stub = content
                 if file in module.written:
                     wanted = [one for path, one in self._groups if path == file]
-                    text, whole = with_markers(content.decode("utf-8-sig"), file, wanted, absent)
+                    text, whole = with_markers(source_of(file), file, wanted, absent)
                     content, stub = text.encode(), stub_of(text, file).encode()
                     reasons = dict.fromkeys(whole, "decorates others")
                     known = {one.name for one in parse(file).body if isinstance(one, Definition)}
@@ -202,6 +204,10 @@ class _AdoptedSuite:
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
+        for link in self._tests.rglob("*"):
+            copy = suite / link.relative_to(self._tests)
+            if link.is_symlink() and copy.exists() and not (real := link.resolve()).is_relative_to(self._tests):
+                yield f"{copy}: was a link to {real}, and is a copy now, which students get"
         for inside_course, line, text in self._whole:
             yield f"{course / 'solutions' / inside_course}:{line}: {text}"
         for module in self._ran.further:

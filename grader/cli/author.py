@@ -81,13 +81,17 @@ def adopt(
       grader adopt tests --modules adapters
       grader adopt tests --modules my_package utils --solution solved --to my-course
     """
-    if more and not modules:
-        raise UserError(f"there is more than one folder: {listed(more, 3)}", fix="name modules after --modules")
+    if not path.exists():
+        raise UserError(f"there is no {path}", fix="name the folder with the tests, or a notebook")
+    notebooks = [one for one in (path, *map(Path, more or ())) if one.suffix == ".ipynb"]
+    if more and not modules and len(notebooks) <= len(more):
+        fix = "name modules after --modules; notebooks may be several"
+        raise UserError(f"there is more than one folder: {listed(more, 3)}", fix=fix)
     names = [one for name in (*(modules or ()), *(more or ())) for one in name.split(",")]
-    name = path.stem if path.is_file() else path.resolve().parent.name
+    name = path.stem if path.is_file() and not more else path.resolve().parent.name
     course = to or Path(f"{name or 'new'}-course")
     require_free(course)
-    adopted = _adopted(path, course, names, solution)
+    adopted = _adopted(path, notebooks, course, names, solution)
     typer.echo(f"{adopted.course}: {adopted.made[0]}")
     print_lines(list(adopted.made[1:]))
     if adopted.look:
@@ -97,14 +101,14 @@ def adopt(
     typer.echo(f"then: grader grade SUBMISSIONS --course {adopted.course} --out week1")
 
 
-def _adopted(path: Path, to: Path, modules: Sequence[str], solution: Path | None) -> Adopted:
-    """The course that is made of tests, or of a notebook."""
+def _adopted(path: Path, notebooks: Sequence[Path], to: Path, modules: Sequence[str], solution: Path | None) -> Adopted:
+    """The course that is made of tests, or of notebooks."""
     from grader.adopt.code_strings import is_code_strings
-    from grader.adopt.notebook_course import adopt_code_strings, adopt_notebook
+    from grader.adopt.notebook_course import adopt_code_strings, adopt_notebooks
     from grader.adopt.suite import adopt_suite
 
-    if path.suffix == ".ipynb":
-        return adopt_notebook(path, to)
+    if notebooks:
+        return adopt_notebooks(notebooks, to)
     if not modules and is_code_strings(path):
         return adopt_code_strings(path, to, solution)
     return adopt_suite(path, modules, to, solution)

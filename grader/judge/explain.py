@@ -178,6 +178,8 @@ def _raised(cause: Cause) -> str:
 def _on_assertion(cause: Cause) -> str:
     is_none = cause.returned == "None" and cause.expected != "None" and not cause.looked_at
     if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
+        if cause.call.isidentifier():  # a variable
+            return f"`{cause.call}` is None, and another value was expected"
         return "your code returned None: did you forget `return`?"
     found = _raised(cause) if cause.exception_type and not cause.reason else repaired(cause.reason)
     if _BARE.match(found) and _PLAIN_CALL.fullmatch(cause.call) and not cause.looked_at:

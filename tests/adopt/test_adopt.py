@@ -117,6 +117,7 @@ def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     folder = written(tmp_path_factory.mktemp("suite"), FILES)
     (folder / "tests/up").symlink_to("..")
     (folder / "tests/gone").symlink_to("nowhere")
+    (folder / "tests/words.txt").symlink_to("../tools/words.txt")
     before = sorted(folder.rglob("*"))
     found = adopt_suite(folder / "tests", ["shapes", "tools"], folder / "made" / "course")
     assert sorted(one for one in folder.rglob("*") if "made" not in one.parts) == before
@@ -151,6 +152,7 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
         "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
+        "tests/words.txt: was a link to tools/words.txt, and is a copy now, which students get",
         "conftest.py: is not taken along; copy what the tests need of it into",
     ):
         assert line in found, found
@@ -216,6 +218,7 @@ def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_pa
         ("tests", ["unused"], "no test that passes on the solution calls a function of unused", "--modules"),
         ("ending", ["shapes"], r"one of them ended the process \(exit status 3\)", "run them with pytest"),
         ("raising", ["shapes"], "calls a function of shapes: RuntimeError: no luck", "run them with pytest"),
+        ("latin/tests", ["pi"], "pi.py: it is not saved as UTF-8", ""),
     ],
 )
 def test_what_cannot_be_adopted_is_refused_in_one_line(
@@ -224,6 +227,8 @@ def test_what_cannot_be_adopted_is_refused_in_one_line(
     written(tmp_path, FILES)
     written(tmp_path / "ending", {"test_a.py": "import os\n\ndef test_end():\n    os._exit(3)\n"})
     written(tmp_path / "raising", {"test_a.py": "", "conftest.py": "raise RuntimeError('no luck')\n"})
+    written(tmp_path / "latin", {"tests/test_pi.py": "import pi\n\ndef test_it():\n    assert pi.f() == 3\n"})
+    (tmp_path / "latin/pi.py").write_bytes("# über\ndef f():\n    return 3\n".encode("latin-1"))
     with pytest.raises(UserError, match=message) as info:
         adopt_suite(tmp_path / tests, modules, tmp_path / "course")
     assert fix in (info.value.fix or "") and not (tmp_path / "course").exists()
@@ -235,3 +240,8 @@ def test_command_never_writes_into_a_folder_that_holds_something(tmp_path: Path)
     assert "mine is not empty" in done.stderr and "--to COURSE" in done.stderr
     done = run_here("adopt", tmp_path, "shapes")
     assert (done.returncode, "there is more than one folder: shapes" in done.stderr) == (4, True)
+    done = run_here("adopt", tmp_path, "--to", tmp_path / "mine" / "a" / "course")
+    assert (done.returncode, "mine/a is a file" in done.stderr) == (4, True)
+    (tmp_path / "circle").symlink_to("circle")
+    done = run_here("adopt", tmp_path / "circle")
+    assert (done.returncode, "there is no" in done.stderr) == (4, True)

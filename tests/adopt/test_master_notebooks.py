@@ -13,7 +13,7 @@ from command_here import run_here
 from grader.adopt.code_strings import is_code_strings
 from grader.adopt.master import NotebookQuestion
 from grader.adopt.master_notebooks import read_master
-from grader.adopt.notebook_course import adopt_notebook
+from grader.adopt.notebook_course import adopt_notebooks
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.course import Course
 from grader.errors import UserError
@@ -95,7 +95,7 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
     texts = [
         "# used for marking",
         "assert f(1) == 1\n### HASHED AUTOTEST f(3);",
-        "assert f(2)\n# <hidden>\nassert f(3)",
+        "assert f(2)\n# x <hidden> y\nassert f(3)\n# END HIDDEN TESTS of f\nassert f(4)",
     ]
     tests = [of_nbgrader("code", text, grade=True, points="2") for text in texts]
     file = tmp_path / "hw.ipynb"
@@ -103,7 +103,7 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
     (tmp_path / "nbgrader_config.py").write_text(
         'c = get_config()\nc.ClearSolutions.begin_solution_delimeter = "### <solution>"\n'
         'c.ClearSolutions.end_solution_delimeter = "### </solution>"\n'
-        'c.ClearHiddenTests.begin_test_delimeter = "# <hidden>"\n'
+        'c.ClearHiddenTests.begin_test_delimeter = "<hidden>"\n'
     )
     master = read_master(file)
     assert [(one.refused, one.is_hidden, one.points) for one in master.questions[0].tests] == [
@@ -113,6 +113,13 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
         ("", True, 2),
     ]
     assert "    # solution:\n    return x\n    # end" in master.pieces[0].text
+    assert [test.steps[0].code for test in master.questions[0].tests[2:]] == [
+        "assert f(2)\nassert f(4)",
+        "assert f(2)\nassert f(3)\nassert f(4)",
+    ]
+    (tmp_path / "nbgrader_config.py").write_text("c.ClearHiddenTests.begin_test_delimeter = MARK")
+    with pytest.raises(UserError, match=r"nbgrader_config\.py:1: `begin_test_delimeter` is not a plain text"):
+        read_master(file)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +143,8 @@ def test_a_notebook_for_no_known_tool_is_refused(tmp_path: Path) -> None:
     (tmp_path / "odd.ipynb").write_text('{"cells": [1]}')
     with pytest.raises(UserError, match="cannot be read as a notebook: it has no cells"):
         read_master(tmp_path / "odd.ipynb")
+    with pytest.raises(UserError, match="cell 1: its YAML cannot be read: mapping values are not allowed here"):
+        read_master(saved(tmp_path, question("q1", "points: 2: 3", "x = 1")))  # type: ignore[arg-type]
 
 
 RELU = '''\
@@ -213,19 +222,25 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     loud = "def loud():\n    return shout(words[1])  # SOLUTION"
     test = ("random.seed(3)\nfound = draw()\nrandom.seed(3)\nassert found == random.random() / 2", "")
     cells += [("code", given), *question("q5", "", draw, test)]
-    cells += question("q6", "points: 0", "z = 1  # SOLUTION", ("z", "1"))
+    cells += question("q6", "points: -3", "z = 1  # SOLUTION", ("z", "1"))
     cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"))
-    adopted = adopt_notebook(saved(tmp_path, cells), tmp_path / "course")  # type: ignore[arg-type]
+    more = saved(tmp_path, question("r1", "", "w = 5  # SOLUTION", ("w", "5"))).rename(tmp_path / "more.ipynb")  # type: ignore[arg-type]
+    file = saved(tmp_path, cells)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="two notebooks would be the topic `more`"):
+        adopt_notebooks([file, more, more], tmp_path / "course")
+    adopted = adopt_notebooks([file, more], tmp_path / "course")
     begin = tmp_path / "course" / "exercises"
-    assert {one.name for one in begin.iterdir()} == {"homework_1.py", "homework_1.ipynb", "helpers.py", "words.txt"}
+    written = {f"{name}.{kind}" for name in ("homework_1", "more") for kind in ("py", "ipynb")}
+    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "words.txt"}
     assert all("def half(x):" in (begin / f"homework_1.{kind}").read_text() for kind in ("py", "ipynb"))
     assert adopted.made[-1] == "1 exercise for a person to mark: x"
-    assert [line.partition(" (")[0] for line in adopted.look] == [
+    assert [line.removeprefix("homework 1, ").partition(" (")[0] for line in adopted.look] == [
         "`x` is an answer to q3 and q4: tests see the last value that it gets",
         "cell 15: students must see one test of each exercise: they get the text of this one",
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
         "cell 24: the solution does not pass it here",
+        "cell 44: -3 is no number of points: it counts as 0",
         "cell 44: is worth no points: its tests are left out",
     ]
     manifest = (tmp_path / "course/course.toml").read_text()

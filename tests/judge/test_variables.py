@@ -99,13 +99,14 @@ def test_a_variable_outside_of_the_markers_would_be_given_away(course: Path) -> 
 def test_values_are_right_wrong_unwritten_or_missing(course: Path) -> None:
     stub = (course / "exercises/primes.py").read_text()
     begun = stub.replace("few = ...", "few = torch.tensor([2, 3, 5])")
-    right, wrong, handed_out, one, gone = grade_here(
+    right, wrong, handed_out, one, gone, none = grade_here(
         course,
         {"primes": SOLUTION},
         {"primes": SOLUTION.replace("smallest = 2", "smallest = 3").replace("2, 3, 5", "2, 3, 7")},
         {"primes": stub},
         {"primes": begun},
         {"primes": SOLUTION.replace("smallest = 2", "")},
+        {"primes": SOLUTION.replace("few = torch.tensor(_few)", "few = None")},
     )
     assert [each.score for each in (right, wrong, handed_out, one, gone)] == [3, 1, 0, 1, 1]
     smallest, few, _ = (exercise.checks[0] for exercise in wrong.exercises)
@@ -114,6 +115,7 @@ def test_values_are_right_wrong_unwritten_or_missing(course: Path) -> None:
     for result in (handed_out, one):
         assert result.exercises[0].checks[0].message == "`smallest` is not written yet"
     assert gone.exercises[0].checks[0].message == "`smallest` is not defined in primes.py"
+    assert none.exercises[1].checks[0].message.startswith("`few` is None, and another value was expected\n")
 
 
 def test_a_running_notebook_keeps_the_cells_that_give_them_a_value(course: Path) -> None:
