@@ -408,10 +408,19 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
     }:
         for name, known in more.items():
             with contextlib.suppress(TypeError):  # no order of its bases
-                found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), {})
+                found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), _MADE_BY_TESTS)
                 continue
-            found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), {})
+            found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), _MADE_BY_TESTS)
     return found
+
+
+def _init(error: BaseException, *args: object, **fields: object) -> None:
+    BaseException.__init__(error, *args)
+    vars(error).update(fields)
+
+
+_MADE_BY_TESTS: Final = {"__init__": _init}
+"""What an exception of the solution has here: a test may make one itself, with any arguments."""
 
 
 def _names_at_top(file: Path, own: Collection[str]) -> dict[str, str]:

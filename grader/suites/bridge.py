@@ -28,7 +28,15 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import BUILT_IN_EXCEPTIONS, BadReply, MissingName, NoAnswer, SubmissionRaised, kind_of, raised_as
+from grader.border.failures import (
+    BUILT_IN_EXCEPTIONS,
+    BadReply,
+    MissingName,
+    NoAnswer,
+    SubmissionRaised,
+    kind_of,
+    raised_as,
+)
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.passing import Passing, put
 from grader.suites.surroundings import AroundTest
@@ -148,14 +156,15 @@ class Bridge:
             own, self._raised = self._raised, None
             if own is not None and (_text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
                 raise own from None  # the test's own function has raised it
-            raise self._as_known(error) from None
+            known = self._as_known(error)
+            raise known from known.__cause__
         self._forward_prints()
         if reply[0] == "exits":
             raise _Exited(reply[1])
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
-        try:
+        with _reading():
             _, described, changed, pulls, written, logged, warned, drawn = reply
             self._draw(drawn)
             self._pull(pulls)
@@ -167,8 +176,6 @@ class Bridge:
                 passing.change(number, self._value(now, passing))
             passing.write(written)
             result = self._value(described, passing)
-        except (TypeError, ValueError, KeyError, IndexError, RuntimeError, OSError) as error:
-            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
         if shown is not None:
             shown.result, shown.answered = result, True
             if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
@@ -220,7 +227,9 @@ class Bridge:
         for base in self._bases[own]:
             name = base.__name__.removeprefix("Submission")
             if base in self._bases:
-                yield from (base,) if any(name == one.rpartition(".")[2] for one in classes) else self._bases_in(base, classes)
+                yield from (
+                    (base,) if any(name == one.rpartition(".")[2] for one in classes) else self._bases_in(base, classes)
+                )
             elif f"builtins.{name}" in classes or f"{base.__module__}.{name}" in classes:
                 yield base
 
@@ -229,15 +238,23 @@ class Bridge:
         missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
         if missing:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
-        classes, args, fields = self._ask(twins.facts_of_raised)
+        known: Any = None
+        with _reading():
+            for place, (text, *facts) in [*enumerate(self._ask(twins.facts_of_raised))][::-1]:
+                cause, known = known, self._known(SubmissionRaised(str(text)) if place else error, *facts)
+                known.__cause__ = cause
+        return known  # type: ignore[no-any-return]
+
+    def _known(self, error: SubmissionRaised, classes: Sequence[str], args: Any, fields: Any) -> BaseException:
         args, fields = (self._value(one, Passing(self)) for one in (args, fields))
         kind = next((one for name in classes if (one := self._kind_of(str(name)))), Exception)
         for own in kind.__mro__:
             if own in self._bases:
                 with contextlib.suppress(TypeError):  # another layout in memory
                     own.__bases__ = (*dict.fromkeys(self._bases_in(own, classes)),) or (kind_of("Exception"),)
-        is_exact = error.exact and kind is BUILT_IN_EXCEPTIONS.get(error.kind)
+        is_exact = classes[0] == f"builtins.{kind.__name__}"
         known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else raised_as(kind), args)
+        error.message = error.message or str(error)
         if known is None or str(known) != error.message:
             known = _made(type(kind.__name__, (raised_as(kind),), {"__str__": lambda _: error.message}), args) or error
         if isinstance(known, SubmissionRaised):
@@ -252,14 +269,16 @@ class Bridge:
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
-        number, args, kwargs, pulls = asked
-        self._pull(pulls)
-        values = [self._value(one, passing) for one in args]
-        keywords = {name: self._value(one, passing) for name, one in kwargs}
-        if number < 0:
-            return "returned", ("value", self._gradients(-number, *values))
+        with _reading():
+            number, args, kwargs, pulls = asked
+            self._pull(pulls)
+            values = [self._value(one, passing) for one in args]
+            keywords = {str(name): self._value(one, passing) for name, one in kwargs}
+            if number < 0:
+                return "returned", ("value", self._gradients(-number, *values))
+            function = self._functions[number]
         try:
-            result = self._functions[number](*values, **keywords)
+            result = function(*values, **keywords)
             if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()
@@ -286,13 +305,17 @@ class Bridge:
 
     def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins."""
-        found, pulls = self._ask(twins.differentiate, key, detached(grad), self._pushes())
-        self._pull(pulls)
-        return dict(found)
+        reply = self._ask(twins.differentiate, key, detached(grad), self._pushes())
+        with _reading():
+            found, pulls = reply
+            self._pull(pulls)
+            return dict(found)
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """What a function whose graph is on the far side has saved for its backward."""
-        return tuple(self._value(one, Passing(self)) for one in self._ask(twins.saved_for, key))
+        reply = self._ask(twins.saved_for, key)
+        with _reading():
+            return tuple(self._value(one, Passing(self)) for one in reply)
 
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
@@ -457,6 +480,15 @@ class Bridge:
                 kind.far_class = str(name)  # type: ignore[attr-defined]
                 return kind(*(self._value(one, passing) for one in items))
         raise ValueError("an unknown tag")
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """What is no answer ends the process over there."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError, OSError) as error:
+        raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
 
 
 class _Exited(SubmissionRaised, SystemExit):

@@ -114,6 +114,8 @@ class Passing:
             own.truncate()
             own.write(content)
             own.seek(place)
+        elif isinstance(own, Mock):
+            own.write(now[0])
         elif isinstance(own, list):
             own[:] = now
         elif isinstance(own, collections.deque):
@@ -164,6 +166,9 @@ class Passing:
             return "array", self._number(value), value
         if isinstance(value, np.generic):
             return "value", value
+        if is_made_file(value):
+            content = value.read()
+            return "file", self._number(value), content if isinstance(content, str | bytes) else "", 0
         if isinstance(value, Mock):  # it has every method, and so looks like a path
             self.has_functions = True
             return "function", self.bridge.keep(value), None, None
@@ -322,6 +327,11 @@ class Passing:
             below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
             files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
         return "path", number, path.name, is_text, files
+
+
+def is_made_file(value: object) -> bool:
+    """Whether it is a file of `unittest.mock.mock_open`."""
+    return isinstance(value, Mock) and {"readlines", "truncate"} <= {*dir(value)}
 
 
 def _place_in_library(function: Any) -> tuple[str, str] | None:

@@ -8,14 +8,13 @@ own result, and the value may be the expected answer.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import enum
 import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +42,8 @@ _READABLE: Final = frozenset({
     "__abstractmethods__", "__match_args__", "__code__", "__flags__",
 })  # fmt: skip
 """Attributes with such names that a test may read; others are protocols of this process, such as NumPy's pointers."""
+_OF_SCHEDULERS: Final = ("_wrapped_by_lr_sched", "_opt_called")
+"""torch's schedulers note so that they have put a function in the place of an optimizer's `step`, and are content."""
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
 _COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
@@ -134,6 +135,8 @@ def _read(target: Any, name: str) -> Any:
     """
     if name.startswith("__") and not (running and name in _READABLE):
         raise AttributeError(name)
+    if name in _OF_SCHEDULERS:
+        return True
     ask = target._run if isinstance(target, _Used) else functools.partial(_run_on, target)
     if name not in ("__signature__", "__dataclass_fields__"):
         return ask("getattr", name)
@@ -187,14 +190,16 @@ def _contains(self: _Used, value: object) -> bool:
     return bool(_of_type(bool, self._run("contains", value)))
 
 
-def _iter(self: _Used) -> Iterator[Any]:
+def _iter(self: _Used) -> Generator[Any, None, Any]:
     iterator = self._run("iter")
     if not running:
-        yield from iterator
-        return
-    with contextlib.suppress(StopIteration):
-        while True:
-            yield running[-1].run("next", iterator)
+        return (yield from iterator)
+    while True:
+        try:
+            value = running[-1].run("next", iterator)
+        except StopIteration as end:
+            return end.value
+        yield value
 
 
 def _len(self: _Used) -> int:

@@ -20,7 +20,7 @@ from unittest import mock
 import pytest
 import torch
 
-from grader.suites.passing import Passing
+from grader.suites.passing import Passing, is_made_file
 
 _WATCHED: Final[tuple[tuple[ModuleType, str], ...]] = ((builtins, "input"), (sys, "stdin"), (sys, "argv"))
 _NAME_OF_TEST: Final = os.environ.encodekey("PYTEST_CURRENT_TEST")
@@ -78,12 +78,14 @@ class AroundTest:
             yield
 
     def _add(self, owner: object, name: str, before: object) -> None:
-        if type(owner) is ModuleType and owner.__name__ in sys.modules and (owner, name) != (builtins, "open"):
-            self._patched.setdefault((owner, name), before)
+        if type(owner) is ModuleType and owner.__name__ in sys.modules:
+            is_open = (owner, name) == (builtins, "open")
+            if not is_open or is_made_file(getattr(builtins.open, "return_value", None)):  # others may open any file
+                self._patched.setdefault((owner, name), before)
 
 
 def _entries() -> dict[Any, Any]:
-    """The environment, but for the test's name, which pytest notes there; as the system has it, so as to take no time."""
+    """The environment in bytes, which is quick, and without the test's name, which pytest notes there."""
     entries = dict(vars(os.environ)["_data"])
     entries.pop(_NAME_OF_TEST, None)
     return entries

@@ -46,6 +46,7 @@ _FOLDER: Final = "suite_files"
 _MOST_HELD: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """Bytes of a written file that are sent back."""
+_MOST_CAUSES: Final = 4
 _numbers: Final = itertools.count(1)
 
 
@@ -116,7 +117,7 @@ class _Side:
         self.log: _Log | None = None
         self.seeds = Seeds()
         self.moment = Moment()
-        self.raised: Exception | None = None
+        self.raised: BaseException | None = None
         self.warned: list[tuple[list[str], str]] = []
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
@@ -895,11 +896,21 @@ def _names_of(kind: type) -> list[str]:
     return [f"{one.__module__}.{one.__qualname__}" for one in type.mro(kind)]
 
 
+def _text_of(error: BaseException) -> str:
+    with contextlib.suppress(Exception):
+        return str(error)
+    return ""
+
+
 def facts_of_raised() -> Any:
-    """Of the exception that was raised last: its classes, its arguments and its attributes."""
+    """Of the exception that was raised last, and of its causes: the text, the classes, arguments and attributes."""
     error, call = _side.raised, _Call()
-    facts = (_names_of(type(error)), call.describe(getattr(error, "args", ())))
-    return *facts, call.describe(dict(getattr(error, "__dict__", {})))
+    found: list[tuple[Any, ...]] = []
+    while error is not None and len(found) < _MOST_CAUSES:
+        args, fields = getattr(error, "args", ()), dict(getattr(error, "__dict__", {}))
+        found.append((_text_of(error), _names_of(type(error)), call.describe(args), call.describe(fields)))
+        error = error.__cause__
+    return found
 
 
 def saved_for(key: int) -> Any:

@@ -3,10 +3,12 @@ import collections.abc
 import dataclasses
 import enum
 import inspect
+from unittest import mock
 
 import numpy as np
 import pkg.objects as objects
 import pytest
+import torch
 from pkg.objects import Bag, Color, Pair, Point, Settings, Words, area, fetch
 
 
@@ -69,6 +71,7 @@ def test_dataclass():
     settings = Settings(0.5, [1])
     assert [one.name for one in dataclasses.fields(Settings)] == ["rate", "sizes"]
     assert dataclasses.is_dataclass(Settings) and dataclasses.asdict(settings) == {"rate": 0.5, "sizes": [1]}
+    assert dataclasses.is_dataclass(settings) and dataclasses.is_dataclass(objects.Settings)
     assert dataclasses.replace(settings, rate=2.0).rate == 2.0 and dataclasses.astuple(settings) == (0.5, [1])
 
 
@@ -81,6 +84,46 @@ def test_exit():
     with pytest.raises(SystemExit) as caught:
         objects.leave(3)
     assert caught.value.code == 3
+
+
+def test_exception_of_theirs():
+    with pytest.raises(ValueError, match="door is closed") as caught:
+        objects.closed("door")
+    assert caught.type is objects.Closed and caught.value.code == 7 and isinstance(caught.value.__cause__, KeyError)
+    made = objects.Closed("here", code=3)
+    assert made.code == 3 and str(made) == "here"
+
+    with pytest.raises(LookupError):
+        objects.closed("window")
+
+
+def test_end_of_a_generator():
+    def around():
+        return (yield from objects.counted(2))
+
+    with pytest.raises(StopIteration) as caught:
+        next(objects.counted(0))
+    assert caught.value.value == "end" and list(around()) == [0, 1]
+    found = around()
+    with pytest.raises(StopIteration, match="end"):
+        [next(found) for _ in range(3)]
+
+
+def test_made_file():
+    with mock.patch("builtins.open", mock.mock_open(read_data="one\ntwo\n")) as opened:
+        assert objects.first_line("x.txt") == "one\n"
+    assert opened.call_args.args == ("x.txt", "w") and opened.call_count == 2
+
+
+def test_scheduler():
+    weight = torch.nn.Parameter(torch.ones(1))
+    optimizer = objects.SGD([weight], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    weight.sum().backward()
+    for _ in range(2):
+        optimizer.step()
+        scheduler.step()
+    assert weight.item() == -0.5 and scheduler.get_last_lr() == [0.25] == [optimizer.param_groups[0]["lr"]]
 
 
 def test_coroutines():

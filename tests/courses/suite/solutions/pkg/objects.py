@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import torch
+
 
 class Point:
     """A point."""
@@ -97,6 +99,36 @@ def kind():
 
 def leave(code):
     sys.exit(code)
+
+
+class Closed(LookupError, ValueError):
+    def __init__(self, text, *, code=0):
+        super().__init__(text)
+        self.code = code
+
+
+def closed(name):
+    try:
+        {}[name]
+    except KeyError as error:
+        raise Closed(f"{name} is closed", code=7) from error
+
+
+def counted(n):
+    yield from range(n)
+    return "end"
+
+
+def first_line(name):
+    with open(name) as file:
+        line = file.readline()
+    with open(name, "w") as file:
+        file.write(line.upper())
+    return line
+
+
+class SGD(torch.optim.SGD):
+    pass
 
 
 async def fetch(x):
