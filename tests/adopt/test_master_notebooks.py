@@ -117,9 +117,14 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
         "assert f(2)\nassert f(4)",
         "assert f(2)\nassert f(3)\nassert f(4)",
     ]
-    (tmp_path / "nbgrader_config.py").write_text("c.ClearHiddenTests.begin_test_delimeter = MARK")
-    with pytest.raises(UserError, match=r"nbgrader_config\.py:1: `begin_test_delimeter` is not a plain text"):
-        read_master(file)
+    for text in (
+        "c.A.begin_test_delimeter = MARK",
+        'c.A = {"begin_test_delimeter": "x"}',
+        "set(c.A.begin_test_delimeter)",
+    ):
+        (tmp_path / "nbgrader_config.py").write_text(text)
+        with pytest.raises(UserError, match=r"nbgrader_config\.py:1: `begin_test_delimeter` is not a plain text"):
+            read_master(file)
 
 
 @pytest.mark.parametrize(
