@@ -165,9 +165,11 @@ class _Reader:
             return {key: self.points(cell, one) for key, one in value.items()}
         if isinstance(value, list):
             return [self.points(cell, one) for one in value]
+        if value in (None, ""):
+            return None
         with contextlib.suppress(ValueError):
-            if value is None or 0 <= (found := float(str(value))) < math.inf:
-                return None if value is None else found
+            if 0 <= (found := float(str(value))) < math.inf:
+                return found
         self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
         return 0.0
 
