@@ -84,17 +84,26 @@ def read_master(path: Path) -> Master:
 
 
 def _delimiters(path: Path) -> dict[str, str]:
-    """The usual mark of each mark that nbgrader's settings name, beside a notebook or in a folder above."""
-    file = next((one for folder in path.parents if (one := folder / "nbgrader_config.py").is_file()), None)
+    """The usual mark of each mark that nbgrader's settings name, beside a notebook or in a folder above.
+
+    Raises:
+        UserError: one is named in another way than as a plain text: what it hides would be shown.
+    """
     found = {usual: usual for usual in _USUAL.values()}
-    for node in ast.walk(parse(file)) if file else ():
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Attribute) and target.attr in _USUAL:
-            own = node.value.value if isinstance(node.value, ast.Constant) else None
-            if not isinstance(own, str) or not own:
-                fix = "write it there as a text, or students might get what it hides"
-                raise UserError(f"{file}:{node.lineno}: `{target.attr}` is not a plain text", fix=fix)
-            found[own] = _USUAL[target.attr]
+    near = ([*folder.glob("nbgrader_config.py"), *folder.glob("nbgrader_config.json")] for folder in path.parents)
+    for file in next(filter(None, near), []):
+        nodes = list(ast.walk(parse(file)))  # JSON's keys and texts are Python, too
+        values = {one: node.value for node in nodes if isinstance(node, ast.Assign) for one in node.targets}
+        for node in nodes:
+            name = getattr(node, "attr", "") or str(getattr(node, "value", ""))
+            if isinstance(node, ast.Attribute | ast.Constant) and name in _USUAL:
+                own = getattr(values.get(node), "value", None)
+                if not isinstance(own, str) or not own:
+                    fix = (
+                        f'set it in nbgrader_config.py, as `….{name} = "TEXT"`, or students see the lines that it hides'
+                    )
+                    raise UserError(f"{file}:{node.lineno}: `{name}` is not a plain text", fix=fix)
+                found[own] = _USUAL[name]
     return found
 
 
@@ -156,9 +165,11 @@ class _Reader:
             return {key: self.points(cell, one) for key, one in value.items()}
         if isinstance(value, list):
             return [self.points(cell, one) for one in value]
+        if value in (None, ""):
+            return None
         with contextlib.suppress(ValueError):
-            if value is None or 0 <= (found := float(str(value))) < math.inf:
-                return None if value is None else found
+            if 0 <= (found := float(str(value))) < math.inf:
+                return found
         self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
         return 0.0
 

@@ -60,7 +60,7 @@ def adopt(
         Path,
         Argument(
             metavar="TESTS",
-            help="The folder with the tests, or a notebook of otter's or nbgrader's.",
+            help="The folder with the tests, or notebooks of otter's or nbgrader's.",
             show_default=False,
         ),
     ],

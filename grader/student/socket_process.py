@@ -204,8 +204,8 @@ class StudentProcess(TopicProcess):
         left = self.deadline.left()
         while (reply := self._taken()) is None:
             self._exchange(min(left, self.deadline.meter.seconds_to_look()))
-            if not left and (reply := self._taken()) is not None:
-                break  # it has come in time, however late this process looks
+            if (reply := self._taken()) is not None:
+                break  # in time, however late this process looks: it sleeps because it has answered
             if not left:
                 self._locate()
                 self.kill()

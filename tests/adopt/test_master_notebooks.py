@@ -91,7 +91,10 @@ def of_nbgrader(kind: str, text: str, **marks: object) -> dict[str, object]:
 
 
 def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> None:
-    solution = of_nbgrader("code", "def f(x):\n    ### <solution>\n    return x\n    ### </solution>", solution=True)
+    hidden = "\n# BEGIN HIDDEN TESTS\nassert f(9)\n# END HIDDEN TESTS"
+    solution = of_nbgrader(
+        "code", "def f(x):\n    ### <solution>\n    return x\n    ### </solution>" + hidden, solution=True
+    )
     texts = [
         "# used for marking",
         "assert f(1) == 1\n### HASHED AUTOTEST f(3);",
@@ -112,14 +115,19 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
         ("", False, 0),
         ("", True, 2),
     ]
-    assert "    # solution:\n    return x\n    # end" in master.pieces[0].text
+    assert master.pieces[0].text.endswith("    # solution:\n    return x\n    # end")
     assert [test.steps[0].code for test in master.questions[0].tests[2:]] == [
         "assert f(2)\nassert f(4)",
         "assert f(2)\nassert f(3)\nassert f(4)",
     ]
-    (tmp_path / "nbgrader_config.py").write_text("c.ClearHiddenTests.begin_test_delimeter = MARK")
-    with pytest.raises(UserError, match=r"nbgrader_config\.py:1: `begin_test_delimeter` is not a plain text"):
-        read_master(file)
+    for text in (
+        "c.A.begin_test_delimeter = MARK",
+        'c.A = {"begin_test_delimeter": "x"}',
+        "set(c.A.begin_test_delimeter)",
+    ):
+        (tmp_path / "nbgrader_config.py").write_text(text)
+        with pytest.raises(UserError, match=r"nbgrader_config\.py:1: `begin_test_delimeter` is not a plain text"):
+            read_master(file)
 
 
 @pytest.mark.parametrize(

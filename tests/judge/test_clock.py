@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from shared import REPO, WarmUp
 
+from grader.border.frames import frame
 from grader.sandbox import clock, process_tree
 from grader.sandbox.clock import CAP, LOOK_SECONDS, MOST_AT_ONCE, Deadline, Meter
 from grader.sandbox.process_tree import Look
+from grader.student.prints import Prints
+from grader.student.socket_process import StudentProcess
 
 STEP = 0.125
 """How often the judge looks in these tests (s): rarely enough, and a number that sums exactly."""
@@ -39,8 +46,10 @@ class World:
         self.at_rest: bool | None = False
         self.idle = 0.0
         self.looks = 0
+        self.tick = 0.0
 
     def monotonic(self) -> float:
+        self.now += self.tick
         return self.now
 
     def look(self) -> Look:
@@ -104,6 +113,21 @@ def test_a_judge_that_is_kept_waiting_itself_charges_little_for_it(world: World)
     deadline = world.deadline(10.0)
     world.at_rest = True
     assert world.wait(deadline, 20.0, step=2.0) == pytest.approx(10.0 - 10 * MOST_AT_ONCE)
+
+
+def test_a_process_that_has_answered_does_not_pay_until_the_judge_reads_it(world: World) -> None:
+    """On a busy machine the judge reads each answer late, and a check may ask for hundreds."""
+    ours, theirs = socket.socketpair()
+    team: Any = SimpleNamespace(meter=Meter(world.look), layers=())
+    arena: Any = None
+    process = StudentProcess(team, 1, os.getpid(), ours, [Prints(100) for _ in range(4)], arena, True)
+    process.deadline = Deadline(1.0, team.meter)
+    world.at_rest, world.tick = True, STEP
+    with ours, theirs:
+        for _ in range(8):
+            theirs.sendall(frame(b"answer"))
+            assert process.call(b"question") == b"answer"
+    assert team.meter.used == 0.0
 
 
 def test_no_more_looks_are_taken_than_needed(world: World) -> None:
