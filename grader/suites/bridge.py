@@ -98,7 +98,7 @@ class Bridge:
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
         self._stdout = sys.stdout
-        self._begin: tuple[Any, ...] = (forwards_logs,)
+        self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
         self._optimizers: dict[int, tuple[Any, Any]] = {}
@@ -114,6 +114,7 @@ class Bridge:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
         try:
+            self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
             with self._surroundings.watching():
                 yield
         finally:
@@ -182,12 +183,10 @@ class Bridge:
         return result
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
-        if self._begin:
-            logs, self._begin = self._begin, ()
-            self._ask(twins.begin, *logs)
         self.is_waiting = True
         try:
-            answer = self.channel.request("call", (function, *args), {}, None)
+            with self._surroundings.undone():
+                answer = self.channel.request("call", (function, *args), {}, None)
         except (SubmissionRaised, NoAnswer):
             self.is_waiting = False
             raise
