@@ -42,8 +42,9 @@ from grader.suites.passing import Passing, put
 from grader.suites.surroundings import AroundTest
 from grader.testkit import twins
 from grader.testkit.draws import Moment, draw
+from grader.testkit.far.callbacks import tensors_in
+from grader.testkit.far.side import detached, is_same, is_same_state
 from grader.testkit.rebuilt import rebuilt
-from grader.testkit.twins import detached, is_same, is_same_state
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _MOST_HELD: Final = 64
@@ -279,7 +280,7 @@ class Bridge:
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()
             if isinstance(result, torch.Tensor) and result.grad_fn is not None and torch.is_grad_enabled():
-                inputs = [one for one in twins.tensors_in((values, keywords)) if one.requires_grad]
+                inputs = [one for one in tensors_in((values, keywords)) if one.requires_grad]
                 key = next(self._numbers)
                 self._results[key] = result, inputs
                 return "returned", ("graphed", key, detached(result))

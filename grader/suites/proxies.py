@@ -28,7 +28,7 @@ from grader.border.proxies import Call, FarObject
 from grader.suites.bridge import named, running
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
-from grader.testkit.twins import BINARY, SPECIAL, operation
+from grader.testkit.far.operations import BINARY, SPECIAL, operation
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})

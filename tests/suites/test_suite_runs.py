@@ -87,7 +87,7 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 66
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 67
     assert result.score == result.max == 55
     (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "limits its own process (test_clock.py:20)" in memory.message
