@@ -41,6 +41,7 @@ from grader.judge.suite_failure import in_words
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
+from grader.suites.exceptions import Exceptions
 from grader.suites.modules import Globals, standing_in
 from grader.suites.proxies import make_handle
 
@@ -100,7 +101,7 @@ class SuiteCheck(Check):
         reads = (not _READ_PRINTS.isdisjoint(names), has_logs)
         channel = submission._channel
         assert isinstance(channel, Channel)
-        bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
+        bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), *reads)
         bridge.keeps_arguments = self.keeps_arguments
         try:
             if self.globals is not None:
@@ -116,7 +117,7 @@ class SuiteCheck(Check):
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:
-            raise (bridge.submissions(error) or error) from None
+            raise (bridge.exceptions.submissions(error) or error) from None
         finally:
             self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off

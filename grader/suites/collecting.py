@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 import torch
 
+from grader.suites.deferred import Deferred, asked_while_collecting
 from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
-from grader.suites.proxies import Deferred, asked_while_collecting
 from grader.testkit.far.operations import named, operation
 from grader.testkit.rebuilt import PLAIN
 
