@@ -7,10 +7,12 @@ what its fixtures do afterwards. Whatever of that calls the submission counts fo
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
 import dataclasses
 import importlib.abc
 import importlib.util
+import inspect
 import io
 import os
 import signal
@@ -261,8 +263,13 @@ class _SuiteHooks(session.SessionHooks):
                     node, problem = self._files[name]
                     yield _Broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
 
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
-        """pytest calls it."""
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """pytest calls it, but for a coroutine, if no plugin here has made a function of it."""
+        if not inspect.iscoroutinefunction(pyfuncitem.obj):
+            return None
+        given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+        asyncio.run(pyfuncitem.obj(**given))
+        return True
 
 
 def _number_of(item: pytest.Item, name: str) -> float | None:

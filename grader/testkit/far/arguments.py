@@ -63,68 +63,34 @@ class Call:
     def build(self, tree: Any) -> Any:
         """The value that a test has passed."""
         tag, *rest = tree
-        return getattr(self, f"_make_{tag}")(*rest)
+        make = _SIMPLE.get(tag)
+        return make(self, *rest) if make else getattr(self, f"_make_{tag}")(*rest)
 
-    def _many(self, trees: Iterable[Any]) -> list[Any]:
+    def many(self, trees: Iterable[Any]) -> list[Any]:
         return [self.build(one) for one in trees]
 
-    def _make_value(self, value: Any) -> Any:
-        return value
-
-    def _make_name(self, module: str, names: list[str]) -> Any:
-        return named(module, names)
-
-    def _make_twin(self, key: int) -> Any:
-        return here().twins[key]
-
-    def _make_tensor(self, number: int, value: torch.Tensor) -> Any:
-        return self.keep(number, value, detached(value))
-
-    def _make_array(self, number: int, value: Any) -> Any:
-        return self.keep(number, value, value.copy())
-
-    def _make_data(self, number: int, value: Any) -> Any:
-        return self.keep(number, value, copy.deepcopy(value))
-
     def _make_list(self, number: int, items: list[Any]) -> Any:
-        made = self._many(items)
+        made = self.many(items)
         return self.keep(number, made, list(made))
 
     def _make_dict(self, number: int, keys: list[Any], values: list[Any]) -> Any:
-        made = dict(zip(self._many(keys), self._many(values), strict=True))
+        made = dict(zip(self.many(keys), self.many(values), strict=True))
         return self.keep(number, made, dict(made))
 
     def _make_rebuilt(self, number: int, name: str, parts: list[Any]) -> Any:
-        made = rebuilt(name, self._many(parts))
+        made = rebuilt(name, self.many(parts))
         return self.keep(number, made, copy.copy(made)) if is_mutable(made) else made
-
-    def _make_member(self, kind: Any, name: str) -> Any:
-        return self.build(kind)[name]
-
-    def _make_exception(self, kind: Any, args: list[Any]) -> Any:
-        return self.build(kind)(*self._many(args))
 
     def _make_generator(self, number: int, name: str, state: Any) -> Any:
         """A random generator of the test; a state comes only if the test has used it."""
-        made = here().objects.get(number)
-        if made is None:
-            made = here().objects[number] = _GENERATORS[name]()
+        made = _once(number, _GENERATORS[name])
         if state is not None:
             _set_generator(made, self.build(state))
         return made
 
-    def _make_tuple(self, items: list[Any]) -> Any:
-        return tuple(self._many(items))
-
     def _make_set(self, number: int, items: list[Any]) -> Any:
-        made = set(self._many(items))
+        made = set(self.many(items))
         return self.keep(number, made, set(made)) if number else frozenset(made)
-
-    def _make_slice(self, items: list[Any]) -> Any:
-        return slice(*self._many(items))
-
-    def _make_iterator(self, items: list[Any]) -> Any:
-        return iter(self._many(items))
 
     def _make_file(self, number: int, content: str | bytes, place: int) -> Any:
         file: Any = io.StringIO(content) if isinstance(content, str) else io.BytesIO(content)
@@ -141,17 +107,11 @@ class Call:
         if files == []:
             place.mkdir(exist_ok=True)
         self.paths[number] = place
-        self.files |= {(number, inside): stamp for inside, stamp in stamps(place)}
+        self.files |= {(number, inside): stamp for inside, stamp in _stamps(place)}
         return str(place) if is_text else place
 
-    def _make_class(self, home: str, name: str, source: str, header: list[str]) -> Any:
-        return class_of(home, name, source, header)
-
-    def _make_kind(self, example: Any) -> Any:
-        return type(self.build(example))
-
     def _make_function(self, number: int, name: str | None, words: str | None) -> Any:
-        made = callback(number)
+        made = _callback(number)
         made.__name__, made.__doc__ = name or made.__name__, words
         return made
 
@@ -163,15 +123,18 @@ class Call:
 
         return ask_later
 
+    def _empty(self, kind: Any) -> Any:
+        cls = self.build(kind)
+        made = cls.__new__(cls)
+        if isinstance(made, nn.Module):
+            nn.Module.__init__(made)
+        return made
+
     def _make_module(
         self, number: int, kind: Any, fields: list[tuple[str, Any]], parts: list[list[tuple[str, Any]]], training: bool
     ) -> Any:
         """A module of the test: its parameters and buffers are twins, its plain fields are set."""
-        made = here().objects.get(number)
-        if made is None:
-            cls = self.build(kind)
-            made = here().objects[number] = cls.__new__(cls)
-            nn.Module.__init__(made)
+        made = _once(number, lambda: self._empty(kind))
         for name, value in fields:
             object.__setattr__(made, name, self.build(value))
         for store, entries in zip((made._parameters, made._buffers, made._modules), parts, strict=True):
@@ -181,10 +144,7 @@ class Call:
         return made
 
     def _make_object(self, key: int, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
-        made = here().objects.get(key)
-        if made is None:
-            cls = self.build(kind)
-            made = here().objects[key] = cls.__new__(cls)
+        made = _once(key, lambda: self._empty(kind))
         for name, value in fields:
             object.__setattr__(made, name, self.build(value))
         return self.keep(number, made, dict(vars(made)))
@@ -192,7 +152,7 @@ class Call:
     def _make_optimizer(self, key: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
         made = here().objects.get(key)
         if made is None:
-            lists: list[dict[str, Any]] = [{"params": self._many(parameters), **rest} for parameters, rest in groups]
+            lists: list[dict[str, Any]] = [{"params": self.many(parameters), **rest} for parameters, rest in groups]
             made = here().objects[key] = self.build(kind)(lists)
             here().optimizers[key] = made, copy.deepcopy(made.state_dict())
             if (state := here().early.pop(key, None)) is not None:
@@ -202,30 +162,49 @@ class Call:
     def _make_partial(self, function: Any, args: Any, keywords: Any) -> Any:
         return functools.partial(self.build(function), *self.build(args), **self.build(keywords))
 
-    def _make_held(self, number: int) -> Any:
-        return here().held[number]
-
     def _make_graphed(self, number: int, value: torch.Tensor) -> Any:
         always = torch.zeros((), requires_grad=True)  # its function may use others than it is given
         return _Asked.apply(number, value, *self.given, always)  # type: ignore[no-untyped-call]
 
     def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
-        made = here().objects.get(key)
-        if made is None:
-            made = here().objects[key] = self.build(kind)(**{name: self.build(value) for name, value in fields})
-        return made
+        return _once(key, lambda: self.build(kind)(**{name: self.build(value) for name, value in fields}))
 
     def written(self) -> list[tuple[int, str, bytes]]:
         """The files that were written at paths which the test has passed."""
         found = []
         for number, place in self.paths.items():
-            for inside, stamp in stamps(place):
+            for inside, stamp in _stamps(place):
                 if self.files.get((number, inside)) != stamp and stamp[1] <= _MOST_BYTES:
                     found.append((number, inside, (place / inside if inside else place).read_bytes()))
         return found
 
 
-def class_of(home: str, name: str, source: str, header: list[str]) -> Any:
+_SIMPLE: Final[dict[str, Callable[..., Any]]] = {
+    "value": lambda call, value: value,
+    "name": lambda call, module, names: named(module, names),
+    "twin": lambda call, key: here().twins[key],
+    "held": lambda call, key: here().held[key],
+    "tensor": lambda call, number, value: call.keep(number, value, detached(value)),
+    "array": lambda call, number, value: call.keep(number, value, value.copy()),
+    "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
+    "tuple": lambda call, items: tuple(call.many(items)),
+    "slice": lambda call, items: slice(*call.many(items)),
+    "iterator": lambda call, items: iter(call.many(items)),
+    "member": lambda call, kind, name: call.build(kind)[name],
+    "exception": lambda call, kind, args: call.build(kind)(*call.many(args)),
+    "class": lambda call, *place: _class_of(*place),
+    "kind": lambda call, example: type(call.build(example)),
+}
+
+
+def _once(key: int, make: Callable[[], Any]) -> Any:
+    """The object of the test with this number, which is made when it comes first."""
+    if key not in here().objects:
+        here().objects[key] = make()
+    return here().objects[key]
+
+
+def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
     """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
     if not source:
         found: Any = _import(home)
@@ -243,7 +222,7 @@ def class_of(home: str, name: str, source: str, header: list[str]) -> Any:
     return names[name]
 
 
-def stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
+def _stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
     """The files at a path, with what tells whether each was written."""
     files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()] if place.is_dir() else []
     for file in files:
@@ -251,7 +230,7 @@ def stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
         yield "" if file == place else str(file.relative_to(place)), (known.st_mtime_ns, known.st_size)
 
 
-def callback(number: int) -> Callable[..., Any]:
+def _callback(number: int) -> Callable[..., Any]:
     """Stands for a function of the test."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +251,7 @@ class _Asked(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        found, others = callback(-ctx.number)(grad.detach())
+        found, others = _callback(-ctx.number)(grad.detach())
         for key, one in others.items():
             twin = here().twins[key]
             twin.grad = one if twin.grad is None else twin.grad + one
