@@ -7,10 +7,12 @@ what its fixtures do afterwards. Whatever of that calls the submission counts fo
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
 import dataclasses
 import importlib.abc
 import importlib.util
+import inspect
 import io
 import os
 import signal
@@ -41,6 +43,7 @@ from grader.judge.suite_failure import in_words
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
+from grader.suites.exceptions import Exceptions
 from grader.suites.modules import Globals, standing_in
 from grader.suites.proxies import make_handle
 
@@ -100,7 +103,7 @@ class SuiteCheck(Check):
         reads = (not _READ_PRINTS.isdisjoint(names), has_logs)
         channel = submission._channel
         assert isinstance(channel, Channel)
-        bridge = Bridge(channel, self._root, make_handle, self._exceptions, *reads)
+        bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), *reads)
         bridge.keeps_arguments = self.keeps_arguments
         try:
             if self.globals is not None:
@@ -116,7 +119,7 @@ class SuiteCheck(Check):
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:
-            raise (bridge.submissions(error) or error) from None
+            raise (bridge.exceptions.submissions(error) or error) from None
         finally:
             self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off
@@ -260,8 +263,13 @@ class _SuiteHooks(session.SessionHooks):
                     node, problem = self._files[name]
                     yield _Broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
 
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
-        """pytest calls it."""
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """pytest calls it, but for a coroutine, if no plugin here has made a function of it."""
+        if not inspect.iscoroutinefunction(pyfuncitem.obj):
+            return None
+        given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+        asyncio.run(pyfuncitem.obj(**given))
+        return True
 
 
 def _number_of(item: pytest.Item, name: str) -> float | None:

@@ -19,7 +19,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -28,26 +28,20 @@ import torch
 from torch import nn
 
 from grader.border.channel import Channel
-from grader.border.failures import (
-    BUILT_IN_EXCEPTIONS,
-    BadReply,
-    MissingName,
-    NoAnswer,
-    SubmissionRaised,
-    kind_of,
-    raised_as,
-)
+from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, FarObject, maker_of
+from grader.suites.exceptions import Exceptions, Exited, named, text_of
+from grader.suites.graphs import with_graph
 from grader.suites.passing import Passing, put
 from grader.suites.surroundings import AroundTest
 from grader.testkit import twins
 from grader.testkit.draws import Moment, draw
+from grader.testkit.far.callbacks import tensors_in
+from grader.testkit.far.side import detached, is_same, is_same_state
 from grader.testkit.rebuilt import rebuilt
-from grader.testkit.twins import detached, is_same, is_same_state
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _MOST_HELD: Final = 64
-_RUNS_TESTS: Final = frozenset({"grader", "pytest", "_pytest", "pluggy", "hypothesis", "unittest", "doctest", "bdb"})
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -58,7 +52,7 @@ class Bridge:
     Args:
         root: the folder of the course: only files in it, and temporary ones of the test, are sent.
         make_handle: makes the proxy of an object that stays on the far side.
-        exceptions: the classes that stand for exceptions of the submission, by name.
+        exceptions: of the submission, as its tests know them.
         forwards_prints, forwards_logs: whether the test reads prints, or logs.
 
     Attributes:
@@ -73,7 +67,7 @@ class Bridge:
         channel: Channel,
         root: Path,
         make_handle: Callable[..., Any],
-        exceptions: Mapping[str, type[SubmissionRaised]],
+        exceptions: Exceptions,
         forwards_prints: bool = False,
         forwards_logs: bool = False,
     ) -> None:
@@ -84,8 +78,7 @@ class Bridge:
         self.keeps_arguments = False
         self.root = root
         self._make_handle = make_handle
-        self._exceptions = exceptions
-        self._bases = {one: one.__bases__ for one in exceptions.values()}
+        self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
         self._keys: dict[int, int] = {}
@@ -99,7 +92,7 @@ class Bridge:
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
         self._stdout = sys.stdout
-        self._begin: tuple[Any, ...] = (forwards_logs,)
+        self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
         self._optimizers: dict[int, tuple[Any, Any]] = {}
@@ -108,23 +101,18 @@ class Bridge:
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
         self._states_sent: dict[int, bytes] = {}
         self._turn = threading.RLock()
-        self._stood_for: dict[int, tuple[BaseException, SubmissionRaised]] = {}
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
         try:
+            self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
             with self._surroundings.watching():
                 yield
         finally:
             running.pop()
-            for kind, bases in self._bases.items():
-                kind.__bases__ = bases
-
-    def submissions(self, error: BaseException) -> SubmissionRaised | None:
-        """The exception of the submission that a built-in one stands for in the test."""
-        return self._stood_for.get(id(error), (None, None))[1]
+            self.exceptions.end()
 
     # ---------------------------------------------------------------- operations
 
@@ -154,13 +142,13 @@ class Bridge:
         except SubmissionRaised as error:
             self._forward_prints()
             own, self._raised = self._raised, None
-            if own is not None and (_text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
+            if own is not None and (text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
                 raise own from None  # the test's own function has raised it
             known = self._as_known(error)
             raise known from known.__cause__
         self._forward_prints()
         if reply[0] == "exits":
-            raise _Exited(reply[1])
+            raise Exited(reply[1])
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
@@ -183,12 +171,10 @@ class Bridge:
         return result
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
-        if self._begin:
-            logs, self._begin = self._begin, ()
-            self._ask(twins.begin, *logs)
         self.is_waiting = True
         try:
-            answer = self.channel.request("call", (function, *args), {}, None)
+            with self._surroundings.undone():
+                answer = self.channel.request("call", (function, *args), {}, None)
         except (SubmissionRaised, NoAnswer):
             self.is_waiting = False
             raise
@@ -209,29 +195,11 @@ class Bridge:
             self._moment = Moment()
 
     def _warn(self, classes: Sequence[str], message: str) -> None:
-        kind = next((one for name in classes if (one := self._kind_of(name)) and issubclass(one, Warning)), UserWarning)
+        kind = next(
+            (one for name in classes if (one := self.exceptions.kind_of(name)) and issubclass(one, Warning)),
+            UserWarning,
+        )
         warnings.warn(kind(message), stacklevel=2)
-
-    def _kind_of(self, whole: str) -> type[BaseException] | None:
-        """The exception of this process with the name of one over there; nothing is imported because they say so."""
-        module, _, name = whole.rpartition(".")
-        if module == "builtins":
-            return BUILT_IN_EXCEPTIONS.get(name)
-        if module.partition(".")[0] in _RUNS_TESTS:  # by theirs a test would be left out
-            return None
-        found = self._exceptions.get(name) or vars(sys.modules.get(module, object)).get(name)
-        return found if isinstance(found, type) and issubclass(found, Exception) else None
-
-    def _bases_in(self, own: Any, classes: Sequence[str]) -> Iterator[type]:
-        """The bases of an exception of the solution that the submission's has, too, by the names of its classes."""
-        for base in self._bases[own]:
-            name = base.__name__.removeprefix("Submission")
-            if base in self._bases:
-                yield from (
-                    (base,) if any(name == one.rpartition(".")[2] for one in classes) else self._bases_in(base, classes)
-                )
-            elif f"builtins.{name}" in classes or f"{base.__module__}.{name}" in classes:
-                yield base
 
     def _as_known(self, error: SubmissionRaised) -> BaseException:
         """An exception as the test knows it: the built-in one itself, or one of a class of that name."""
@@ -240,31 +208,11 @@ class Bridge:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
         known: Any = None
         with _reading():
-            for place, (text, *facts) in [*enumerate(self._ask(twins.facts_of_raised))][::-1]:
-                cause, known = known, self._known(SubmissionRaised(str(text)) if place else error, *facts)
+            for place, (text, classes, *given) in [*enumerate(self._ask(twins.facts_of_raised))][::-1]:
+                one = SubmissionRaised(str(text)) if place else error
+                args, fields = (self._value(tree, Passing(self)) for tree in given)
+                cause, known = known, self.exceptions.known(one, classes, args, fields)
                 known.__cause__ = cause
-        return known  # type: ignore[no-any-return]
-
-    def _known(self, error: SubmissionRaised, classes: Sequence[str], args: Any, fields: Any) -> BaseException:
-        args, fields = (self._value(one, Passing(self)) for one in (args, fields))
-        kind = next((one for name in classes if (one := self._kind_of(str(name)))), Exception)
-        for own in kind.__mro__:
-            if own in self._bases:
-                with contextlib.suppress(TypeError):  # another layout in memory
-                    own.__bases__ = (*dict.fromkeys(self._bases_in(own, classes)),) or (kind_of("Exception"),)
-        is_exact = classes[0] == f"builtins.{kind.__name__}"
-        known: Any = _made(kind if is_exact or issubclass(kind, SubmissionRaised) else raised_as(kind), args)
-        error.message = error.message or str(error)
-        if known is None or str(known) != error.message:
-            known = _made(type(kind.__name__, (raised_as(kind),), {"__str__": lambda _: error.message}), args) or error
-        if isinstance(known, SubmissionRaised):
-            known.kind, known.exact, known.message, known.frames = error.kind, error.exact, error.message, error.frames
-        else:
-            self._stood_for[id(known)] = known, error
-        for name in fields if isinstance(fields, dict) else ():
-            if isinstance(name, str) and not name.startswith("_") and name not in SubmissionRaised.__annotations__:
-                with contextlib.suppress(AttributeError):
-                    setattr(known, name, fields[name])
         return known  # type: ignore[no-any-return]
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
@@ -283,7 +231,7 @@ class Bridge:
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()
             if isinstance(result, torch.Tensor) and result.grad_fn is not None and torch.is_grad_enabled():
-                inputs = [one for one in twins.tensors_in((values, keywords)) if one.requires_grad]
+                inputs = [one for one in tensors_in((values, keywords)) if one.requires_grad]
                 key = next(self._numbers)
                 self._results[key] = result, inputs
                 return "returned", ("graphed", key, detached(result))
@@ -442,7 +390,7 @@ class Bridge:
             case "object":
                 return self._kept[rest[0]]
             case "graph":
-                return _with_graph(self, rest[0], rest[1], passing.inputs)
+                return with_graph(self, rest[0], rest[1], passing.inputs)
             case "new":
                 key, data, grad, requires_grad, is_parameter = rest
                 tensor = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
@@ -491,53 +439,6 @@ def _reading() -> Iterator[None]:
         raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
 
 
-class _Exited(SubmissionRaised, SystemExit):
-    """The submission has called ``sys.exit``, which a test may expect."""
-
-    def __init__(self, code: object) -> None:
-        super().__init__(code)
-        self.code = code if isinstance(code, int | str) else None
-        self.kind, self.message = "SystemExit", str(code)
-
-
-class _Graph(torch.autograd.Function):
-    """A result whose graph is on the far side."""
-
-    @staticmethod
-    def forward(ctx: Any, bridge: Bridge, key: int, value: torch.Tensor, keys: list[int], *inputs: Any) -> Any:
-        ctx.bridge, ctx.key, ctx.keys = bridge, key, keys
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        found = ctx.bridge.differentiate(ctx.key, grad)
-        own = [found.pop(key, None) for key in ctx.keys]
-        for key, one in found.items():  # of tensors that an earlier call was given
-            tensor = ctx.bridge.twin(key)
-            if tensor is not None and tensor.is_leaf:
-                tensor.grad = one if tensor.grad is None else tensor.grad + one
-        return None, None, None, None, *own, None
-
-
-# `grad_fn` of a result is of this class.
-_Graph._backward_cls.saved_tensors = property(lambda node: node.bridge.saved_for(node.key))  # type: ignore[attr-defined]
-
-
-def _with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
-    unique = list({id(one): one for one in inputs}.values())
-    always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
-    result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
-    return result
-
-
-def named(error: BaseException | None) -> tuple[str, str]:
-    """The class and the text of an exception of the test, for the far side; none if both are empty."""
-    if error is None or isinstance(error, SubmissionRaised):
-        return (error.kind, error.message) if error else ("", "")
-    kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
-    return kind, _text_of(error)
-
-
 def _items_of(value: Any) -> list[Any]:
     return list(value.items()) if isinstance(value, dict) else list(value)
 
@@ -548,15 +449,3 @@ def _has_same(value: Any, before: Sequence[Any]) -> bool:
     if isinstance(value, dict):
         items, before = [one for pair in items for one in pair], [one for pair in before for one in pair]
     return len(items) == len(before) and all(map(operator.is_, items, before))
-
-
-def _made(kind: type[BaseException], args: object) -> BaseException | None:
-    """An exception with these arguments; None if its class takes others."""
-    with contextlib.suppress(Exception):
-        return kind(*args) if isinstance(args, tuple) else None
-    return None
-
-
-def _text_of(error: BaseException) -> str:
-    """What the submission learns of an exception of the test's own function: an assertion names what it expects."""
-    return "" if isinstance(error, AssertionError) else str(error)

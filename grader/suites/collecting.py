@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 import torch
 
+from grader.suites.deferred import Deferred, asked_while_collecting
 from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
-from grader.suites.passing import PLAIN
-from grader.suites.proxies import Deferred, asked_while_collecting
-from grader.testkit.twins import named, operation
+from grader.testkit.far.operations import named, operation
+from grader.testkit.rebuilt import PLAIN
 
 _TEXT: Final = "is asked while the suite is collected: the answer is that of the course's solution"
 

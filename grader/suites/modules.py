@@ -16,7 +16,7 @@ from typing import Any
 
 from grader.border.failures import MissingName, SubmissionRaised
 from grader.suites.bridge import running
-from grader.suites.proxies import Deferred, value_of
+from grader.suites.deferred import Deferred, value_of
 
 
 class _MissingAttribute(MissingName, AttributeError):

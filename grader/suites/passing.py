@@ -34,12 +34,11 @@ from torch.utils.data import (
 from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.suites.harmless import harmless
-from grader.testkit.rebuilt import is_mutable, parts_of
+from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
 
-PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
 _OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
 """Objects that consist of their attributes."""
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})

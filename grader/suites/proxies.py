@@ -1,7 +1,7 @@
 """Proxies that a suite holds in place of the submission's functions, classes and objects.
 
-A `Deferred` is something by its name in a module of theirs; it is looked up when it is used. A `Handle` stands for an
-object over there, and its class for the class over there: it has the special methods that this one has, and no others.
+A `Handle` stands for an object over there, and its class for the class over there: it has the special methods that this
+one has, and no others.
 A value of the test is never compared with one: the object's own ``==`` and ``<`` would be the submission's word for its
 own result, and the value may be the expected answer.
 """
@@ -18,23 +18,23 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from grader.border.failures import BadReply, UnwrittenValue
+from grader.border.failures import BadReply
 from grader.border.proxies import Call, FarObject
-from grader.suites.bridge import named, running
+from grader.suites.bridge import running
+from grader.suites.exceptions import named
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
-from grader.testkit.twins import BINARY, SPECIAL, operation
+from grader.testkit.far.operations import BINARY, SPECIAL, operation
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
 _OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
-_TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
+TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
 _COMPARISONS: Final = ("lt", "le", "gt", "ge")
 _READABLE: Final = frozenset({
     "__name__", "__qualname__", "__signature__", "__dataclass_fields__", "__annotations__", "__defaults__", "__mro__",
@@ -44,15 +44,13 @@ _READABLE: Final = frozenset({
 """Attributes with such names that a test may read; others are protocols of this process, such as NumPy's pointers."""
 _OF_SCHEDULERS: Final = ("_wrapped_by_lr_sched", "_opt_called")
 """torch's schedulers note so that they have put a function in the place of an optimizer's `step`, and are content."""
-asked_while_collecting: Final[list[Callable[..., Any]]] = []
-"""Answers operations where there is no submission yet: `grader.suites.collecting`."""
 _COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
 """Methods by which tensors and arrays are compared: of an object they would be its own word."""
 _NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr", "hash"})
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
-class _Used(Crossing):
+class Used(Crossing):
     """Every use is an operation over there."""
 
     __slots__ = ()
@@ -93,11 +91,11 @@ class _Used(Crossing):
     def _compared(self, name: str, other: object, is_same: bool) -> Any:
         """The result of their own ``==`` for two of their objects; a value of the test is never sent to be compared."""
         value = self._now() if running else self
-        if running and isinstance(value, _Used) and isinstance(other, _Used | Class):
+        if running and isinstance(value, Used) and isinstance(other, Used | Class):
             note("their-equality", running[-1].root)
             return value._run(name, other)
-        value = value._as_data() if running and isinstance(value, _Used) else value
-        if not isinstance(value, _Used):
+        value = value._as_data() if running and isinstance(value, Used) else value
+        if not isinstance(value, Used):
             return operation(name)(value, other)
         return True if is_same else NotImplemented
 
@@ -115,10 +113,10 @@ class _Used(Crossing):
     def __instancecheck__(self, value: object) -> bool:
         if (name := vars(type(value)).get("far_class")) is not None:  # a named tuple, which is a value here
             return bool(name == f"{self._run('getattr', '__module__')}.{self._run('getattr', '__qualname__')}")
-        return isinstance(value, _Used) and running[-1].run("isinstance", value, self) is True
+        return isinstance(value, Used) and running[-1].run("isinstance", value, self) is True
 
     def __subclasscheck__(self, kind: object) -> bool:
-        return isinstance(kind, _Used | Class) and running[-1].run("issubclass", kind, self) is True
+        return isinstance(kind, Used | Class) and running[-1].run("issubclass", kind, self) is True
 
     def __deepcopy__(self, memo: object) -> Any:
         return self._run("deepcopy") if running else self
@@ -137,7 +135,7 @@ def _read(target: Any, name: str) -> Any:
         raise AttributeError(name)
     if name in _OF_SCHEDULERS:
         return True
-    ask = target._run if isinstance(target, _Used) else functools.partial(_run_on, target)
+    ask = target._run if isinstance(target, Used) else functools.partial(_run_on, target)
     if name not in ("__signature__", "__dataclass_fields__"):
         return ask("getattr", name)
     try:
@@ -177,20 +175,20 @@ def _of_type(kind: type, value: object) -> Any:
 # ---------------------------------------------------------------- special methods
 
 
-def _call(self: _Used, /, *args: object, **kwargs: object) -> Any:
+def _call(self: Used, /, *args: object, **kwargs: object) -> Any:
     return self._run("call", *args, shown=self._call(*args, **kwargs), **kwargs)
 
 
-def _getitem(self: _Used, key: object) -> Any:
+def _getitem(self: Used, key: object) -> Any:
     return self._run("getitem", key, shown=Call("[]", (key,), {}, self))  # type: ignore[arg-type]
 
 
-def _contains(self: _Used, value: object) -> bool:
+def _contains(self: Used, value: object) -> bool:
     note("their-equality", running[-1].root)
     return bool(_of_type(bool, self._run("contains", value)))
 
 
-def _iter(self: _Used) -> Generator[Any, None, Any]:
+def _iter(self: Used) -> Generator[Any, None, Any]:
     iterator = self._run("iter")
     if not running:
         return (yield from iterator)
@@ -202,38 +200,38 @@ def _iter(self: _Used) -> Generator[Any, None, Any]:
         yield value
 
 
-def _len(self: _Used) -> int:
+def _len(self: Used) -> int:
     length: int = _of_type(int, self._run("len"))
     if not 0 <= length <= sys.maxsize:
         raise BadReply("sent a length that is not a number")
     return length
 
 
-def _exit(self: _Used, kind: Any, error: BaseException | None, traceback: object) -> Any:
+def _exit(self: Used, kind: Any, error: BaseException | None, traceback: object) -> Any:
     if error is not None and not isinstance(error, Exception):
         return None
     return self._run("exit", *named(error))
 
 
-def _await(self: _Used) -> Generator[Any, None, Any]:
+def _await(self: Used) -> Generator[Any, None, Any]:
     for _ in ():
         yield
     return self._run("await")
 
 
-async def _next_later(self: _Used) -> Any:
+async def _next_later(self: Used) -> Any:
     return self._run("await", "anext")
 
 
-async def _enter_later(self: _Used) -> Any:
+async def _enter_later(self: Used) -> Any:
     return self._run("await", "enter")
 
 
-async def _exit_later(self: _Used, kind: Any, error: Exception | None, traceback: object) -> Any:
+async def _exit_later(self: Used, kind: Any, error: Exception | None, traceback: object) -> Any:
     return self._run("await", "exit", *named(error))
 
 
-def _typed(kind: type, name: str = "") -> Callable[[_Used], Any]:
+def _typed(kind: type, name: str = "") -> Callable[[Used], Any]:
     return lambda self: kind(_of_type(kind, self._run(name or kind.__name__)))
 
 
@@ -241,8 +239,8 @@ def _plainly(name: str) -> Callable[..., Any]:
     return lambda self, *args: self._run(name, *args)
 
 
-def _attribute(name: str) -> property:
-    def read(self: _Used) -> Any:
+def attribute(name: str) -> property:
+    def read(self: Used) -> Any:
         if not running:
             raise AttributeError(f"__{name}__")
         return self._run(name)
@@ -251,17 +249,17 @@ def _attribute(name: str) -> property:
 
 
 def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
-    def operate(self: _Used, other: object) -> Any:
+    def operate(self: Used, other: object) -> Any:
         value = self._now()
         pair = (other, value) if is_reflected else (value, other)
-        if not isinstance(value, _Used):
+        if not isinstance(value, Used):
             return operation(name)(*pair)
         result = running[-1].run(name, *pair) if running else self._run(name, other)
-        if isinstance(other, _Used):
+        if isinstance(other, Used):
             return result
-        if not isinstance(result, _Used):  # else a lying product would be the word about an expected value
+        if not isinstance(result, Used):  # else a lying product would be the word about an expected value
             data = value._as_data()
-            if isinstance(data, _Used):
+            if isinstance(data, Used):
                 raise AssertionError(_NO_VALUE)
             return operation(name)(*((other, data) if is_reflected else (data, other)))
         if isinstance(result, Handle) and result is not value:
@@ -273,13 +271,13 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
 
 
 def _comparison(name: str) -> Callable[..., Any]:
-    def compare(self: _Used, other: object) -> Any:
+    def compare(self: Used, other: object) -> Any:
         value = self._now()
-        if isinstance(value, _Used) and not isinstance(other, _Used):
+        if isinstance(value, Used) and not isinstance(other, Used):
             value = value._as_data()
-            if isinstance(value, _Used):
+            if isinstance(value, Used):
                 raise AssertionError(_NO_VALUE)
-        if not isinstance(value, _Used):
+        if not isinstance(value, Used):
             return operation(name)(value, other)
         note("their-equality", running[-1].root)
         return value._run(name, other)
@@ -287,7 +285,7 @@ def _comparison(name: str) -> Callable[..., Any]:
     return compare
 
 
-_METHODS: Final[dict[str, Callable[..., Any]]] = {
+METHODS: Final[dict[str, Callable[..., Any]]] = {
     **{name: _operator(name) for name in (*BINARY, "divmod")},
     **{f"r{name}": _operator(name, is_reflected=True) for name in (*BINARY, "divmod")},
     **{f"i{name}": _operator(f"i{name}") for name in BINARY},
@@ -308,7 +306,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "aenter": _enter_later,
     "aexit": _exit_later,
 }
-assert {*SPECIAL} == {*_METHODS}
+assert {*SPECIAL} == {*METHODS}
 
 
 class Class(type):
@@ -339,7 +337,7 @@ class Base(metaclass=Class):
     """Stands for a class of the submission where the suite derives one from it."""
 
 
-class Handle(_Used, FarObject, metaclass=Class):
+class Handle(Used, FarObject, metaclass=Class):
     """An object that stays in the student process; `isinstance` asks the names of its classes that came with it.
 
     What was subtracted from a value of the test, or the other way round, is a *difference*, and so is every object that
@@ -357,7 +355,7 @@ class Handle(_Used, FarObject, metaclass=Class):
         Only while a test runs: messages are made of it later, and must not take it for a list.
         """
         for name in type(self)._classes if running else ():
-            found = _TYPES.get(name) or _of_library(name)
+            found = TYPES.get(name) or _of_library(name)
             if found not in (None, object) and (found.__module__[:5] != "torch" or issubclass(found, _OF_TORCH)):
                 return found
         return type(self)
@@ -441,9 +439,9 @@ def make_handle(
     if (kind := known.get((*classes, special))) is None:
         names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
         for name in special.split():
-            names[f"__{name.strip('-')}__"] = _METHODS.get(name)
+            names[f"__{name.strip('-')}__"] = METHODS.get(name)
         for name in ("doc", "dict"):
-            names[f"__{name}__"] = _attribute(name)
+            names[f"__{name}__"] = attribute(name)
         base = Coroutine if classes[:1] == ["builtins.coroutine"] else Handle
         kind = known[(*classes, special)] = Class(remote._kind, (base,), names)
     made: Any = object.__new__(kind)  # type: ignore[arg-type]
@@ -452,102 +450,3 @@ def make_handle(
     if "example" not in vars(kind):
         type.__setattr__(kind, "example", made)  # by it the class itself crosses
     return made  # type: ignore[no-any-return]
-
-
-class Deferred(_Used):
-    """Something in a module of the submission, by its name there, or made of that while the suite was collected.
-
-    Args:
-        module: the module's name on the far side.
-        names: of attributes, from the module on.
-        made_by: how it is made: an operation, something of the submission, and the arguments.
-    """
-
-    __slots__ = ("__weakref__", "_made_by", "_module", "_names")
-    __doc__, __dict__ = _attribute("doc"), _attribute("dict")
-
-    def __init__(self, module: str, names: tuple[str, ...], made_by: tuple[Any, ...] | None = None) -> None:
-        for name, value in {"_module": module, "_names": names, "_made_by": made_by}.items():
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    def of(cls, name: str, target: Deferred, *args: object) -> Deferred:
-        """The result of an operation on something of the submission."""
-        return cls(target._module, (), (name, target, args, {}))
-
-    @property
-    def place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
-        """The module, the names in it, and how it is made."""
-        return self._module, self._names, self._made_by
-
-    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
-        if self._made_by is None:
-            return "name", self._module, list(self._names)
-        made = passing.bridge.made
-        if id(self) not in made:
-            name, target, args, kwargs = self._made_by
-            made[id(self)] = passing.bridge.run(name, target, *args, **kwargs)
-        return passing.tree(made[id(self)])
-
-    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
-        if not running:
-            if not asked_while_collecting:
-                raise pytest.UsageError(f"`{self!r}` is used where there is no submission")
-            return asked_while_collecting[-1](name, self, *args)
-        return super()._run(name, *args, shown=shown, **kwargs)
-
-    def _call(self, *args: object, **kwargs: object) -> Call:
-        return Call(self.__name__, args, kwargs)
-
-    def _now(self) -> Any:
-        return self._run("get")
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """A class is one for `inspect`, and a function a function."""
-        name = running[-1].kind_of(self) if running and self._made_by is None else ""
-        return type if name == "builtins.type" else _TYPES.get(name, Deferred)
-
-    def in_a_test(self) -> Any:
-        """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
-        value = self._now() if running else self
-        return self if isinstance(value, _Used | list | dict | set) else value
-
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        return _call(self, *args, **kwargs) if running else Deferred(self._module, (), ("call", self, args, kwargs))
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "__name__":
-            return self._names[-1] if self._names else self._module
-        if running or name.startswith("__"):
-            return super().__getattr__(name)
-        return Deferred(self._module, (*self._names, name))
-
-    def __bool__(self) -> bool:
-        return bool(self._run("get")) if running else True
-
-    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        return (Base,)
-
-    def __repr__(self) -> str:
-        if self._made_by is not None:
-            name, target, args, _ = self._made_by
-            return f"{target!r}{'' if name == 'call' else f'.{name}'}({', '.join(map(repr, args))})"
-        return ".".join((*self._names,)) or self._module
-
-
-for _name in {*_METHODS} - {"call", "bool", "hash", "await", "aiter", "anext", "aenter", "aexit"}:
-    setattr(Deferred, f"__{_name}__", _METHODS[_name])
-
-
-def value_of(variable: Deferred) -> Any:
-    """The value of a variable of the submission, as the running check sees it.
-
-    Raises:
-        UnwrittenValue: it is the ``...`` that was handed out.
-    """
-    name = variable.__name__
-    value = running[-1].run("get", variable, shown=Call(name, (), {}, is_read=True))
-    if isinstance(value, Handle) and value._kind == "ellipsis":
-        raise UnwrittenValue(name)
-    return value

@@ -12,6 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
+PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
+"""Classes whose values cross as they are."""
+
 
 class _Kind(NamedTuple):
     parts: Callable[[Any], tuple[Any, ...]]

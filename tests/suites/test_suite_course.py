@@ -123,21 +123,24 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)
     assert "3 exercises without hints: `adapters.tensors`, `adapters.files`" in notes
-    assert "`adapters`: 30 tests without a docstring" in notes
+    assert "`adapters`: 35 tests without a docstring" in notes
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
-    assert re.search(r"test_pkg.py:39: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:40: asks the student's own `==`", notes)
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
     file = course / "tests" / "test_files.py"
     file.write_text(f"import not_there\n{file.read_text()}")
+    file = course / "tests" / "test_pkg.py"
+    waits = "@pytest.mark.asyncio\nasync def test_waits(one):\n    assert await pkg.objects.fetch(1) == 2\n"
+    file.write_text(f"{file.read_text()}\n\nimport pkg.objects\n\n\n{waits}")
     solution = Submission("right", python_files(COURSE / "solutions"))
     (result,) = grade_here(course, solution, only=["adapters.files", "pkg.scalars"])
     broken, right = result.exercises
     assert [one.verdict for one in broken.checks] == ["error"] and broken.max == 0
     assert "test_files.py:1: ModuleNotFoundError: No module named 'not_there'" in broken.checks[0].message
-    assert {one.verdict for one in right.checks} == {"passed"}
+    assert {one.verdict for one in right.checks} == {"passed"} and right.checks[-1].name == "waits"
 
 
 def test_only_text_and_numbers_come_back_as_files() -> None:

@@ -58,7 +58,7 @@ def test_signature():
     assert parameters["width"].annotation is int and list(inspect.signature(Point).parameters) == ["x", "y"]
 
 
-def test_kinds():
+def test_kinds_of_objects():
     assert inspect.isclass(Point) and inspect.isfunction(area) and inspect.isgenerator(objects.count(1))
     assert isinstance(Point(1), objects.kind()) and not isinstance(Bag(), objects.kind())
     assert isinstance(Color.RED, enum.Enum) and issubclass(Color, enum.Enum) and not issubclass(Point, enum.Enum)

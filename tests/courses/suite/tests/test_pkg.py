@@ -26,6 +26,7 @@ def test_add(a, b):
 
 def test_same():
     assert ops.add(1, 2) == pkg.add(1, 2)
+    assert callable(getattr(pkg, "work", add))
 
 
 @given(scalars)

@@ -1,0 +1,120 @@
+"""Something in a module of the submission, by its name there: it is looked up when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from grader.border.failures import UnwrittenValue
+from grader.border.proxies import Call
+from grader.suites.bridge import running
+from grader.suites.passing import Passing
+from grader.suites.proxies import METHODS, TYPES, Base, Handle, Used, attribute
+
+asked_while_collecting: Final[list[Callable[..., Any]]] = []
+"""Answers operations where there is no submission yet: `grader.suites.collecting`."""
+
+
+class Deferred(Used):
+    """Something in a module of the submission, by its name there, or made of that while the suite was collected.
+
+    Args:
+        module: the module's name on the far side.
+        names: of attributes, from the module on.
+        made_by: how it is made: an operation, something of the submission, and the arguments.
+    """
+
+    __slots__ = ("__weakref__", "_made_by", "_module", "_names")
+    __doc__, __dict__ = attribute("doc"), attribute("dict")
+
+    def __init__(self, module: str, names: tuple[str, ...], made_by: tuple[Any, ...] | None = None) -> None:
+        for name, value in {"_module": module, "_names": names, "_made_by": made_by}.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, name: str, target: Deferred, *args: object) -> Deferred:
+        """The result of an operation on something of the submission."""
+        return cls(target._module, (), (name, target, args, {}))
+
+    @property
+    def place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
+        """The module, the names in it, and how it is made."""
+        return self._module, self._names, self._made_by
+
+    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
+        if self._made_by is None:
+            return "name", self._module, list(self._names)
+        made = passing.bridge.made
+        if id(self) not in made:
+            name, target, args, kwargs = self._made_by
+            made[id(self)] = passing.bridge.run(name, target, *args, **kwargs)
+        return passing.tree(made[id(self)])
+
+    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+        if not running:
+            if not asked_while_collecting:
+                raise pytest.UsageError(f"`{self!r}` is used where there is no submission")
+            return asked_while_collecting[-1](name, self, *args)
+        return super()._run(name, *args, shown=shown, **kwargs)
+
+    def _call(self, *args: object, **kwargs: object) -> Call:
+        return Call(self.__name__, args, kwargs)
+
+    def _now(self) -> Any:
+        return self._run("get")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """A class is one for `inspect`, and a function a function."""
+        name = running[-1].kind_of(self) if running and self._made_by is None else ""
+        return type if name == "builtins.type" else TYPES.get(name, Deferred)
+
+    def in_a_test(self) -> Any:
+        """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
+        value = self._now() if running else self
+        return self if isinstance(value, Used | list | dict | set) else value
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        return (
+            METHODS["call"](self, *args, **kwargs)
+            if running
+            else Deferred(self._module, (), ("call", self, args, kwargs))
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__name__":
+            return self._names[-1] if self._names else self._module
+        if running or name.startswith("__"):
+            return super().__getattr__(name)
+        return Deferred(self._module, (*self._names, name))
+
+    def __bool__(self) -> bool:
+        return bool(self._run("get")) if running else True
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return (Base,)
+
+    def __repr__(self) -> str:
+        if self._made_by is not None:
+            name, target, args, _ = self._made_by
+            return f"{target!r}{'' if name == 'call' else f'.{name}'}({', '.join(map(repr, args))})"
+        return ".".join((*self._names,)) or self._module
+
+
+for _name in {*METHODS} - {"call", "bool", "hash", "await", "aiter", "anext", "aenter", "aexit"}:
+    setattr(Deferred, f"__{_name}__", METHODS[_name])
+
+
+def value_of(variable: Deferred) -> Any:
+    """The value of a variable of the submission, as the running check sees it.
+
+    Raises:
+        UnwrittenValue: it is the ``...`` that was handed out.
+    """
+    name = variable.__name__
+    value = running[-1].run("get", variable, shown=Call(name, (), {}, is_read=True))
+    if isinstance(value, Handle) and value._kind == "ellipsis":
+        raise UnwrittenValue(name)
+    return value

@@ -1,0 +1,258 @@
+"""Arguments that arrive from a test, made into real values, and the files that come with them."""
+
+import contextlib
+import copy
+import functools
+import importlib
+import io
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from grader.testkit.far.callbacks import ask, tensors_in
+from grader.testkit.far.operations import named
+from grader.testkit.far.results import Passed
+from grader.testkit.far.side import detached, here, take_state
+from grader.testkit.rebuilt import is_mutable, rebuilt
+
+_import = importlib.import_module
+_MOST_BYTES: Final = 1 << 20
+"""Bytes of a written file that are sent back."""
+
+
+_GENERATORS: Final[dict[str, Callable[[], Any]]] = {
+    "torch": torch.Generator,
+    "random": random.Random,
+    "RandomState": np.random.RandomState,
+    **{
+        name: functools.partial(lambda kind: np.random.Generator(kind(0)), getattr(np.random, name))
+        for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+    },
+}
+
+
+def _set_generator(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, torch.Generator):
+        generator.set_state(torch.from_numpy(state.copy()))
+    else:
+        generator.set_state(state)
+
+
+class Call:
+    """One operation while it runs: the arguments that it may change, and files that it may write."""
+
+    def __init__(self) -> None:
+        self.passed: list[Passed] = []
+        self.paths: dict[int, Path] = {}
+        self.files: dict[tuple[int, str], tuple[int, int]] = {}
+        self.given: list[torch.Tensor] = []
+
+    def keep(self, number: int, value: Any, before: Any) -> Any:
+        self.passed.append(Passed(number, value, before))
+        return value
+
+    def build(self, tree: Any) -> Any:
+        """The value that a test has passed."""
+        tag, *rest = tree
+        make = _SIMPLE.get(tag)
+        return make(self, *rest) if make else getattr(self, f"_make_{tag}")(*rest)
+
+    def many(self, trees: Iterable[Any]) -> list[Any]:
+        return [self.build(one) for one in trees]
+
+    def _make_list(self, number: int, items: list[Any]) -> Any:
+        made = self.many(items)
+        return self.keep(number, made, list(made))
+
+    def _make_dict(self, number: int, keys: list[Any], values: list[Any]) -> Any:
+        made = dict(zip(self.many(keys), self.many(values), strict=True))
+        return self.keep(number, made, dict(made))
+
+    def _make_rebuilt(self, number: int, name: str, parts: list[Any]) -> Any:
+        made = rebuilt(name, self.many(parts))
+        return self.keep(number, made, copy.copy(made)) if is_mutable(made) else made
+
+    def _make_generator(self, number: int, name: str, state: Any) -> Any:
+        """A random generator of the test; a state comes only if the test has used it."""
+        made = _once(number, _GENERATORS[name])
+        if state is not None:
+            _set_generator(made, self.build(state))
+        return made
+
+    def _make_set(self, number: int, items: list[Any]) -> Any:
+        made = set(self.many(items))
+        return self.keep(number, made, set(made)) if number else frozenset(made)
+
+    def _make_file(self, number: int, content: str | bytes, place: int) -> Any:
+        file: Any = io.StringIO(content) if isinstance(content, str) else io.BytesIO(content)
+        file.seek(place)
+        return self.keep(number, file, (content, place))
+
+    def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
+        place = here().folder() / str(number) / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for inside, content in files or ():
+            file = place / inside if inside else place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        if files == []:
+            place.mkdir(exist_ok=True)
+        self.paths[number] = place
+        self.files |= {(number, inside): stamp for inside, stamp in _stamps(place)}
+        return str(place) if is_text else place
+
+    def _make_function(self, number: int, name: str | None, words: str | None) -> Any:
+        made = _callback(number)
+        made.__name__, made.__doc__ = name or made.__name__, words
+        return made
+
+    def _make_later(self, number: int, name: str | None, words: str | None) -> Any:
+        ask = self._make_function(number, name, words)
+
+        async def ask_later(*args: Any, **kwargs: Any) -> Any:
+            return ask(*args, **kwargs)
+
+        return ask_later
+
+    def _empty(self, kind: Any) -> Any:
+        cls = self.build(kind)
+        made = cls.__new__(cls)
+        if isinstance(made, nn.Module):
+            nn.Module.__init__(made)
+        return made
+
+    def _make_module(
+        self, number: int, kind: Any, fields: list[tuple[str, Any]], parts: list[list[tuple[str, Any]]], training: bool
+    ) -> Any:
+        """A module of the test: its parameters and buffers are twins, its plain fields are set."""
+        made = _once(number, lambda: self._empty(kind))
+        for name, value in fields:
+            object.__setattr__(made, name, self.build(value))
+        for store, entries in zip((made._parameters, made._buffers, made._modules), parts, strict=True):
+            for name, value in entries:
+                store[name] = self.build(value)
+        made.training = training
+        return made
+
+    def _make_object(self, key: int, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+        made = _once(key, lambda: self._empty(kind))
+        for name, value in fields:
+            object.__setattr__(made, name, self.build(value))
+        return self.keep(number, made, dict(vars(made)))
+
+    def _make_optimizer(self, key: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
+        made = here().objects.get(key)
+        if made is None:
+            lists: list[dict[str, Any]] = [{"params": self.many(parameters), **rest} for parameters, rest in groups]
+            made = here().objects[key] = self.build(kind)(lists)
+            here().optimizers[key] = made, copy.deepcopy(made.state_dict())
+            if (state := here().early.pop(key, None)) is not None:
+                take_state(key, state)
+        return made
+
+    def _make_partial(self, function: Any, args: Any, keywords: Any) -> Any:
+        return functools.partial(self.build(function), *self.build(args), **self.build(keywords))
+
+    def _make_graphed(self, number: int, value: torch.Tensor) -> Any:
+        always = torch.zeros((), requires_grad=True)  # its function may use others than it is given
+        return _Asked.apply(number, value, *self.given, always)  # type: ignore[no-untyped-call]
+
+    def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+        return _once(key, lambda: self.build(kind)(**{name: self.build(value) for name, value in fields}))
+
+    def written(self) -> list[tuple[int, str, bytes]]:
+        """The files that were written at paths which the test has passed."""
+        found = []
+        for number, place in self.paths.items():
+            for inside, stamp in _stamps(place):
+                if self.files.get((number, inside)) != stamp and stamp[1] <= _MOST_BYTES:
+                    found.append((number, inside, (place / inside if inside else place).read_bytes()))
+        return found
+
+
+_SIMPLE: Final[dict[str, Callable[..., Any]]] = {
+    "value": lambda call, value: value,
+    "name": lambda call, module, names: named(module, names),
+    "twin": lambda call, key: here().twins[key],
+    "held": lambda call, key: here().held[key],
+    "tensor": lambda call, number, value: call.keep(number, value, detached(value)),
+    "array": lambda call, number, value: call.keep(number, value, value.copy()),
+    "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
+    "tuple": lambda call, items: tuple(call.many(items)),
+    "slice": lambda call, items: slice(*call.many(items)),
+    "iterator": lambda call, items: iter(call.many(items)),
+    "member": lambda call, kind, name: call.build(kind)[name],
+    "exception": lambda call, kind, args: call.build(kind)(*call.many(args)),
+    "class": lambda call, *place: _class_of(*place),
+    "kind": lambda call, example: type(call.build(example)),
+}
+
+
+def _once(key: int, make: Callable[[], Any]) -> Any:
+    """The object of the test with this number, which is made when it comes first."""
+    if key not in here().objects:
+        here().objects[key] = make()
+    return here().objects[key]
+
+
+def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
+    """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
+    if not source:
+        found: Any = _import(home)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+    names = here().homes.setdefault(home, {"__name__": home})
+    known = here().sent.setdefault(home, set())
+    for lines in (*header, source):
+        if lines not in known:
+            mended = () if lines is source else (ImportError, NameError, AttributeError)
+            with contextlib.suppress(*mended):
+                exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
+                known.add(lines)
+    return names[name]
+
+
+def _stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
+    """The files at a path, with what tells whether each was written."""
+    files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()] if place.is_dir() else []
+    for file in files:
+        known = file.stat()
+        yield "" if file == place else str(file.relative_to(place)), (known.st_mtime_ns, known.st_size)
+
+
+def _callback(number: int) -> Callable[..., Any]:
+    """Stands for a function of the test."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = Call()
+        made.given = [one for one in tensors_in((args, kwargs)) if one.requires_grad and torch.is_grad_enabled()]
+        return made.build(ask(number, args, kwargs))
+
+    return call
+
+
+class _Asked(torch.autograd.Function):
+    """What a function of the test has returned: its gradient is asked for, too."""
+
+    @staticmethod
+    def forward(ctx: Any, number: int, value: torch.Tensor, *given: torch.Tensor) -> Any:
+        ctx.number = number
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        found, others = _callback(-ctx.number)(grad.detach())
+        for key, one in others.items():
+            twin = here().twins[key]
+            twin.grad = one if twin.grad is None else twin.grad + one
+        return None, None, *found, None

@@ -1,0 +1,130 @@
+"""What a test may do with something of the submission, by the operation's name, and the names of classes."""
+
+import builtins
+import copy
+import dataclasses
+import importlib.util
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from grader.testkit.far.side import here
+
+_import = importlib.import_module
+
+
+BINARY: Final = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"
+)  # fmt: skip
+SPECIAL: Final = (
+    *(f"{start}{name}" for start in ("", "r", "i") for name in BINARY),
+    "divmod", "rdivmod", "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs", "round", "bool", "float", "int",
+    "complex", "index", "hash", "call", "getitem", "setitem", "delitem", "contains", "iter", "next", "len", "reversed",
+    "enter", "exit", "await", "aiter", "anext", "aenter", "aexit",
+)  # fmt: skip
+"""Special methods of an object that a test may use, without their underscores."""
+
+
+def name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def names_of(kind: type) -> list[str]:
+    return [name_of(one) for one in type.mro(kind)]
+
+
+def special_of(kind: type) -> str:
+    """The special methods that a class has, and, with a dash, those that it refuses, as `__hash__` by None."""
+    own: dict[str, Any] = {}
+    for one in reversed(type.mro(kind)[:-1]):  # not by `getattr`, which finds those of a metaclass, too
+        own.update(vars(one))
+    return " ".join(f"{'-' * (own[whole] is None)}{name}" for name in SPECIAL if (whole := f"__{name}__") in own)
+
+
+def named(module: str, names: Iterable[str]) -> Any:
+    """A module of the submission, or something in it."""
+    found: Any = _import(module)
+    for name in names:
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            whole = f"{getattr(found, '__name__', '')}.{name}"
+            if not hasattr(found, "__path__") or importlib.util.find_spec(whole) is None:
+                raise
+            found = _import(whole)
+    return found
+
+
+def _data(value: Any) -> Any:
+    """The content of an object whose class is derived from one of Python's own, by this one's methods."""
+    for kind, read in _CONTENT.items():
+        if isinstance(value, kind):
+            return read(value)
+    return value
+
+
+_CONTENT: Final[dict[type, Callable[[Any], Any]]] = {
+    int: int.__int__,
+    float: float.__float__,
+    complex: lambda value: complex(value.real, value.imag),
+    str: str.__str__,
+    bytes: lambda value: b"".join([value]),
+    list: lambda value: list(list.__iter__(value)),
+    dict: lambda value: dict(dict.items(value)),
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: set(frozenset.__iter__(value)),
+}
+
+
+def _parameters(function: Any) -> list[tuple[Any, ...]]:
+    """The parameters of a function, and at the end its result: name, kind, default and annotation."""
+    signature, empty = inspect.signature(function), inspect.Parameter.empty
+    result = inspect.Parameter("result", inspect.Parameter.KEYWORD_ONLY, annotation=signature.return_annotation)
+    return [
+        (one.name, int(one.kind), one.default is not empty, one.default, one.annotation is not empty, one.annotation)
+        for one in [*signature.parameters.values(), result]
+    ]
+
+
+def _leave(owner: Any, kind: str, message: str, *, name: str = "__exit__") -> Any:
+    """Ends a ``with`` of the test, which has raised an exception of this class (none if it is empty)."""
+    if not kind:
+        return getattr(owner, name)(None, None, None)
+    known: Any = here().raised
+    error = known if type(known).__name__ == kind else getattr(builtins, kind, Exception)(message)
+    return getattr(owner, name)(type(error), error, error.__traceback__)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _await(owner: Any, name: str = "", *args: Any) -> Any:
+    """The result of a coroutine, or of a special method that makes one: it runs to its end."""
+    value = _leave(owner, *args, name="__aexit__") if name == "exit" else owner
+    value = anext(owner) if name == "anext" else owner.__aenter__() if name == "enter" else value
+    return here().loop().run_until_complete(_awaited(value))
+
+
+_OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
+    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "get": lambda value: value,
+    "item": lambda owner, at: list(owner)[at],
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "class": lambda owner: "builtins.type" if isinstance(owner, type) else name_of(type(owner)),
+    "doc": lambda owner: owner.__doc__,
+    "dict": lambda owner: dict(vars(owner)),
+    "signature": _parameters,
+    "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
+    "data": _data,
+    "enter": lambda owner: owner.__enter__(),
+    "exit": _leave,
+    "await": _await,
+}
+
+
+def operation(name: str) -> Callable[..., Any]:
+    """What an operation does, by its name: one of these, or a function of Python's own, or an operator."""
+    return _OPERATIONS.get(name) or getattr(builtins, name, None) or getattr(operator, f"__{name}__")

@@ -1,0 +1,203 @@
+"""What the far side has of one check, above all the twins: tensors that both sides have."""
+
+import asyncio
+import copy
+import logging
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import nn
+
+from grader.testkit.draws import Moment, Seeds
+
+if TYPE_CHECKING:
+    from grader.testkit.far.callbacks import Thread
+
+_equal, _clone = torch.equal, torch.Tensor.clone
+_FOLDER: Final = "suite_files"
+
+
+class Log(logging.Handler):
+    """Keeps the records of loggers since the last reply."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._records: list[tuple[str, int, str]] = []
+        self._root = logging.getLogger()
+        self._level = self._root.level
+        self._root.addHandler(self)
+        self._root.setLevel(1)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._records.append((record.name, record.levelno, record.getMessage()))
+
+    def take(self) -> list[tuple[str, int, str]]:
+        taken, self._records = self._records, []
+        return taken
+
+    def remove(self) -> None:
+        self._root.removeHandler(self)
+        self._root.setLevel(self._level)
+
+
+class Side:
+    """All that this side has of one check.
+
+    Attributes:
+        twins: tensors that both sides have, by key; those that were made here have keys below 0.
+        last: data, gradient and `requires_grad` of each as both sides last had them.
+        graphs: results whose graph is here.
+        objects: modules and optimizers of the test, by its number for them.
+        optimizers: these optimizers, with their state as both sides last had it.
+        early: states of those that are yet to be made.
+        held: lists and dicts of the submission that the test has read, and may change.
+        homes: the namespaces of test modules whose classes were sent, by the module's name.
+        sent: the statements that were run in each.
+        replaced: attributes of modules that the test has set, and their values before.
+        waiting: the calls that wait for a function of the test to answer; the innermost is the last.
+        log: the records of loggers, if the test wants to see it.
+        seeds: the seeds of random generators that the submission sets.
+        moment: these generators as both sides last had them.
+        raised: the last exception.
+        warned: the classes and the text of each warning that the test may see.
+    """
+
+    def __init__(self, log: "Log | None") -> None:
+        self.twins: dict[int, torch.Tensor] = {}
+        self.last: dict[int, tuple[Any, Any, bool]] = {}
+        self.graphs: dict[int, torch.Tensor] = {}
+        self.objects: dict[int, Any] = {}
+        self.optimizers: dict[int, tuple[Any, Any]] = {}
+        self.early: dict[int, Any] = {}
+        self.held: dict[int, Any] = {}
+        self.homes: dict[str, dict[str, Any]] = {}
+        self.sent: dict[str, set[str]] = {}
+        self.replaced: list[tuple[object, str, object]] = []
+        self.waiting: list[Thread] = []
+        self.log = log
+        self.seeds = Seeds()
+        self.moment = Moment()
+        self.raised: BaseException | None = None
+        self.warned: list[tuple[list[str], str]] = []
+        self._folder: Path | None = None
+        self._loops: list[asyncio.AbstractEventLoop] = []
+
+    def folder(self) -> Path:
+        """For files of the test, until the next check begins: none of them is in the current folder."""
+        if self._folder is None:
+            made = tempfile.mkdtemp()
+            weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+            self._folder = Path(made, _FOLDER)
+        return self._folder
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop that nobody else runs: that of the check, unless a coroutine waits in it for an answer."""
+        if not self._loops or self._loops[-1].is_running():
+            self._loops.append(asyncio.new_event_loop())
+        return self._loops[-1]
+
+    def end(self) -> None:
+        for loop in self._loops:
+            if not loop.is_running():
+                loop.close()
+        if self.log is not None:
+            self.log.remove()
+        for thread in self.waiting:
+            thread.answers.put(None)
+        self.seeds.end()
+        while self.replaced:
+            self.put_back(*self.replaced[-1][:2])
+
+    def put_back(self, owner: object, name: str) -> bool:
+        """Undoes what the test last did to an attribute; whether it did anything."""
+        for at in reversed(range(len(self.replaced))):
+            if self.replaced[at][0] is owner and self.replaced[at][1] == name:
+                value = self.replaced.pop(at)[2]
+                if value is Side:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+                return True
+        return False
+
+
+sides: Final[list[Side]] = []
+
+
+def here() -> Side:
+    """What there is of the check that runs."""
+    return sides[-1]
+
+
+def detached(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """A copy of a tensor's numbers."""
+    return None if tensor is None else _clone(tensor.detach())
+
+
+def is_same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    """Whether both have the same numbers, shape and dtype; NaN is NaN."""
+    if one is None or other is None:
+        return one is other
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return _equal(one, other) or (one.is_floating_point() and _equal(one.nan_to_num(0.5), other.nan_to_num(0.5)))
+
+
+def is_same_state(one: Any, other: Any) -> bool:
+    """Whether two states of an optimizer are the same."""
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return is_same(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same_state(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(is_same_state, one, other))
+    return bool(one == other)
+
+
+def take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
+    """Makes twins be as they are on the other side."""
+    for key, data, grad, requires_grad, is_parameter in pushes:
+        if data is None:
+            take_state(key, grad)
+            continue
+        twin = here().twins.get(key)
+        if twin is None:
+            twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
+            here().twins[key] = twin
+        else:
+            twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
+            if twin.is_leaf:
+                twin.requires_grad_(requires_grad)
+        twin.grad = grad
+        here().last[key] = detached(twin), detached(grad), requires_grad
+
+
+def take_state(key: int, state: Any) -> None:
+    if key not in here().optimizers:
+        here().early[key] = state
+        return
+    made, _ = here().optimizers[key]
+    made.load_state_dict(state)
+    here().optimizers[key] = made, copy.deepcopy(state)
+
+
+def pulls() -> list[tuple[int, Any, Any, bool]]:
+    """The twins that have changed here, and the optimizers' states, which have no data."""
+    found: list[tuple[int, Any, Any, bool]] = []
+    for key, (optimizer, last) in here().optimizers.items():
+        state = optimizer.state_dict()
+        if not is_same_state(state, last):
+            here().optimizers[key] = optimizer, copy.deepcopy(state)
+            found.append((key, None, state, False))
+    for key, twin in here().twins.items():
+        data, grad, requires_grad = here().last[key]
+        own = twin.grad if twin.is_leaf else None
+        if not is_same(twin.detach(), data) or not is_same(own, grad) or twin.requires_grad != requires_grad:
+            here().last[key] = detached(twin), detached(own), twin.requires_grad
+            found.append((key, *here().last[key]))
+    return found
