@@ -123,7 +123,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)
     assert "3 exercises without hints: `adapters.tensors`, `adapters.files`" in notes
-    assert "`adapters`: 35 tests without a docstring" in notes
+    assert re.search(r"`adapters`: \d+ tests without a docstring", notes)
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
     assert re.search(r"test_pkg.py:40: asks the student's own `==`", notes)
