@@ -108,7 +108,7 @@ class SuiteCheck(Check):
         try:
             if self.globals is not None:
                 self.globals.begin(channel.transport)
-            with bridge.active(), _place_kept(self._root), contextlib.redirect_stdout(io.StringIO()):
+            with _place_kept(self._root), bridge.active(), contextlib.redirect_stdout(io.StringIO()):
                 _run_item(self.item)  # what it prints itself must not mix with the grader's output
         except AssertionError as error:
             if self.hidden:
