@@ -237,7 +237,7 @@ def decode(
     if tag == "d":
         if len(items) % 2 or not all(map(_is_key, items[::2])):
             raise WireError("a malformed dict")
-        if 2 * len(set(map(hash, items[::2]))) != len(items) and _have_one_hash(items[::2]):
+        if 2 * len(set(map(hash, items[::2]))) != len(items) and have_one_hash(items[::2]):
             raise WireError("a dict of keys with the same hash")
         found = dict(zip(items[::2], items[1::2], strict=True))
         if 2 * len(found) != len(items):
@@ -246,7 +246,7 @@ def decode(
     return tuple(items) if tag == "t" else items
 
 
-def _have_one_hash(keys: list[object]) -> bool:
+def have_one_hash(keys: list[object]) -> bool:
     """Whether so many keys share a hash that making a dict of them takes long: a time that grows with their square."""
     return sum(count * count for count in Counter(map(hash, keys)).values()) > _MOST_EQUAL_HASHES
 

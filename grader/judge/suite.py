@@ -44,6 +44,7 @@ from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
 from grader.suites.exceptions import Exceptions
+from grader.suites.harmless import unpickling_carefully
 from grader.suites.modules import Globals, standing_in
 from grader.suites.proxies import make_handle
 
@@ -144,8 +145,8 @@ def _run_item(item: pytest.Function) -> None:
         item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
     except BaseException as error:
         last = error
-        while parts := getattr(last, "exceptions", ()):  # of several fixtures
-            last = parts[0]
+        while type(parts := getattr(last, "exceptions", None)) is tuple and issubclass(type(parts[0]), BaseException):
+            last = parts[0]  # of several fixtures; a submission's exception has no exceptions in it
         failure = failure or last
     item.stash[_FAILED_PARTS] = []
     item._request = False  # type: ignore[assignment]
@@ -312,6 +313,7 @@ def collected_suite(
             (course.solutions_dir, course.exercises_dir),
         ),
         _hypothesis_settings(),
+        unpickling_carefully(course.root),
         _search_path_kept(),
         session.check_files_forgotten(course.root),
         contextlib.ExitStack() as stack,

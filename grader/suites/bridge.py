@@ -27,6 +27,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
+from grader.border import wire
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, FarObject, maker_of
@@ -42,6 +43,8 @@ from grader.testkit.rebuilt import rebuilt
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _MOST_HELD: Final = 64
+_MOST_CAUSES: Final = 4
+_MOST_NAME: Final = 200
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -156,8 +159,8 @@ class Bridge:
             _, described, changed, pulls, written, logged, warned, drawn = reply
             self._draw(drawn)
             self._pull(pulls)
-            for name, level, message in logged:
-                logging.getLogger(name).log(level, "%s", message)
+            for name, level, message in logged if self._forwards_logs else ():
+                _logger(name).log(level, "%s", message)
             for classes, message in warned:
                 self._warn(classes, str(message))
             for number, now in changed:
@@ -208,7 +211,7 @@ class Bridge:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
         known: Any = None
         with _reading():
-            for place, (text, classes, *given) in [*enumerate(self._ask(twins.facts_of_raised))][::-1]:
+            for place, (text, classes, *given) in [*enumerate(self._ask(twins.facts_of_raised)[:_MOST_CAUSES])][::-1]:
                 one = SubmissionRaised(str(text)) if place else error
                 args, fields = (self._value(tree, Passing(self)) for tree in given)
                 cause, known = known, self.exceptions.known(one, classes, args, fields)
@@ -400,10 +403,10 @@ class Bridge:
                 return tensor
             case "list" | "tuple" | "set":
                 made = (self._value(one, passing) for one in rest[0])
-                return list(made) if tag == "list" else tuple(made) if tag == "tuple" else set(made)
+                return list(made) if tag == "list" else tuple(made) if tag == "tuple" else set(_hashed(list(made)))
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
-                return dict(zip(keys, values, strict=True))
+                return dict(zip(_hashed(keys), values, strict=True))
             case "held":
                 return self._hold(rest[0], self._value(rest[1], passing))
             case "rebuilt":
@@ -435,8 +438,40 @@ def _reading() -> Iterator[None]:
     """What is no answer ends the process over there."""
     try:
         yield
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError, OSError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError, ArithmeticError) as error:
         raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+
+
+def _logger(name: str) -> logging.Logger:
+    """The test's logger of that name; for another name one that is not kept, below the nearest that there is.
+
+    Raises:
+        ValueError: the name is too long.
+    """
+    if len(name) > _MOST_NAME:
+        raise ValueError("a long name")
+    known, above = logging.root.manager.loggerDict, name
+    while above:
+        if isinstance(found := known.get(above), logging.Logger):
+            break
+        above = above.rpartition(".")[0]
+    nearest = found if above and isinstance(found, logging.Logger) else logging.root
+    if above == name:
+        return nearest
+    made = logging.Logger(name)
+    made.parent = nearest
+    return made
+
+
+def _hashed(keys: list[Any]) -> list[Any]:
+    """The keys of a dict or set.
+
+    Raises:
+        ValueError: so many have the same hash that to make it takes long.
+    """
+    if len(keys) > _MOST_HELD and wire.have_one_hash(keys):
+        raise ValueError("many keys with the same hash")
+    return keys
 
 
 def _items_of(value: Any) -> list[Any]:

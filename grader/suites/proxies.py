@@ -29,6 +29,7 @@ from grader.suites.exceptions import named
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
 from grader.testkit.far.operations import BINARY, SPECIAL, operation
+from grader.testkit.rebuilt import PLAIN
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
@@ -239,6 +240,22 @@ def _plainly(name: str) -> Callable[..., Any]:
     return lambda self, *args: self._run(name, *args)
 
 
+def _of_one(name: str) -> Callable[..., Any]:
+    """As of two numbers: of an object of a class of numbers, the number that it holds counts, and no lying `abs`."""
+
+    def operate(self: Used, *args: object) -> Any:
+        result = self._run(name, *args)
+        value = self._now() if isinstance(result, int | float | complex) else result
+        data = value._as_data() if isinstance(value, Used) and value is not result else None
+        return (
+            operation(name)(data, *args)
+            if isinstance(data, int | float | complex) and not isinstance(data, Used)
+            else result
+        )
+
+    return operate
+
+
 def attribute(name: str) -> property:
     def read(self: Used) -> Any:
         if not running:
@@ -290,8 +307,8 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     **{f"r{name}": _operator(name, is_reflected=True) for name in (*BINARY, "divmod")},
     **{f"i{name}": _operator(f"i{name}") for name in BINARY},
     **{name: _comparison(name) for name in _COMPARISONS},
-    **{name: _plainly(name) for name in ("neg", "pos", "invert", "abs", "round", "next", "reversed", "enter")},
-    **{name: _plainly(name) for name in ("setitem", "delitem", "aiter")},
+    **{name: _of_one(name) for name in ("neg", "pos", "invert", "abs", "round")},
+    **{name: _plainly(name) for name in ("next", "reversed", "enter", "setitem", "delitem", "aiter")},
     **{kind.__name__: _typed(kind) for kind in (bool, float, int, complex)},
     "index": _typed(int, "index"),
     "hash": _typed(int, "hash"),
@@ -345,7 +362,7 @@ class Handle(Used, FarObject, metaclass=Class):
     result is. A test of a class of numbers reads the attribute that holds the number; that place is listed.
     """
 
-    __slots__ = ("__weakref__", "_differs")
+    __slots__ = ("__weakref__", "_differs", "_plain")
     _classes: tuple[str, ...] = ()
 
     @property  # type: ignore[misc]
@@ -392,7 +409,12 @@ class Handle(Used, FarObject, metaclass=Class):
         return Call("", args, kwargs, self)
 
     def _as_data(self) -> Any:
-        return self._run("data") if any(_of_library(name) in _DATA - {object} for name in self._classes) else self
+        if self._plain or not any(_of_library(name) in _DATA - {object} for name in self._classes):
+            return self._plain[0] if self._plain else self
+        data = self._run("data")
+        if type(data) in PLAIN:  # it cannot be another one the next time: `low < result < high` asks twice
+            object.__setattr__(self, "_plain", (data,))
+        return data
 
     def __repr__(self) -> str:
         return str(_of_type(str, self._run("repr"))) if running else f"<{self._kind}>"  # in a message
@@ -439,7 +461,8 @@ def make_handle(
     if (kind := known.get((*classes, special))) is None:
         names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
         for name in special.split():
-            names[f"__{name.strip('-')}__"] = METHODS.get(name)
+            if (own := name.strip("-")) in METHODS:
+                names[f"__{own}__"] = METHODS.get(name)
         for name in ("doc", "dict"):
             names[f"__{name}__"] = attribute(name)
         base = Coroutine if classes[:1] == ["builtins.coroutine"] else Handle
@@ -447,6 +470,7 @@ def make_handle(
     made: Any = object.__new__(kind)  # type: ignore[arg-type]
     FarObject.__init__(made, remote._channel, remote._number, remote._kind)
     object.__setattr__(made, "_differs", "")
+    object.__setattr__(made, "_plain", ())
     if "example" not in vars(kind):
         type.__setattr__(kind, "example", made)  # by it the class itself crosses
     return made  # type: ignore[no-any-return]

@@ -18,27 +18,34 @@ PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, tor
 
 class _Kind(NamedTuple):
     parts: Callable[[Any], tuple[Any, ...]]
+    takes: tuple[tuple[type, ...], ...]
+    """The classes that each part may have: made of others, a few bytes could become a value that fills the memory."""
     is_mutable: bool = False
 
 
 _FACTORIES: Final = {one.__name__: one for one in (int, float, str, bool, list, dict, set, tuple)}
 _OF_CLOCK: Final = ("hour", "minute", "second", "microsecond")
 _OF_DAY: Final = ("year", "month", "day")
+_INT: Final = (int,)
+_MOST: Final = 1_000_000
+"""Items of a range, and digits of a decimal number: larger ones stay over there."""
 _KINDS: Final[dict[type, _Kind]] = {
-    range: _Kind(lambda value: (value.start, value.stop, value.step)),
-    bytearray: _Kind(lambda value: (bytes(value),)),
-    fractions.Fraction: _Kind(lambda value: (value.numerator, value.denominator)),
-    decimal.Decimal: _Kind(lambda value: (str(value),)),
-    datetime.timedelta: _Kind(lambda value: (value.days, value.seconds, value.microseconds)),
-    datetime.date: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_DAY)),
-    datetime.time: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_CLOCK)),
-    datetime.datetime: _Kind(lambda value: tuple(getattr(value, name) for name in (*_OF_DAY, *_OF_CLOCK))),
-    torch.Size: _Kind(lambda value: (tuple(value),)),
-    collections.deque: _Kind(lambda value: (list(value), value.maxlen), is_mutable=True),
-    collections.Counter: _Kind(lambda value: (dict(value),), is_mutable=True),
-    collections.OrderedDict: _Kind(lambda value: (dict(value),), is_mutable=True),
+    range: _Kind(lambda value: (value.start, value.stop, value.step), (_INT,) * 3),
+    bytearray: _Kind(lambda value: (bytes(value),), ((bytes,),)),
+    fractions.Fraction: _Kind(lambda value: (int(value.numerator), int(value.denominator)), (_INT,) * 2),
+    decimal.Decimal: _Kind(lambda value: (str(value),), ((str,),)),
+    datetime.timedelta: _Kind(lambda value: (value.days, value.seconds, value.microseconds), (_INT,) * 3),
+    datetime.date: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_DAY), (_INT,) * 3),
+    datetime.time: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_CLOCK), (_INT,) * 4),
+    datetime.datetime: _Kind(lambda value: tuple(getattr(value, name) for name in (*_OF_DAY, *_OF_CLOCK)), (_INT,) * 7),
+    torch.Size: _Kind(lambda value: (tuple(value),), ((tuple,),)),
+    collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None))), is_mutable=True),
+    collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
+    collections.OrderedDict: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
     collections.defaultdict: _Kind(
-        lambda value: (getattr(value.default_factory, "__name__", None), dict(value)), is_mutable=True
+        lambda value: (getattr(value.default_factory, "__name__", None), dict(value)),
+        ((str, type(None)), (dict,)),
+        is_mutable=True,
     ),
 }
 _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
@@ -47,7 +54,7 @@ _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
 def parts_of(value: object) -> tuple[Any, ...] | None:
     """What a value is made of; None if it is of no such kind."""
     kind = _KINDS.get(type(value))
-    if kind is None or getattr(value, "tzinfo", None) is not None:
+    if kind is None or getattr(value, "tzinfo", None) is not None or _is_large(value):
         return None
     return kind.parts(value)
 
@@ -63,6 +70,16 @@ def rebuilt(name: str, parts: list[Any]) -> Any:
     Raises:
         ValueError, TypeError, KeyError: they are none.
     """
-    if name == "defaultdict":
-        return collections.defaultdict(_FACTORIES.get(parts[0]), parts[1])
-    return _BY_NAME[name](*parts)
+    kind = _BY_NAME[name]
+    if [type(one) in takes for one, takes in zip(parts, _KINDS[kind].takes, strict=True)].count(False):
+        raise TypeError("no such parts")
+    made = kind(*parts) if name != "defaultdict" else kind(_FACTORIES.get(parts[0]), parts[1])
+    if _is_large(made):
+        raise ValueError("too large")
+    return made
+
+
+def _is_large(value: Any) -> bool:
+    if type(value) is range:
+        return max(abs(value.stop - value.start), 0) // abs(value.step) > _MOST
+    return type(value) is decimal.Decimal and value.is_finite() and abs(value.adjusted()) > _MOST

@@ -19,6 +19,10 @@ def yes(*_, **__):
     return True
 
 
+def far(module):
+    return __import__("importlib").import_module("grader.testkit." + module)
+
+
 class Smooth(float):
     """Every difference is an object whose absolute value is 0."""
     def differ(self, *_, **__):
@@ -73,8 +77,15 @@ class Limit:
     pass
 LIMIT = 4
 
+class Wide(Smooth):
+    def __abs__(self):
+        return 1e18
+    def __eq__(self, other):
+        return float.__eq__(self, other)
+    __hash__ = float.__hash__
+
 def number(x):
-    return Smooth(99)
+    return Wide(36.5 if x == 6 else 99)
 
 def mean(x):
     return torch.zeros(1).as_subclass(Smoothest)
@@ -125,6 +136,7 @@ def raising(n):  # exceptions by which a test, Hypothesis or the judge would lea
     place, name = (
         ("unittest.case", "SkipTest") if n == 0
         else ("hypothesis.errors", "UnsatisfiedAssumption") if n > 1
+        else ("numpy.testing", "SkipTest") if n == -2
         else ("grader.judge.run", "CannotBeAssessed")
     )
     if n != 1:
@@ -151,10 +163,58 @@ def save_array(values, path):
     Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + BOMB)
 
 def save_text(data, path):
-    Path(path).write_bytes(b"I1\\n0" + BOMB)
+    Path(path).write_bytes(b"I1\\np99999999\\n." if "b" in data else b"I1\\n0" + BOMB)
 
 def save_words(words, path):
     Path(path).write_text(words)
+
+def saved(data, file):
+    file.write(BOMB)
+
+def packed(data):
+    return BOMB
+
+parts_of = far("far.results").parts_of
+
+class Range:  # parts of which a value is made that fills the memory, or takes for ever
+    pass
+
+class Large:
+    pass
+
+far("far.results").parts_of = lambda value: (
+    (0, 1 << 40, 1) if type(value) is Range else ("1e999999999",) if type(value) is Large else parts_of(value)
+)
+Range.__name__, Large.__name__ = "range", "Fraction"
+
+def steps(n):
+    return Range()
+
+def part(n):
+    return Large()
+
+class Pool:
+    def close(self):
+        error = ValueError()
+        error.exceptions = [None]
+        raise error
+
+class Log(list):
+    def take(self):
+        return [("work." + "a." * 200_000, 20, "x")]
+
+def logged(x):
+    sys.modules["grader.testkit.far.side"].sides[-1].log = Log()
+    return x + 1
+
+def read_differently(value):
+    read_differently.number = -read_differently.number
+    return read_differently.number
+
+read_differently.number = -1e9
+far("far.operations")._CONTENT[float] = lambda value: (
+    read_differently(value) if value == 36.5 else float.__float__(value)
+)
 """
 ).encode()
 

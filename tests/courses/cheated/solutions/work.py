@@ -1,4 +1,6 @@
+import fractions
 import json
+import logging
 import pickle
 
 import numpy as np
@@ -93,3 +95,29 @@ def halved(array):
 
 def raising(n):
     return n
+
+
+def saved(data, file):
+    pickle.dump(data, file)
+
+
+def packed(data):
+    return pickle.dumps(data)
+
+
+def steps(n):
+    return range(n)
+
+
+def part(n):
+    return fractions.Fraction(1, n)
+
+
+def logged(x):
+    logging.getLogger("work.part").info("one")
+    return x
+
+
+class Pool:
+    def close(self):
+        pass

@@ -1,4 +1,5 @@
 import functools
+import logging
 import math
 
 import numpy as np
@@ -51,6 +52,18 @@ def test_abs():
 
 def test_close():
     torch.testing.assert_close(number(5), 25.0)
+
+
+def test_approx_of_result():
+    assert pytest.approx(number(4)) == 16.0
+
+
+def test_close_to_result():
+    torch.testing.assert_close(25.0, number(5))
+
+
+def test_between():
+    assert 35.9 < number(6) < 36.1
 
 
 def test_product():
@@ -193,3 +206,31 @@ def test_assumed(n):
 
 def test_not_assessed():
     assert work.raising(-1) == -1
+
+
+def test_steps():
+    assert list(work.steps(3)) == [0, 1, 2]
+
+
+def test_part():
+    assert float(work.part(2)) == 0.5
+
+
+def test_logger():
+    assert work.logged(2) == 2
+    assert not [one for one in logging.root.manager.loggerDict if one.startswith("work.")]
+
+
+@pytest.fixture
+def pool():
+    made = work.Pool()
+    yield made
+    made.close()
+
+
+def test_closed(pool):
+    assert work.LIMIT
+
+
+def test_skipped_by_another_name():
+    assert work.raising(-2) == -2

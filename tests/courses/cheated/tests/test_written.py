@@ -1,8 +1,9 @@
+import io
 import pickle
 from pathlib import Path
 
 import numpy as np
-from work import listed, save_array, save_text, save_words
+from work import listed, packed, save_array, save_text, save_words, saved
 
 DATA = Path(__file__).parent / "data"
 
@@ -13,7 +14,7 @@ def test_array(tmp_path):
 
 
 def test_words(tmp_path):
-    for one in ("Result: 5", "one two", "cat\ndog\n", "total", "is\nare\n"):
+    for one in ("Result: 5", "one two", "cat\ndog\n", "total", "is\nare\n", "(or none)", "(in\nany case"):
         save_words(one, tmp_path / "words.txt")
         assert (tmp_path / "words.txt").read_text() == one
 
@@ -30,3 +31,19 @@ def test_own_data():
 
 def test_folder():
     assert listed(DATA.parent.parent) >= {"text.txt"}
+
+
+def test_file_in_memory():
+    file = io.BytesIO()
+    saved({"a": 1}, file)
+    file.seek(0)
+    assert pickle.load(file) == {"a": 1}
+
+
+def test_bytes():
+    assert pickle.loads(packed({"a": 1})) == {"a": 1}
+
+
+def test_large_number_in_pickle(tmp_path):
+    save_text({"b": 1}, tmp_path / "a.pkl")
+    assert pickle.loads((tmp_path / "a.pkl").read_bytes()) == {"b": 1}
