@@ -77,15 +77,12 @@ class Limit:
     pass
 LIMIT = 4
 
-class Wide(Smooth):
+class Wide(float):
     def __abs__(self):
         return 1e18
-    def __eq__(self, other):
-        return float.__eq__(self, other)
-    __hash__ = float.__hash__
 
 def number(x):
-    return Wide(36.5 if x == 6 else 99)
+    return Wide(x) if x > 7 else Smooth(99)
 
 def mean(x):
     return torch.zeros(1).as_subclass(Smoothest)
@@ -213,7 +210,7 @@ def read_differently(value):
 
 read_differently.number = -1e9
 far("far.operations")._CONTENT[float] = lambda value: (
-    read_differently(value) if value == 36.5 else float.__float__(value)
+    read_differently(value) if value == 10 else float.__float__(value)
 )
 """
 ).encode()
