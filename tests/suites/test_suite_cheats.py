@@ -82,6 +82,8 @@ class Wide(float):
         return 1e18
 
 def number(x):
+    if x == 10:
+        far("far.operations")._CONTENT[float] = read_differently
     return Wide(x) if x > 7 else Smooth(99)
 
 def mean(x):
@@ -171,23 +173,21 @@ def saved(data, file):
 def packed(data):
     return BOMB
 
-parts_of = far("far.results").parts_of
-
 class Range:  # parts of which a value is made that fills the memory, or takes for ever
     pass
 
 class Large:
     pass
 
-far("far.results").parts_of = lambda value: (
-    (0, 1 << 40, 1) if type(value) is Range else ("1e999999999",) if type(value) is Large else parts_of(value)
-)
 Range.__name__, Large.__name__ = "range", "Fraction"
+PARTS = {Range: (0, 1 << 40, 1), Large: ("1e999999",)}
 
 def steps(n):
+    far("far.results").parts_of = lambda value: PARTS.get(type(value))
     return Range()
 
 def part(n):
+    far("far.results").parts_of = lambda value: PARTS.get(type(value))
     return Large()
 
 class Pool:
@@ -209,9 +209,6 @@ def read_differently(value):
     return read_differently.number
 
 read_differently.number = -1e9
-far("far.operations")._CONTENT[float] = lambda value: (
-    read_differently(value) if value == 10 else float.__float__(value)
-)
 """
 ).encode()
 
