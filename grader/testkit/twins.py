@@ -16,11 +16,11 @@ from typing import Any, Final
 import torch
 
 from grader.testkit.draws import Moment, set_state
-from grader.testkit.far.arguments import Call
+from grader.testkit.far.arguments import Crossed
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.operations import names_of, operation
 from grader.testkit.far.results import changed, describe
-from grader.testkit.far.side import Log, Side, here, pulls, sides, take
+from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
 _MOST_CAUSES: Final = 4
@@ -34,7 +34,7 @@ def begin(logs: bool) -> None:
     """
     while sides:
         sides.pop().end()
-    sides.append(Side(Log() if logs else None))
+    sides.append(FarSide(Log() if logs else None))
 
 
 def resume(answer: Any, pushes: list[Any]) -> Any:
@@ -47,7 +47,7 @@ def resume(answer: Any, pushes: list[Any]) -> Any:
 
 def fill(number: int, items: list[Any]) -> None:
     """Gives a list or dict of the submission the content that the test has given it."""
-    held, call = here().held.get(number), Call()
+    held, call = here().held.get(number), Crossed()
     values = [call.build(one) for one in items]
     if isinstance(held, list):
         held[:] = values
@@ -110,7 +110,7 @@ def run(
         how random generators were used; or the question to a function of the test.
     """
     take(pushes)
-    call = Call()
+    call = Crossed()
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}
     states, settings = around[0], [(key, call.build(one)) for key, one in around[1]]
@@ -120,7 +120,7 @@ def run(
 
     def work() -> tuple[Any, ...]:
         if name == "setattr" and isinstance(owner, type(sys) | type):
-            here().replaced.append((owner, values[0], vars(owner).get(values[0], Side)))
+            here().replaced.append((owner, values[0], vars(owner).get(values[0], FarSide)))
         try:
             with contextlib.ExitStack() as stack:
                 for key, value in settings:

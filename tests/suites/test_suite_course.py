@@ -140,7 +140,8 @@ def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path)
     broken, right = result.exercises
     assert [one.verdict for one in broken.checks] == ["error"] and broken.max == 0
     assert "test_files.py:1: ModuleNotFoundError: No module named 'not_there'" in broken.checks[0].message
-    assert {one.verdict for one in right.checks} == {"passed"} and right.checks[-1].name == "waits"
+    assert [one for one in right.checks if one.verdict != "passed"] == []
+    assert right.checks[-1].name == "waits"
 
 
 def test_only_text_and_numbers_come_back_as_files() -> None:

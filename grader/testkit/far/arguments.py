@@ -47,7 +47,7 @@ def _set_generator(generator: Any, state: Any) -> None:
         generator.set_state(state)
 
 
-class Call:
+class Crossed:
     """One operation while it runs: the arguments that it may change, and files that it may write."""
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ def _callback(number: int) -> Callable[..., Any]:
     """Stands for a function of the test."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        made = Call()
+        made = Crossed()
         made.given = [one for one in tensors_in((args, kwargs)) if one.requires_grad and torch.is_grad_enabled()]
         return made.build(ask(number, args, kwargs))
 

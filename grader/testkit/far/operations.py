@@ -1,5 +1,6 @@
 """What a test may do with something of the submission, by the operation's name, and the names of classes."""
 
+import asyncio
 import builtins
 import copy
 import dataclasses
@@ -7,6 +8,7 @@ import importlib.util
 import inspect
 import operator
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from grader.testkit.far.side import here
@@ -104,7 +106,13 @@ def _await(owner: Any, name: str = "", *args: Any) -> Any:
     """The result of a coroutine, or of a special method that makes one: it runs to its end."""
     value = _leave(owner, *args, name="__aexit__") if name == "exit" else owner
     value = anext(owner) if name == "anext" else owner.__aenter__() if name == "enter" else value
-    return here().loop().run_until_complete(_awaited(value))
+    loop = here().loop()
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # none runs in this thread
+        return loop.run_until_complete(_awaited(value))
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(loop.run_until_complete, _awaited(value)).result()
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {

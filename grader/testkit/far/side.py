@@ -45,7 +45,7 @@ class Log(logging.Handler):
         self._root.setLevel(self._level)
 
 
-class Side:
+class FarSide:
     """All that this side has of one check.
 
     Attributes:
@@ -118,7 +118,7 @@ class Side:
         for at in reversed(range(len(self.replaced))):
             if self.replaced[at][0] is owner and self.replaced[at][1] == name:
                 value = self.replaced.pop(at)[2]
-                if value is Side:
+                if value is FarSide:
                     delattr(owner, name)
                 else:
                     setattr(owner, name, value)
@@ -126,10 +126,10 @@ class Side:
         return False
 
 
-sides: Final[list[Side]] = []
+sides: Final[list[FarSide]] = []
 
 
-def here() -> Side:
+def here() -> FarSide:
     """What there is of the check that runs."""
     return sides[-1]
 
