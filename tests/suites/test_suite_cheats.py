@@ -166,7 +166,7 @@ def save_array(values, path):
     Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + BOMB)
 
 def save_text(data, path):
-    Path(path).write_bytes(b"I1\\np99999999\\n." if "b" in data else b"I1\\n0" + BOMB)
+    Path(path).write_bytes(b"I1\\n0" + BOMB)
 
 def save_words(words, path):
     Path(path).write_text(words)
