@@ -166,7 +166,7 @@ def save_array(values, path):
     Path(path).write_bytes(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode() + BOMB)
 
 def save_text(data, path):
-    Path(path).write_bytes(b"I1\\np99999999\\n." if "b" in data else b"I1\\n0" + BOMB)
+    Path(path).write_bytes(b"I1\\n0" + BOMB)
 
 def save_words(words, path):
     Path(path).write_text(words)
@@ -177,22 +177,14 @@ def saved(data, file):
 def packed(data):
     return BOMB
 
-class Range:  # parts of which a value is made that fills the memory, or takes for ever
+class Range:  # from three numbers, a value that fills the memory
     pass
 
-class Large:
-    pass
-
-Range.__name__, Large.__name__ = "range", "Fraction"
-PARTS = {Range: (0, 1 << 40, 1), Large: ("1e999999",)}
+Range.__name__ = "range"
 
 def steps(n):
-    far("describe").__globals__["parts_of"] = lambda value: PARTS.get(type(value))
+    far("describe").__globals__["parts_of"] = lambda value: (0, 1 << 40, 1) if type(value) is Range else None
     return Range()
-
-def part(n):
-    far("describe").__globals__["parts_of"] = lambda value: PARTS.get(type(value))
-    return Large()
 
 class Pool:
     def close(self):
@@ -206,7 +198,7 @@ class Log(list):
 
 def logged(x):
     far("here")().log = Log()
-    return x + 1
+    return x
 
 def read_differently(value):
     read_differently.number = -read_differently.number
@@ -232,8 +224,8 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))  # nothing of it is left in the suite
     result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
     found = verdicts(result)
-    honest = {"vector", "made", "words", "own_data", "needlessly_changed", "changed_and_returned", "folder"}
+    honest = {"vector", "made", "words", "own_data", "needlessly_changed", "changed_and_returned", "folder", "logger"}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
-    assert [one for e in result.exercises for one in e.checks if one.verdict not in ("passed", "failed")] == []
+    assert [name for name, verdict in found.items() if verdict not in ("passed", "failed")] == ["steps"]
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)

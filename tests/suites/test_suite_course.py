@@ -148,6 +148,8 @@ def test_only_text_and_numbers_come_back_as_files() -> None:
     assert harmless(b"") == b"" and harmless(b'{"a": 1}') and harmless("ä\n".encode()) and harmless(b"(a, b)\n")
     assert not harmless(b"cos\nsystem\n(S'true'\ntR.")  # a pickle in text
     assert not harmless(b"PK\x03\x04")
+    assert harmless(b"(or none)\n") and harmless(b"(in\nany case\n)")
+    assert not harmless(b"I1\np999999999\n.") and not harmless(b"\x80\x02K\x01r\xff\xff\xff\x7f.")  # fill the memory
     plain, call = pickle.dumps({"a": [1, None]}), pickle.dumps(Fraction(1, 2))
     assert harmless(plain) and not harmless(call) and not harmless(plain + call)
     saved = [io.BytesIO() for _ in range(4)]

@@ -1,4 +1,3 @@
-import fractions
 import json
 import logging
 import pickle
@@ -107,10 +106,6 @@ def packed(data):
 
 def steps(n):
     return range(n)
-
-
-def part(n):
-    return fractions.Fraction(1, n)
 
 
 def logged(x):

@@ -212,10 +212,6 @@ def test_steps():
     assert list(work.steps(3)) == [0, 1, 2]
 
 
-def test_part():
-    assert float(work.part(2)) == 0.5
-
-
 def test_logger():
     assert work.logged(2) == 2
     assert not [one for one in logging.root.manager.loggerDict if one.startswith("work.")]

@@ -42,8 +42,3 @@ def test_file_in_memory():
 
 def test_bytes():
     assert pickle.loads(packed({"a": 1})) == {"a": 1}
-
-
-def test_large_number_in_pickle(tmp_path):
-    save_text({"b": 1}, tmp_path / "a.pkl")
-    assert pickle.loads((tmp_path / "a.pkl").read_bytes()) == {"b": 1}
