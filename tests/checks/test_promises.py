@@ -83,8 +83,9 @@ PASTED_AT_NIGHT: Final = (
 )
 BY_DAY: Final = (*PASTED, "training", "devices", "ddp")
 """Topics whose promises are held in the suite, one of each kind: values, steps of training, devices, ranks."""
-CODE: Final = {"ddp": 9}
-"""How many calls look like code if most calls of a topic cannot: those on ranks must not. Else a quarter of all."""
+CODE: Final = {"ddp": 9, "graph": 1}
+"""How many calls look like code if most calls of a topic cannot: on ranks they must not, and programs on graphs are drawn.
+Else a quarter of all."""
 
 
 def ask(*topics: str, calls_of: Sequence[str] = ()) -> dict[str, Asked]:
