@@ -4,7 +4,6 @@ All three are Mersenne Twisters. The test's state crosses as it is. Of the submi
 and the seed if it has set one: a made-up state would choose the test's next inputs.
 """
 
-import _random
 import ctypes
 import random
 from collections.abc import Callable
@@ -22,9 +21,6 @@ _LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WOR
 
 _NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address, 4 * _WORDS + 4
 """The memory with NumPy's block and its place in it: to read the state itself takes long."""
-_OWN: Final = vars(random)["_inst"]
-_RANDOM_PLACE: Final = id(_OWN) + object.__basicsize__, _random.Random.__basicsize__ - object.__basicsize__
-"""The same of Python's."""
 
 
 class State(NamedTuple):
@@ -108,12 +104,12 @@ class Moment:
     def __init__(self, last: "Moment | None" = None) -> None:
         self.torch_seed = torch.initial_seed()
         torch_bytes = torch.default_generator.get_state().numpy().tobytes()
-        self._bytes = torch_bytes, ctypes.string_at(*_NUMPY_PLACE), _bytes_of_random()
-        read: tuple[Callable[[], Any], ...] = (lambda: torch_bytes, np.random.get_state, random.getstate)
-        self._states: list[Any] = [
-            last._states[number] if last is not None and last._bytes[number] == self._bytes[number] else read[number]()
-            for number in range(3)
-        ]
+        memory = ctypes.string_at(*_NUMPY_PLACE)
+        numpy_state: Any = None if last is None else last._states[1]
+        if last is None or memory != last._memory or numpy_state[3]:  # a number that it keeps lies elsewhere
+            numpy_state = np.random.get_state()
+        self._memory: bytes = memory
+        self._states: tuple[bytes, Any, Any] = torch_bytes, numpy_state, random.getstate()
 
     def __getitem__(self, number: int) -> State:
         raw, numpy_state, random_state = self._states
@@ -123,11 +119,10 @@ class Moment:
 
     def changed_since(self, before: "Moment") -> list[int]:
         """The numbers of the generators that have another state."""
-        return [number for number in range(3) if self._bytes[number] != before._bytes[number]]
-
-
-def _bytes_of_random() -> bytes:
-    return ctypes.string_at(*_RANDOM_PLACE) + repr(_OWN.gauss_next).encode()
+        (one, one_numpy, one_random), (other, other_numpy, other_random) = self._states, before._states
+        is_same_numpy = self._memory == before._memory and one_numpy[3:] == other_numpy[3:]
+        same = one == other, is_same_numpy, one_random == other_random
+        return [number for number in range(3) if not same[number]]
 
 
 class _Holding:

@@ -29,6 +29,10 @@ def test_random_state():
     random.seed(3)
     ours = torch.randn(3).tolist(), np.random.randn(), random.gauss(0, 1)
     assert first == (*ours, torch.rand(2).tolist(), np.random.randn(), random.random())
+    np.random.seed(4)
+    one, two, three = np.random.randn(3)
+    np.random.seed(4)
+    assert (np.random.randn(), draw()[1], np.random.randn()) == (one, two, three)  # NumPy draws two at a time
 
 
 def test_their_seed():
