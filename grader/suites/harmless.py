@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
+import os
 import pickle
 import pickletools
 import re
 import sys
+import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Set
 from pathlib import Path
@@ -56,6 +60,15 @@ _OTHERS: Final = frozenset(
 _LAYERS: Final = "torch.nn.modules."
 
 
+class _Reading(threading.local):
+    """Whether this thread reads a file that is no submission's word."""
+
+    is_own = False
+
+
+_reading: Final = _Reading()
+
+
 class _Careful(pickle.Unpickler):
     """Unpickles for a test what may be the submission's."""
 
@@ -66,6 +79,8 @@ class _Careful(pickle.Unpickler):
             UnpicklingError: it may run code.
         """
         module = "builtins" if module == "__builtin__" else module
+        if _reading.is_own:
+            return super().find_class(module, name)
         if f"{module} {name}" in _REBUILDING | _OTHERS:
             return super().find_class(module, name)
         if module == "torch" and isinstance(dtype := vars(torch).get(name), torch.dtype):
@@ -81,9 +96,10 @@ def unpickling_carefully(folder: Path) -> Iterator[None]:
     """A test's `pickle` and `torch.load` call meanwhile nothing that a submission chooses.
 
     Args:
-        folder: of the course, whose files are the suite's own, as is what a test has pickled itself.
+        folder: of the course. Its files are the suite's own. So is all below pytest's temporary folder, into which only
+            `harmless` files of a submission come, and all that a test has pickled itself.
     """
-    dumps, load, loads = pickle.dumps, pickle.load, pickle.loads
+    dumps, load, loads, torch_load = pickle.dumps, pickle.load, pickle.loads, torch.load
     own: set[bytes] = set()
 
     def dumps_(*args: Any, **kwargs: Any) -> bytes:
@@ -98,14 +114,38 @@ def unpickling_carefully(folder: Path) -> Iterator[None]:
         return loads(data, **kwargs) if is_own else _Careful(io.BytesIO(data), **kwargs).load()
 
     def load_(file: Any, /, **kwargs: Any) -> Any:
-        name = getattr(file, "name", None)
-        is_own = type(file) is io.BufferedReader and Path(str(name)).resolve().is_relative_to(folder.resolve())
-        return load(file, **kwargs) if is_own else _Careful(file, **kwargs).load()
+        return load(file, **kwargs) if _is_own(file, folder) else _Careful(file, **kwargs).load()
+
+    @functools.wraps(torch_load)
+    def torch_load_(f: Any, *args: Any, **kwargs: Any) -> Any:
+        before, _reading.is_own = _reading.is_own, _is_own(f, folder)
+        try:
+            return torch_load(f, *args, **kwargs)
+        finally:
+            _reading.is_own = before
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"dumps": dumps_, "loads": loads_, "load": load_, "Unpickler": _Careful}.items():
             patch.setattr(pickle, name, value)
+        patch.setattr(torch, "load", torch_load_)
         yield
+
+
+def _is_own(file: Any, folder: Path) -> bool:
+    """Whether a file, or one at this path, is the suite's own."""
+    name = file.name if type(file) is io.BufferedReader else file
+    if not isinstance(name, str | Path):
+        return False
+    whole = Path(name).resolve()
+    return whole.is_relative_to(folder.resolve()) or any(
+        one.name.startswith("pytest-of-") and one.parent == Path(tempfile.gettempdir()).resolve() and _is_mine(one)
+        for one in whole.parents
+    )
+
+
+def _is_mine(folder: Path) -> bool:
+    """Whether this user has made a folder: anybody may make one among the temporary ones."""
+    return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
 
 
 def harmless(content: bytes) -> bytes | None:

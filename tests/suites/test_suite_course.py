@@ -1,9 +1,11 @@
 """A course with a suite: its manifest, what it hands out and takes in, and what is to be known of it."""
 
+import contextlib
 import io
 import pickle
 import re
 import shutil
+import tempfile
 import zipfile
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +27,7 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.where import Locations
-from grader.suites.harmless import harmless
+from grader.suites.harmless import harmless, unpickling_carefully
 from grader.suites.honesty import places_in
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
@@ -142,6 +144,26 @@ def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path)
     assert "test_files.py:1: ModuleNotFoundError: No module named 'not_there'" in broken.checks[0].message
     assert [one for one in right.checks if one.verdict != "passed"] == []
     assert right.checks[-1].name == "waits"
+
+
+class Kept(Fraction):
+    """Stands for a class of a suite."""
+
+
+def test_a_test_may_unpickle_classes_of_its_own_from_files_that_it_wrote(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as elsewhere, unpickling_carefully(COURSE):
+        for folder, is_own in (tmp_path, True), (Path(elsewhere), False):
+
+            def refused(is_own: bool = is_own) -> contextlib.AbstractContextManager[object]:
+                return contextlib.nullcontext() if is_own else pytest.raises(pickle.UnpicklingError, match="not made")
+
+            with (folder / "kept.pkl").open("wb") as file:
+                pickle.dump(Kept(1, 2), file)
+            with (folder / "kept.pkl").open("rb") as file, refused():
+                assert pickle.load(file) == Kept(1, 2)
+            torch.save(Kept(1, 2), folder / "kept.pt")
+            with refused():
+                assert torch.load(folder / "kept.pt", weights_only=False) == Kept(1, 2)
 
 
 def test_only_text_and_numbers_come_back_as_files() -> None:
