@@ -131,7 +131,7 @@ def function_of(
 
 
 def bindings(test: WrittenTest) -> dict[str, str]:
-    """What a test runs beside its assertions, by the names that it binds: later ones may need these."""
+    """A test's statements beside its assertions, by the names that they bind: later ones may need these."""
     kept: list[str] = []
     names: set[str] = set()
     for step in test.steps:

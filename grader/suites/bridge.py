@@ -1,6 +1,6 @@
 """The judge's side of a suite's tests: arguments cross to the submission as data, and so do results.
 
-`grader.testkit.twins` is the far side, which says what twins are. Nothing that comes from there is unpickled or run:
+`grader.testkit.twins` is the far side, which explains twins. Nothing that comes from there is unpickled or run:
 a result is a tree of tagged values, and whatever is no value stays there, as a handle.
 """
 
@@ -191,7 +191,7 @@ class Bridge:
         return [(number, tuple(self._moment[number])) for number in numbers]
 
     def _draw(self, drawn: Sequence[Any]) -> None:
-        """Takes from the test's random generators what the submission has drawn from its own."""
+        """Takes as many numbers from the test's random generators as the submission has taken from its own."""
         if drawn and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
             for one in drawn:
                 draw(*one)
@@ -245,7 +245,7 @@ class Bridge:
             return "raised", named(error)
 
     def _gradients(self, number: int, grad: torch.Tensor) -> Any:
-        """Gradients of what the test's own function has returned: of its arguments, and of others by their key."""
+        """Gradients of a result of the test's own function: of its arguments, and of others by their key."""
         result, inputs = self._results[number]
         leaves = {key: one for key, one in self._tensors.items() if key > 0 and one.is_leaf and one.requires_grad}
         leaves = {key: one for key, one in leaves.items() if not any(one is other for other in inputs)}
@@ -263,7 +263,7 @@ class Bridge:
             return dict(found)
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
-        """What a function whose graph is on the far side has saved for its backward."""
+        """The values that a function with its graph on the far side has saved for its backward."""
         reply = self._ask(twins.saved_for, key)
         with _reading():
             return tuple(self._value(one, Passing(self)) for one in reply)
@@ -369,7 +369,7 @@ class Bridge:
     # ---------------------------------------------------------------- results
 
     def _hold(self, number: int, value: Any) -> Any:
-        """A list or dict of the submission: the same one each time, with what is in it now."""
+        """A list or dict of the submission: the same one each time, with its content of now."""
         known = self._held[number][0] if number in self._held else value
         if known is not value and type(known) is type(value):
             known.clear()
@@ -435,7 +435,7 @@ class Bridge:
 
 @contextlib.contextmanager
 def _reading() -> Iterator[None]:
-    """What is no answer ends the process over there."""
+    """An answer that cannot be read ends the process over there."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError, ArithmeticError) as error:

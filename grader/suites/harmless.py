@@ -31,7 +31,7 @@ _GLOBAL: Final = re.compile(r"[\w.]+ [\w.]+")
 """A module and a name in it, as opposed to lines of ordinary text."""
 _PUTS: Final = frozenset({"PUT", "LONG_BINPUT"})
 _MADE: Final = "made"
-"""What a call gives, on the stack that is followed."""
+"""The result of a call, on the stack that is followed."""
 _BINARY_PICKLE: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _MOST_BYTES: Final = 64 << 20
 _MOST_OWN: Final = 10_000
@@ -54,7 +54,7 @@ _OTHERS: Final = frozenset(
     | {"decimal Decimal", "fractions Fraction", "pathlib Path", "pathlib PosixPath", "pathlib._local PosixPath"}
     | {"_codecs encode", "torch.storage _load_from_bytes", "torch Size", "torch device"}
 )
-"""What else a test may unpickle: values of the standard library and NumPy, whose making does no harm."""
+"""Other names that a test may unpickle: values of the standard library and NumPy, whose making does no harm."""
 
 
 _LAYERS: Final = "torch.nn.modules."
@@ -70,10 +70,10 @@ _reading: Final = _Reading()
 
 
 class _Careful(pickle.Unpickler):
-    """Unpickles for a test what may be the submission's."""
+    """Unpickles for a test bytes that may be the submission's."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a pickle names, if it does no harm.
+        """The object with a name in a pickle, if it does no harm.
 
         Raises:
             UnpicklingError: it may run code.

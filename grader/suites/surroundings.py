@@ -1,6 +1,6 @@
-"""What a test has set around its calls, for the submission: torch's modes, the environment, patched functions.
+"""The settings of a test around its calls, for the submission: torch's modes, the environment, patched functions.
 
-Each is compared with how it was when the test began, and only what differs is sent.
+Each is compared with how it was when the test began, and only differences are sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME_OF_TEST: Final = os.environ.encodekey("PYTEST_CURRENT_TEST")
 
 
 class AroundTest:
-    """What is around a test as it begins."""
+    """The settings around a test as it begins."""
 
     def __init__(self) -> None:
         self._dtype = torch.get_default_dtype()
@@ -38,7 +38,7 @@ class AroundTest:
         self._patched = {(home, name): getattr(home, name) for home, name in _WATCHED}
 
     def changes(self, passing: Passing) -> Iterator[tuple[str, Any]]:
-        """What the test has changed, as data."""
+        """The test's changes, as data."""
         if not torch.is_grad_enabled():
             yield "grad", ("value", False)
         if (dtype := torch.get_default_dtype()) != self._dtype:
@@ -59,13 +59,13 @@ class AroundTest:
                     yield "patch", ("tuple", [("value", home.__name__), ("value", name), passing.tree(now)])
 
     def _replaced(self) -> list[tuple[ModuleType, str, Any, Any]]:
-        """What the test has put in the place of what, where."""
+        """The test's patches: the module, the name, the value now and the one before."""
         found = [(home, name, getattr(home, name, one), one) for (home, name), one in self._patched.items()]
         return [one for one in found if one[2] is not one[3]]
 
     @contextlib.contextmanager
     def undone(self) -> Iterator[None]:
-        """The grader itself has meanwhile what the test has patched."""
+        """The grader itself has the functions meanwhile that the test has patched."""
         replaced = self._replaced()
         for home, name, _, before in replaced:
             setattr(home, name, before)

@@ -98,7 +98,7 @@ class Moment:
     """The states of the three generators of this process at one time.
 
     Args:
-        last: an earlier one; what has not changed since is not read again.
+        last: an earlier one; a generator that has not changed since is not read again.
     """
 
     def __init__(self, last: "Moment | None" = None) -> None:

@@ -52,7 +52,7 @@ _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
 
 
 def parts_of(value: object) -> tuple[Any, ...] | None:
-    """What a value is made of; None if it is of no such kind."""
+    """The parts of a value; None if it is of no such kind."""
     kind = _KINDS.get(type(value))
     if kind is None or getattr(value, "tzinfo", None) is not None or _is_large(value):
         return None

@@ -167,7 +167,7 @@ def facts_of_raised() -> Any:
 
 
 def saved_for(key: int) -> Any:
-    """What the function of a graph here has saved for its backward."""
+    """The values that the function of a graph here has saved for its backward."""
     return [describe(one) for one in getattr(here().graphs[key].grad_fn, "saved_tensors", ())]
 
 

@@ -134,5 +134,5 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """What an operation does, by its name: one of these, or a function of Python's own, or an operator."""
+    """The function of an operation, by its name: one of these, or a function of Python's own, or an operator."""
     return _OPERATIONS.get(name) or getattr(builtins, name, None) or getattr(operator, f"__{name}__")

@@ -1,4 +1,4 @@
-"""Results on their way to the judge, as data, and what the submission has changed of its arguments."""
+"""Results on their way to the judge, as data, and the submission's changes of its arguments."""
 
 import collections
 import io

@@ -130,7 +130,7 @@ sides: Final[list[FarSide]] = []
 
 
 def here() -> FarSide:
-    """What there is of the check that runs."""
+    """The far side of the check that runs."""
     return sides[-1]
 
 
