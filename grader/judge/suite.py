@@ -31,6 +31,7 @@ from grader.border.channel import Channel
 from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
 from grader.border.proxies import SubmissionProxy
 from grader.course import Course
+from grader.course.model import DATA
 from grader.course.source import names_bound_by, parse
 from grader.course.suite import Group, check_name, group_of, names_apart, sentence_of
 from grader.errors import CourseError, UserError
@@ -313,7 +314,7 @@ def collected_suite(
             (course.solutions_dir, course.exercises_dir),
         ),
         _hypothesis_settings(),
-        unpickling_carefully(course.root),
+        unpickling_carefully(course.checks_dir, course.root / DATA),
         _search_path_kept(),
         session.check_files_forgotten(course.root),
         contextlib.ExitStack() as stack,

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,12 +92,12 @@ class _Careful(pickle.Unpickler):
 
 
 @contextlib.contextmanager
-def unpickling_carefully(folder: Path) -> Iterator[None]:
+def unpickling_carefully(*folders: Path) -> Iterator[None]:
     """A test's `pickle` and `torch.load` call meanwhile nothing that a submission chooses.
 
     Args:
-        folder: of the course. Its files are the suite's own. So is all below pytest's temporary folder, into which only
-            `harmless` files of a submission come, and all that a test has pickled itself.
+        folders: of the suite, with files of its own; submissions may lie beside them. All below pytest's temporary
+            folder is its own, too: only `harmless` files of a submission come there. So is all that a test has pickled.
     """
     dumps, load, loads, torch_load = pickle.dumps, pickle.load, pickle.loads, torch.load
     own: set[bytes] = set()
@@ -114,11 +114,11 @@ def unpickling_carefully(folder: Path) -> Iterator[None]:
         return loads(data, **kwargs) if is_own else _Careful(io.BytesIO(data), **kwargs).load()
 
     def load_(file: Any, /, **kwargs: Any) -> Any:
-        return load(file, **kwargs) if _is_own(file, folder) else _Careful(file, **kwargs).load()
+        return load(file, **kwargs) if _is_own(file, folders) else _Careful(file, **kwargs).load()
 
     @functools.wraps(torch_load)
     def torch_load_(f: Any, *args: Any, **kwargs: Any) -> Any:
-        before, _reading.is_own = _reading.is_own, _is_own(f, folder)
+        before, _reading.is_own = _reading.is_own, _is_own(f, folders)
         try:
             return torch_load(f, *args, **kwargs)
         finally:
@@ -131,13 +131,13 @@ def unpickling_carefully(folder: Path) -> Iterator[None]:
         yield
 
 
-def _is_own(file: Any, folder: Path) -> bool:
+def _is_own(file: Any, folders: Sequence[Path]) -> bool:
     """Whether a file, or one at this path, is the suite's own."""
     name = file.name if type(file) is io.BufferedReader else file
     if not isinstance(name, str | Path):
         return False
     whole = Path(name).resolve()
-    return whole.is_relative_to(folder.resolve()) or any(
+    return any(whole.is_relative_to(one.resolve()) for one in folders) or any(
         one.name.startswith("pytest-of-") and one.parent == Path(tempfile.gettempdir()).resolve() and _is_mine(one)
         for one in whole.parents
     )

@@ -151,7 +151,7 @@ class Kept(Fraction):
 
 
 def test_a_test_may_unpickle_classes_of_its_own_from_files_that_it_wrote(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory() as elsewhere, unpickling_carefully(COURSE):
+    with tempfile.TemporaryDirectory() as elsewhere, unpickling_carefully(COURSE / "tests"):
         for folder, is_own in (tmp_path, True), (Path(elsewhere), False):
 
             def refused(is_own: bool = is_own) -> contextlib.AbstractContextManager[object]:
