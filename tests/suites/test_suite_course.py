@@ -1,18 +1,10 @@
 """A course with a suite: its manifest, what it hands out and takes in, and what is to be known of it."""
 
-import contextlib
-import io
-import pickle
 import re
 import shutil
-import tempfile
-import zipfile
-from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 from judge_here import grade_here
 
 from grader.course import Course, checks_of
@@ -27,7 +19,6 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.where import Locations
-from grader.suites.harmless import harmless, unpickling_carefully
 from grader.suites.honesty import places_in
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
@@ -144,48 +135,3 @@ def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path)
     assert "test_files.py:1: ModuleNotFoundError: No module named 'not_there'" in broken.checks[0].message
     assert [one for one in right.checks if one.verdict != "passed"] == []
     assert right.checks[-1].name == "waits"
-
-
-class Kept(Fraction):
-    """Stands for a class of a suite."""
-
-
-def test_a_test_may_unpickle_classes_of_its_own_from_files_that_it_wrote(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory() as elsewhere, unpickling_carefully(COURSE / "tests"):
-        for folder, is_own in (tmp_path, True), (Path(elsewhere), False):
-
-            def refused(is_own: bool = is_own) -> contextlib.AbstractContextManager[object]:
-                return contextlib.nullcontext() if is_own else pytest.raises(pickle.UnpicklingError, match="not made")
-
-            with (folder / "kept.pkl").open("wb") as file:
-                pickle.dump(Kept(1, 2), file)
-            with (folder / "kept.pkl").open("rb") as file, refused():
-                assert pickle.load(file) == Kept(1, 2)
-            torch.save(Kept(1, 2), folder / "kept.pt")
-            with refused():
-                assert torch.load(folder / "kept.pt", weights_only=False) == Kept(1, 2)
-
-
-def test_only_text_and_numbers_come_back_as_files() -> None:
-    assert harmless(b"") == b"" and harmless(b'{"a": 1}') and harmless("ä\n".encode()) and harmless(b"(a, b)\n")
-    assert not harmless(b"cos\nsystem\n(S'true'\ntR.")  # a pickle in text
-    assert not harmless(b"PK\x03\x04")
-    assert harmless(b"(or none)\n") and harmless(b"(in\nany case\n)")
-    assert not harmless(b"I1\np999999999\n.") and not harmless(b"\x80\x02K\x01r\xff\xff\xff\x7f.")  # fill the memory
-    plain, call = pickle.dumps({"a": [1, None]}), pickle.dumps(Fraction(1, 2))
-    assert harmless(plain) and not harmless(call) and not harmless(plain + call)
-    saved = [io.BytesIO() for _ in range(4)]
-    torch.save({"model": torch.nn.Linear(1, 1).state_dict(), "step": 1}, saved[0])
-    torch.save(Fraction(1, 2), saved[1])
-    np.savez(saved[2], a=np.ones(2))
-    np.savez(saved[3], a=np.array([Fraction(1, 2)]))
-    tensors, called, arrays, objects = (harmless(one.getvalue()) for one in saved)
-    assert called is objects is None
-    assert tensors and torch.load(io.BytesIO(tensors))["model"].keys() == {"weight", "bias"}
-    assert arrays and np.load(io.BytesIO(arrays))["a"].tolist() == [1, 1]
-    changes_torch = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nN}X\x0c\x00\x00\x00__defaults__Ns\x86b."
-    with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
-        archive.writestr("a/data.pkl", changes_torch)
-    assert not harmless(made.getvalue())
-    two = harmless(made.getvalue() + saved[2].getvalue())  # which one is read depends on the reader
-    assert two and b"_rebuild" not in two

@@ -21,7 +21,7 @@ from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
 _import = importlib.import_module
-_MOST_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = 8 << 20
 """Bytes of a written file that are sent back."""
 
 

@@ -118,6 +118,8 @@ def test_training():
 def test_saved(tmp_path):
     adapters.save_tensor(torch.ones(2), tmp_path / "x.pt")
     assert torch.equal(torch.load(tmp_path / "x.pt")["x"], torch.ones(2))
+    adapters.save_tensor(torch.ones(2), tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes() == b"\x89PNG\0" * 300_000
 
 
 def test_objects():
