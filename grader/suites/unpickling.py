@@ -75,7 +75,8 @@ def unpickling_carefully(*folders: Path) -> Iterator[None]:
         home = sys.modules.get(module)
         found = vars(home).get(name) if home else None
         is_class = issubclass(type(found), type)  # a proxy is none
-        if isinstance(found, torch.dtype) or (is_class and (_is_layer(found) or _is_below(home, folders))):
+        is_suites = is_class and found.__module__ == module and _is_below(home, folders)
+        if isinstance(found, torch.dtype) or is_suites or (is_class and _is_layer(found)):
             return found
         raise pickle.UnpicklingError(f"`{module}.{name}` of a pickle is not made in the grader's process")
 

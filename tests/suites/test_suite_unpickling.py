@@ -25,6 +25,9 @@ class Kept(Fraction):
     """Stands for a class of a suite, or of somebody else."""
 
 
+Imported = shelve.Shelf
+
+
 class Bomb:
     """Calls a function when it is unpickled."""
 
@@ -79,6 +82,8 @@ def test_a_test_unpickles_what_it_has_pickled_and_what_came_with_it(tmp_path: Pa
         assert torch.load(tmp_path / "kept.pt", weights_only=False) == Kept(1, 2)
     with unpickling_carefully(Path(__file__).parent):
         assert pickle.loads(content) == Kept(1, 2)
+        with pytest.raises(pickle.UnpicklingError, match="not made"):  # a class that the suite imports
+            pickle.loads(f"c{__name__}\nImported\n.".encode())
     with unpickling_carefully(tmp_path):
         assert torch.load(tmp_path / "kept.pt", weights_only=False) == Kept(1, 2)
 
