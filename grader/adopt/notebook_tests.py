@@ -147,19 +147,24 @@ def function_of(
 
 
 def bindings(test: WrittenTest) -> dict[str, str]:
-    """A test's statements beside its assertions, by the names that they bind: later ones may need these."""
-    kept: list[str] = []
-    names: set[str] = set()
-    for step in test.steps:
-        try:
-            body = ast.parse(step.code).body
-        except SyntaxError:  # `function_of` says it
-            return {}
-        for one in body:
-            if not isinstance(one, ast.Assert):
-                kept += step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
-                names |= names_bound_by(one)
-    return dict.fromkeys(names, "\n".join(kept))
+    """The code of a test that later ones may need, by the names that it binds.
+
+    An import or a definition is one statement. For a variable it is all of the test, up to its first failure: as in the
+    notebook, the later test still runs then.
+    """
+    found: dict[str, str] = {}
+    code = "\n".join(step.code for step in test.steps)
+    try:
+        body = ast.parse(code).body
+        whole = f"try:\n{_indented(_without_docstring(code))}\nexcept Exception:\n    pass"
+        ast.parse(whole)
+    except SyntaxError:  # `function_of` says it
+        return {}
+    for one in body:
+        is_alone = isinstance(one, ast.Import | ast.ImportFrom | Definition)
+        own = "\n".join(code.split("\n")[first_line(one) - 1 : one.end_lineno]) if is_alone else whole
+        found |= dict.fromkeys(names_bound_by(one), own)
+    return found
 
 
 def free_names(code: str) -> set[str]:
@@ -188,11 +193,21 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 def _is_read_first(name: str, body: Iterable[ast.stmt]) -> bool:
     """Whether statements read or delete a name before they give it a value."""
-    for one in body:
+    for one in _without_try(body):
         found = [node.ctx for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name]
         if found or name in names_bound_by(one):
             return not isinstance(one, ast.For | ast.With) and any(not isinstance(ctx, ast.Store) for ctx in found)
     return False
+
+
+def _without_try(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements, with those inside of `try` in its place."""
+    for one in body:
+        if isinstance(one, ast.Try):
+            handlers = [inner for handler in one.handlers for inner in handler.body]
+            yield from _without_try([*one.body, *handlers, *one.orelse, *one.finalbody])
+        else:
+            yield one
 
 
 def _in_order(names: Iterable[str], code: str) -> list[str]:
@@ -233,7 +248,7 @@ def _with_assertions(step: Step) -> str:
         value = ast.get_source_segment(code, last) or ""
         if step.output is None:
             least = f"assert not isinstance(_score, int | float) or _score >= {step.at_least:g}"
-            return f"{before.decode()}\n_score = {value}\n{least}"
+            return f"{before.decode().strip(chr(10))}\n_score = {value}\n{least}"
         if not step.output.strip() and not step.printed and not isinstance(last.value, ast.Call | ast.Constant):
             raise CannotKeep(
                 "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
