@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
+from grader.adopt.autotests import AUTOTEST, with_assertions
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.adopt.solution_marks import marked, skeleton, without_marks
@@ -31,12 +32,13 @@ _FENCE = re.compile(r"^```(?:otter)?[ \t]*\n(.*?)^```[ \t]*$\n?", re.MULTILINE |
 _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\s+CONFIG\s*", re.I)
 _TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
 _IGNORED = re.compile(r"#+\s*ignore\s*#*\s*$", re.I | re.M)
-_AUTOTEST = re.compile(r"\s*#+\s*(?:HASHED\s+)?AUTOTEST\b", re.M)
 _MARK_SCHEME = re.compile(r"^### BEGIN MARK SCHEME$\n(.*?)(?:^### END MARK SCHEME$\n?|\Z)", re.M | re.S)
 _OTTER_ITSELF = re.compile(
     r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
 )
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
+_MOST_PARTS: Final = 20
+"""Tests of one that gives a score."""
 _USUAL: Final = {
     f"{begins}_{kind}_delimeter": f"{begins.upper()} {words}"
     for begins in ("begin", "end")
@@ -70,7 +72,10 @@ def read_master(path: Path) -> Master:
         ) from None
     if any("grade_id" in cell.marks for cell in cells):
         delimiters = _delimiters(path.resolve())
-        master = _Nbgrader(path.stem).read([_with_usual_marks(cell, delimiters) for cell in cells])
+        cells = [_with_usual_marks(cell, delimiters) for cell in cells]
+        texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
+        cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
+        master = _Nbgrader(path.stem).read(cells)
     elif any(_boundary(cell)[0] for cell in cells):
         master = _Otter(path.stem).read(cells)
     else:
@@ -145,7 +150,7 @@ class _Reader:
     def add_code(self, cell: _Cell, question: int = -1, *, whole: bool = False) -> None:
         """A cell of code; with `whole`, students write all of a solution without markers."""
         code = as_python(cell.text.rstrip(), {}, self._grading)
-        self.master.look += [f"cell {cell.number}: {note}" for note in code.notes]
+        self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if "%matplotlib" not in note]
         lines = [line for line in without_marks(code.source) if not line.is_hidden]
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
@@ -264,11 +269,15 @@ class _Otter(_Reader):
 
 
 class _Nbgrader(_Reader):
+    _given = ""
+    """The code so far that students do not write."""
+
     def read(self, cells: Iterable[_Cell]) -> Master:
         master, text, number = self.master, "", -1
         for cell in cells:
             marks = cell.marks
             is_graded, is_solution = bool(marks.get("grade")), bool(marks.get("solution"))
+            self._given += f"{cell.text}\n" if cell.kind == "code" and not is_solution else ""
             if is_solution or marks.get("task"):
                 by_hand = is_graded or bool(marks.get("task"))
                 points = self.points(cell, marks.get("points"))
@@ -308,13 +317,31 @@ class _Nbgrader(_Reader):
             "\n".join(line.text for line in lines if keeps or not line.is_hidden) for keeps in (True, False)
         )
         refused = "asks for nothing: there are only comments in it" if _says_nothing(whole) else ""
-        if _AUTOTEST.search(whole):
-            refused = "has AUTOTEST lines, which nbgrader makes assertions of"
+        if AUTOTEST.search(whole):
+            refused = "has AUTOTEST lines, and the notebook gives no values for them when it is run"
         is_split = any(line.is_hidden and line.text.strip() for line in lines)
-        if refused or not _says_nothing(shown):
-            yield self.test(cell, shown, points=0.0 if is_split else points, refused=refused)
-        if is_split:
-            yield self.test(cell, whole, points=points, is_hidden=True, refused=refused)
+        if is_split and not _says_nothing(shown):
+            yield self.test(cell, shown, points=0.0, refused=refused)
+        least = list(self._scores(cell, whole, points)) or [0.0]
+        for at_least in least:
+            test = self.test(cell, whole, points=points / len(least), is_hidden=is_split, refused=refused)
+            yield test._replace(steps=(Step(whole, None, at_least=at_least),))
+
+    def _scores(self, cell: _Cell, code: str, points: float) -> Iterator[float]:
+        """If the last line of a test gives a score: the least that it must be for each part of the points."""
+        with contextlib.suppress(SyntaxError):
+            match ast.parse(code).body[-1:]:
+                case [ast.Expr(ast.Name() | ast.BinOp())]:
+                    gives_score = True
+                case [ast.Expr(ast.Call(ast.Name(name)))]:
+                    returns = rf"^def {name}\b(?:.*\n(?=[ \t\n]))*?[ \t]+return[ \t]+\S"
+                    gives_score = name in ("round", "sum", "min", "max") or bool(re.search(returns, self._given, re.M))
+                case _:
+                    gives_score = False
+            with contextlib.suppress(ValueError):
+                gives_score = gives_score and float(cell.value or 0) <= points
+                parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 2
+                yield from (points * part / parts for part in range(1, parts + 1) if gives_score and points)
 
 
 def _says_nothing(code: str) -> bool:

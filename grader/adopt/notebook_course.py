@@ -35,6 +35,7 @@ from grader.text import counted
 
 _MOST_FILES: Final = 2_000
 """Files beside a notebook that are looked for in it."""
+_NOSE: Final = Path(__file__).with_name("nose.py")
 _NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
 
 
@@ -180,7 +181,8 @@ class _Topic(NotebookExercises):
                 write(self._to / folder / name, source.read_bytes())
         for name, is_used in self._helpers.items():
             for folder in ("tests", "solutions", "exercises") if is_used else ("tests",):
-                write(self._to / folder / f"{name}.py", (self._beside / f"{name}.py").read_bytes())
+                own = self._beside / f"{name}.py"
+                write(self._to / folder / f"{name}.py", (own if own.is_file() else _NOSE).read_bytes())
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         """The files that the notebook reads or shows, with their paths beside it."""
@@ -205,6 +207,11 @@ class _Topic(NotebookExercises):
                 names = {name for name, one in self.names.imports.items() if one == line}
                 names |= set(written_in(parse(file).body)) if line in names else set()
                 yield file.stem, not names.isdisjoint(used)
+        tests = (step.code for question in self.master.questions for test in question.tests for step in test.steps)
+        if not _is_installed("nose") and any(
+            re.search(r"^\s*(?:from|import) nose\b", one, re.M) for one in (*cells, *tests)
+        ):
+            yield "nose", True
 
     def write_tests(self) -> None:
         """Writes the file of tests."""

@@ -10,8 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from grader.adopt.master import Master, NotebookQuestion
-from grader.adopt.notebook_tests import CannotKeep, SuiteFunction, WrittenTest, bindings, function_of, names_of
+from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
+from grader.adopt.notebook_tests import (
+    CannotKeep,
+    SuiteFunction,
+    WrittenTest,
+    bindings,
+    changed_parts,
+    function_of,
+    names_of,
+    written_in,
+)
 from grader.text import printable
 
 INSTALLED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
@@ -58,6 +67,7 @@ class NotebookExercises:
         self.name = identifier(master.name)
         self.title = printable(master.title or master.name)
         self.exercises: list[NotebookExercise] = []
+        self._kept_lines: set[str] = set()
         cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
         self.names, self._written = names_of(cells)
 
@@ -69,11 +79,6 @@ class NotebookExercises:
     def plan(self) -> None:
         """Finds the exercise of each question, and the functions of its tests."""
         taken = {name for names in self._written.values() for name in names}
-        for name in sorted(taken):
-            asking = [self.master.questions[at].name for at, own in self._written.items() if name in own and at >= 0]
-            if len(asking) > 1:
-                said = f"is an answer to {' and '.join(asking)}: tests see the last value that it gets"
-                self.master.look.append(f"`{name}` {said}")
         functions: set[str] = set()
         earlier: tuple[dict[str, str], dict[str, str]] = ({}, {})
         for number, question in enumerate(self.master.questions):
@@ -118,13 +123,39 @@ class NotebookExercises:
         test = test._replace(says=in_one_line(test.says or f"{question.name}: {test.place}."))
         try:
             known = {**earlier[0], **earlier[1]} if test.is_hidden else earlier[0]
-            made = function_of(test, name, self.name, self.names, known)
+            cell = int(found[1]) if (found := re.fullmatch(r"cell (\d+)", test.place)) else 0
+            kept = self._kept_values(cell)
+            made = function_of(test, name, self.name, self.names, known, {name: one for name, (one, _) in kept.items()})
+            self._keep(cell, {kept[name] for name in made.reads if name in kept})
         except CannotKeep as problem:
             self.lose(test, f"the test {problem}")
             return None
         finally:
             earlier[test.is_hidden].update(bindings(test))
         return KeptTest(name, test, made, question.shares()[at], test.is_hidden)
+
+    def _kept_values(self, cell: int) -> dict[str, tuple[str, str]]:
+        """The names whose values cells above this one give and cells below it change, as ``(x_at_3, x)``."""
+        above, below, changed = set[str](), set[str](), set[str]()
+        for piece in self.master.pieces:
+            for one in ast.parse(piece.text).body if piece.kind == "code" else ():
+                (above if piece.cell < cell else below).update(written_in([one]))
+                changed |= set(changed_parts(one)) if piece.cell > cell else set()
+        values = {name: name for name in above & below} | {
+            name: f"deepcopy({name})" for name in above & changed - below
+        }
+        return {name: (f"{name}_at_{cell}", value) for name, value in values.items()}
+
+    def _keep(self, cell: int, values: Iterable[tuple[str, str]]) -> None:
+        """Adds a cell that keeps values for a test: the notebook has them there, but its module has later ones."""
+        lines = [f"{name} = {value}" for name, value in sorted(values)]
+        new = [line for line in lines if line not in self._kept_lines]
+        self._kept_lines |= set(new)
+        if new:
+            new[:0] = ["from copy import deepcopy"] if any("deepcopy" in line for line in new) else []
+            at = next((at for at, one in enumerate(self.master.pieces) if one.cell > cell), len(self.master.pieces))
+            text = "\n".join([f"# for the tests of cell {cell}", *new])
+            self.master.pieces.insert(at, NotebookPiece(cell, "code", text))
 
     def show_one_of(self, exercise: NotebookExercise) -> None:
         """Lets students see a test of an exercise: one that is added, or the first of its hidden ones."""

@@ -10,6 +10,7 @@ import ast
 import re
 import symtable
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from grader.course.source import Definition, assigned_by, first_line, names_bound_by, names_in
@@ -35,12 +36,14 @@ class CannotKeep(Exception):
 class Step(NamedTuple):
     """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
 
-    Without a value (None) nothing is compared with it: the statements make their own assertions.
+    Without a value (None) nothing is compared with it: the statements make their own assertions. With `at_least`, a
+    number that the last one gives is a score, and must be that high.
     """
 
     code: str
     output: str | None = ""
     printed: str = ""
+    at_least: float = 0.0
 
 
 class WrittenTest(NamedTuple):
@@ -96,13 +99,19 @@ class SuiteFunction(NamedTuple):
 
 
 def function_of(
-    test: WrittenTest, name: str, module: str, names: NotebookNames, earlier: Mapping[str, str]
+    test: WrittenTest,
+    name: str,
+    module: str,
+    names: NotebookNames,
+    earlier: Mapping[str, str],
+    kept: Mapping[str, str] = MappingProxyType({}),
 ) -> SuiteFunction:
     """The function that runs a test.
 
     Args:
         module: of the students.
         earlier: statements of earlier tests by the names that they bind: those that this one needs come first.
+        kept: the names under which values are kept that later cells change, by their own.
 
     Raises:
         CannotKeep: it is not Python, asks for nothing that students write, or looks at their code alone.
@@ -113,15 +122,22 @@ def function_of(
         code = "\n".join(map(_with_assertions, test.steps)).strip("\n")
         code += "".join(_calls_of_own_functions(code, names))
         code = _with_earlier(code, names, earlier)
+        if "__name__" in names_in(ast.parse(code)):
+            code = f'__name__ = "__main__"\n{_without_docstring(code)}'  # as in a notebook
         free = free_names(code)
         reads = _in_order(free & (names.written | names.given), code)
         if not free & (names.written | names.derived):
             raise CannotKeep("asks for nothing that students write")
-        for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.Call) and (called := _last_name(node.func)) in _ABOUT_CODE:
-                raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
+        nodes = list(ast.walk(ast.parse(code)))
+        looks = [one for one in nodes if isinstance(one, ast.Call) and _last_name(one.func) in _ABOUT_CODE]
+        inside = {id(part) for one in looks for part in ast.walk(one)}
+        asked = {id(one) for one in nodes if isinstance(one, ast.Name) and one.id in names.written | names.derived}
+        if looks and asked <= inside:
+            called = _last_name(looks[0].func)
+            raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
         says = test.says.replace("\\", "/").replace('"', "'")
-        body = f'"""{says}"""\nfrom {module} import {", ".join(reads)}\n{_without_docstring(code)}'
+        imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
+        body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{_without_docstring(code)}'
         text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{_indented(body)}\n"
         compile(text, "<test>", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -131,19 +147,24 @@ def function_of(
 
 
 def bindings(test: WrittenTest) -> dict[str, str]:
-    """A test's statements beside its assertions, by the names that they bind: later ones may need these."""
-    kept: list[str] = []
-    names: set[str] = set()
-    for step in test.steps:
-        try:
-            body = ast.parse(step.code).body
-        except SyntaxError:  # `function_of` says it
-            return {}
-        for one in body:
-            if not isinstance(one, ast.Assert):
-                kept += step.code.split("\n")[first_line(one) - 1 : one.end_lineno]
-                names |= names_bound_by(one)
-    return dict.fromkeys(names, "\n".join(kept))
+    """The code of a test that later ones may need, by the names that it binds.
+
+    An import or a definition is one statement. For a variable it is all of the test, up to its first failure: as in the
+    notebook, the later test still runs then.
+    """
+    found: dict[str, str] = {}
+    code = "\n".join(step.code for step in test.steps)
+    try:
+        body = ast.parse(code).body
+        whole = f"try:\n{_indented(_without_docstring(code))}\nexcept Exception:\n    pass"
+        ast.parse(whole)
+    except SyntaxError:  # `function_of` says it
+        return {}
+    for one in body:
+        is_alone = isinstance(one, ast.Import | ast.ImportFrom | Definition)
+        own = "\n".join(code.split("\n")[first_line(one) - 1 : one.end_lineno]) if is_alone else whole
+        found |= dict.fromkeys(names_bound_by(one), own)
+    return found
 
 
 def free_names(code: str) -> set[str]:
@@ -172,11 +193,21 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 def _is_read_first(name: str, body: Iterable[ast.stmt]) -> bool:
     """Whether statements read or delete a name before they give it a value."""
-    for one in body:
+    for one in _without_try(body):
         found = [node.ctx for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name]
         if found or name in names_bound_by(one):
             return not isinstance(one, ast.For | ast.With) and any(not isinstance(ctx, ast.Store) for ctx in found)
     return False
+
+
+def _without_try(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements, with those inside of `try` in its place."""
+    for one in body:
+        if isinstance(one, ast.Try):
+            handlers = [inner for handler in one.handlers for inner in handler.body]
+            yield from _without_try([*one.body, *handlers, *one.orelse, *one.finalbody])
+        else:
+            yield one
 
 
 def _in_order(names: Iterable[str], code: str) -> list[str]:
@@ -209,14 +240,15 @@ def _with_earlier(code: str, names: NotebookNames, earlier: Mapping[str, str]) -
 def _with_assertions(step: Step) -> str:
     """The code of a step; if it expects an output, with an assertion about it."""
     body, code = ast.parse(step.code).body, step.code
-    if step.output is None:
-        if body and isinstance(body[-1], ast.Expr) and isinstance(body[-1].value, ast.Name | ast.BinOp):
-            raise CannotKeep("gives a score by its last line")
+    if step.output is None and not step.at_least:
         return code
     if body and isinstance(last := body[-1], ast.Expr):
         lines = code.encode().split(b"\n")
         before = b"\n".join([*lines[: last.lineno - 1], lines[last.lineno - 1][: last.col_offset].rstrip(b"; ")])
         value = ast.get_source_segment(code, last) or ""
+        if step.output is None:
+            least = f"assert not isinstance(_score, int | float) or _score >= {step.at_least:g}"
+            return f"{before.decode().strip(chr(10))}\n_score = {value}\n{least}"
         if not step.output.strip() and not step.printed and not isinstance(last.value, ast.Call | ast.Constant):
             raise CannotKeep(
                 "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
@@ -304,12 +336,19 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
 
 def _changed_by(statement: ast.stmt) -> Iterator[str]:
     """The variables that a statement may change in place: ``base["b"] = 2``, ``numbers.append(4)``."""
+    yield from changed_parts(statement)
+    for node in ast.walk(statement) if not isinstance(statement, Definition) else ():
+        match node:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))):
+                yield name
+
+
+def changed_parts(statement: ast.stmt) -> Iterator[str]:
+    """The variables of which a statement gives a part another value: ``base["b"] = 2``."""
     for node in ast.walk(statement) if not isinstance(statement, Definition) else ():
         match node:
             case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
                 yield from names_in(value)
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))):
-                yield name
 
 
 def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

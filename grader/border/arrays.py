@@ -21,7 +21,9 @@ _NAMES: Final = (
     "float16", "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
 DTYPES: Final[dict[str, Any]] = {} if numpy is None else {name: numpy.dtype(name) for name in _NAMES}
-_DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
+_DTYPE_NAMES: Final[dict[Any, str]] = {dtype: name for name, dtype in DTYPES.items()}
+DTYPE_KINDS: Final = {type(dtype) for dtype in _DTYPE_NAMES}
+"""The exact types of dtypes that are values."""
 ARRAY: Final[Any] = None if numpy is None else numpy.ndarray
 """The class of arrays; None without NumPy."""
 _SCALARS: Final = set() if numpy is None else {*numpy.sctypeDict.values()}
@@ -53,6 +55,11 @@ def to_tensor(array: Any) -> torch.Tensor | None:
         Budget().take(1, array.nbytes, array.size)  # before a copy is made of a small memory that looks large
         array = array.astype(dtype, order="C")
     return _tensor_of(array)
+
+
+def dtype_name(dtype: Any) -> list[str] | None:
+    """``["y", "numpy.float32"]`` for a dtype of the machine's byte order."""
+    return ["y", f"numpy.{_DTYPE_NAMES[dtype]}"] if dtype in _DTYPE_NAMES else None
 
 
 def scalar_bytes(value: Any) -> list[Any]:

@@ -40,15 +40,15 @@ DTYPES: Final[dict[str, torch.dtype]] = {
 }  # fmt: skip
 """The dtypes of tensors that cross as values."""
 _DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
-_ALL_DTYPES: Final[dict[str, torch.dtype]] = {
+_ALL_DTYPES: Final[dict[str, object]] = {
     str(value).removeprefix("torch."): value for value in [*vars(torch).values()] if isinstance(value, torch.dtype)
-}
+} | {f"numpy.{name}": dtype for name, dtype in arrays.DTYPES.items()}
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
 _SCALARS: Final = _SELF_ENCODED | {int, str, bytes}
 _PATH: Final = type(Path())
 _MOST_PATH: Final = 4096
 """Characters of a path."""
-_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device, _PATH, *arrays.SCALARS}
+_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device, _PATH, *arrays.SCALARS, *arrays.DTYPE_KINDS}
 _MOST_EQUAL_HASHES: Final = 1 << 22
 """Comparisons that making a dict may take because keys have the same hash: the squares of how many share one."""
 _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {dict: dict.items, list: list.__iter__, tuple: tuple.__iter__}
@@ -189,6 +189,7 @@ _ENCODERS: Final[dict[type, Callable[[Any, Budget], list[Any] | None]]] = {
     torch.device: lambda value, _: ["v", str(value)],
     _PATH: _encode_path,
     **dict.fromkeys(arrays.SCALARS, lambda value, _: ["s", *arrays.scalar_bytes(value)]),
+    **dict.fromkeys(arrays.DTYPE_KINDS, lambda value, _: arrays.dtype_name(value)),
     **({} if arrays.ARRAY is None else {arrays.ARRAY: _encode_array}),
 }
 """By exact type. None is the tree of an object that cannot cross as a value after all."""

@@ -186,7 +186,7 @@ def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
 def examples_are_true(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every example in a docstring of the solution is true."""
     for untrue in evidence.graded_solution.untrue:
-        yield Defect(evidence.solution, untrue.line, untrue.message)
+        yield Defect(evidence.solution, untrue.line, untrue.message, evidence.course.suite is not None)
 
 
 def lesson_is_true(evidence: TopicEvidence) -> Iterator[Defect]:

@@ -90,7 +90,7 @@ def of_nbgrader(kind: str, text: str, **marks: object) -> dict[str, object]:
     return {"cell_type": kind, "metadata": {"nbgrader": {"grade_id": "x", **marks}}, "source": text, "outputs": []}
 
 
-def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> None:
+def test_tests_of_nbgrader_become_assertions_or_say_why_not(tmp_path: Path) -> None:
     hidden = "\n# BEGIN HIDDEN TESTS\nassert f(9)\n# END HIDDEN TESTS"
     solution = of_nbgrader(
         "code", "def f(x):\n    ### <solution>\n    return x\n    ### </solution>" + hidden, solution=True
@@ -98,6 +98,9 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
     texts = [
         "# used for marking",
         "assert f(1) == 1\n### HASHED AUTOTEST f(3);",
+        "x = 2\nif x:\n    # AUTOTEST [f(x)]; f(x) / 3",
+        "## AUTOTEST unknown",
+        "score = f(1)\nscore += f(1)\nscore",
         "assert f(2)\n# x <hidden> y\nassert f(3)\n# END HIDDEN TESTS of f\nassert f(4)",
     ]
     tests = [of_nbgrader("code", text, grade=True, points="2") for text in texts]
@@ -109,14 +112,28 @@ def test_tests_of_nbgrader_that_ask_for_nothing_here_say_so(tmp_path: Path) -> N
         'c.ClearHiddenTests.begin_test_delimeter = "<hidden>"\n'
     )
     master = read_master(file)
-    assert [(one.refused, one.is_hidden, one.points) for one in master.questions[0].tests] == [
+    tests = master.questions[0].tests
+    assert [(one.refused, one.is_hidden, one.points) for one in tests] == [
         ("asks for nothing: there are only comments in it", False, 2),
-        ("has AUTOTEST lines, which nbgrader makes assertions of", False, 2),
+        ("", False, 0),
+        ("", True, 2),
+        ("", False, 2),
+        ("has AUTOTEST lines, and the notebook gives no values for them when it is run", False, 2),
+        ("", False, 1),
+        ("", False, 1),
         ("", False, 0),
         ("", True, 2),
     ]
     assert master.pieces[0].text.endswith("    # solution:\n    return x\n    # end")
-    assert [test.steps[0].code for test in master.questions[0].tests[2:]] == [
+    assert tests[2].steps[0].code == "assert f(1) == 1\nassert type(f(3)) is int\nassert f(3) == 3"
+    assert tests[3].steps[0].code.split("\n", 2)[2].split("\n    ") == [
+        "    assert type([f(x)]).__name__ == 'list'",
+        "assert str([f(x)]) == '[2]'",
+        "assert type(f(x) / 3) is float",
+        "assert round(f(x) / 3, 2) == 0.67",
+    ]
+    assert [one.steps[0].at_least for one in tests[5:7]] == [1, 2]
+    assert [test.steps[0].code for test in tests[7:]] == [
         "assert f(2)\nassert f(4)",
         "assert f(2)\nassert f(3)\nassert f(4)",
     ]
@@ -241,15 +258,13 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     written = {f"{name}.{kind}" for name in ("homework_1", "more") for kind in ("py", "ipynb")}
     assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "words.txt"}
     assert all("def half(x):" in (begin / f"homework_1.{kind}").read_text() for kind in ("py", "ipynb"))
-    assert adopted.made[-1] == "1 exercise for a person to mark: x"
     assert [line.removeprefix("homework 1, ").partition(" (")[0] for line in adopted.look] == [
-        "`x` is an answer to q3 and q4: tests see the last value that it gets",
         "cell 15: students must see one test of each exercise: they get the text of this one",
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
-        "cell 24: the solution does not pass it here",
         "cell 44: -3 is no number of points: it counts as 0",
         "cell 44: is worth no points: its tests are left out",
     ]
     manifest = (tmp_path / "course/course.toml").read_text()
-    assert 'name = "x"\nkind = "manual"' in manifest and 'name = "y"\npoints = 1' in manifest
+    assert 'name = "x"\npoints = 3' in manifest and 'name = "y"\npoints = 1' in manifest
+    assert "from homework_1 import x_at_24 as x" in (tmp_path / "course/tests/test_homework_1.py").read_text()
