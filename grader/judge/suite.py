@@ -329,7 +329,8 @@ def collected_suite(
                 stack.enter_context(session.collecting(files, course.root, hooks, suite=True))
         if hooks.problems and not hooks.checks:
             raise session.cannot_collect(hooks.problems)
-        leftovers = Leftovers(course.checks_dir)
+        parameters = (getattr(getattr(check.item, "callspec", None), "params", None) for check in hooks.checks.values())
+        leftovers = Leftovers(course.checks_dir, parameters)
         for check in hooks.checks.values():
             assert isinstance(check, SuiteCheck)
             check.leftovers = leftovers

@@ -7,6 +7,7 @@ Whoever is asked next gets none of it.
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
 import decimal
 import functools
@@ -17,16 +18,20 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 
+from grader.testkit.far.side import detached, is_same
 from grader.testkit.rebuilt import PLAIN
 
-_CONTAINERS: Final = (dict, list, set)
+_DICTS: Final = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+_CONTAINERS: Final = (*_DICTS, list, set, collections.deque)
+_OF_LIBRARIES: Final = (types.SimpleNamespace, torch.nn.Module, torch.optim.Optimizer)
+"""Classes whose objects consist of their attributes."""
 _LIBRARIES: Final = (builtins, torch, torch.nn, torch.nn.functional, torch.Tensor, torch.nn.Module, np, np.random)
 """Of these, and of all modules that the suite has imported, functions and classes are put back."""
 
@@ -72,9 +77,10 @@ class Leftovers:
 
     Args:
         folder: with the suite.
+        more: values that the tests are given.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Iterable[Any]) -> None:
         self._process: Callable[[], object] = lambda: None
         self._put_back: list[Callable[[], object]] = []
         self._seen: dict[int, object] = {}
@@ -82,7 +88,7 @@ class Leftovers:
         self._own = [one for one in loaded if Path(getattr(one, "__file__", None) or "/").is_relative_to(folder)]
         self._names = {one.__name__ for one in self._own}
         imported = [value for one in self._own for value in vars(one).values() if type(value) is types.ModuleType]
-        self._visit(self._own)
+        self._visit([*self._own, *more])
         for library in {id(one): one for one in (*_LIBRARIES, *imported) if one not in self._own}.values():
             functions = {name: value for name, value in vars(library).items() if callable(value)}
             self._put_back.append(functools.partial(_restore, library, functions))
@@ -117,7 +123,13 @@ class Leftovers:
         if kind in _CONTAINERS:
             content = value.copy()
             self._put_back.append(lambda: _refill(value, content))
-            yield from (*content.values(), *content) if kind is dict else content
+            yield from (*content.values(), *content) if kind in _DICTS else content
+        elif kind in (torch.Tensor, torch.nn.Parameter) and value.is_leaf:
+            data, grad = detached(value), detached(value.grad)
+            self._put_back.append(lambda: _rewrite(value, data, grad))
+        elif kind is np.ndarray:
+            numbers = value.copy()
+            self._put_back.append(lambda: np.copyto(value, numbers) if value.flags.writeable else None)
         elif kind is tuple:
             yield from value
         elif kind in (staticmethod, classmethod):
@@ -141,7 +153,7 @@ class Leftovers:
         kind = type(value)
         if issubclass(kind, type | types.FunctionType):
             return value.__module__ in self._names
-        has_names = kind is types.SimpleNamespace or kind.__module__ in self._names
+        has_names = issubclass(kind, _OF_LIBRARIES) or kind.__module__ in self._names
         return any(value is one for one in self._own) or (has_names and hasattr(value, "__dict__"))
 
 
@@ -149,7 +161,15 @@ def _refill(container: Any, content: Any) -> None:
     """Gives a container its content back."""
     if _parts(container) != _parts(content):
         container.clear()
-        (container.extend if type(container) is list else container.update)(content)
+        (container.extend if hasattr(container, "extend") else container.update)(content)
+
+
+def _rewrite(tensor: Any, data: Any, grad: Any) -> None:
+    """Gives a tensor its numbers and its gradient back."""
+    if not is_same(tensor.detach(), data) and tensor.shape == data.shape:
+        tensor.data.copy_(data)
+    if not is_same(tensor.grad, grad):
+        tensor.grad = detached(grad)
 
 
 def _restore(owner: Any, before: dict[str, Any], *, is_whole: bool = False) -> None:
@@ -168,6 +188,6 @@ def _restore(owner: Any, before: dict[str, Any], *, is_whole: bool = False) -> N
 
 def _parts(value: Any) -> object:
     """What tells whether a container holds the same objects as before."""
-    if type(value) is dict:
+    if type(value) in _DICTS:
         return [(id(key), id(one)) for key, one in value.items()]
-    return [*map(id, value)] if type(value) is list else {*map(id, value)}
+    return {*map(id, value)} if type(value) is set else [*map(id, value)]
