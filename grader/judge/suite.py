@@ -45,7 +45,8 @@ from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
 from grader.suites.exceptions import Exceptions
-from grader.suites.modules import Globals, standing_in
+from grader.suites.leftovers import Leftovers
+from grader.suites.modules import standing_in
 from grader.suites.proxies import make_handle
 from grader.suites.unpickling import unpickling_carefully
 
@@ -72,11 +73,11 @@ class SuiteCheck(Check):
         root: the course's folder, which is the current one while it runs.
 
     Attributes:
-        globals: of the suite's modules.
+        leftovers: of the suite's tests.
     """
 
     runs_item = True
-    globals: Globals | None = None
+    leftovers: Leftovers | None = None
 
     def __init__(
         self,
@@ -108,8 +109,8 @@ class SuiteCheck(Check):
         bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), *reads)
         bridge.keeps_arguments = self.keeps_arguments
         try:
-            if self.globals is not None:
-                self.globals.begin(channel.transport)
+            if self.leftovers is not None:
+                self.leftovers.begin(channel.transport)
             with _place_kept(self._root), bridge.active(), contextlib.redirect_stdout(io.StringIO()):
                 _run_item(self.item)  # what it prints itself must not mix with the grader's output
         except AssertionError as error:
@@ -130,7 +131,11 @@ class SuiteCheck(Check):
 
 def _run_item(item: pytest.Function) -> None:
     """Sets a test up, runs it, and tears it down, as pytest does it; the first exception goes out."""
+    if vars(item).get("_instance") is not None:  # else a test in a class keeps what it has put into `self`
+        item._obj = None
+        del item._instance
     item._initrequest()
+    item.stash[_FAILED_PARTS] = []
     failure: BaseException | None = None
     try:
         item.ihook.pytest_runtest_setup(item=item)
@@ -146,10 +151,9 @@ def _run_item(item: pytest.Function) -> None:
         item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
     except BaseException as error:
         last = error
-        while type(parts := getattr(last, "exceptions", None)) is tuple and issubclass(type(parts[0]), BaseException):
-            last = parts[0]  # of several fixtures; a submission's exception has no exceptions in it
+        while type(own := getattr(last, "exceptions", None)) is tuple and issubclass(type((*own, 0)[0]), BaseException):
+            last = own[0]  # of several fixtures; a submission's exception has no exceptions in it
         failure = failure or last
-    item.stash[_FAILED_PARTS] = []
     item._request = False  # type: ignore[assignment]
     item.funcargs = None  # type: ignore[assignment]
     if failure is not None:
@@ -325,10 +329,11 @@ def collected_suite(
                 stack.enter_context(session.collecting(files, course.root, hooks, suite=True))
         if hooks.problems and not hooks.checks:
             raise session.cannot_collect(hooks.problems)
-        kept = Globals(course.checks_dir)
+        parameters = (getattr(getattr(check.item, "callspec", None), "params", None) for check in hooks.checks.values())
+        leftovers = Leftovers(course.checks_dir, parameters)
         for check in hooks.checks.values():
             assert isinstance(check, SuiteCheck)
-            check.globals = kept
+            check.leftovers = leftovers
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
         yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), course.root)
 

@@ -354,6 +354,8 @@ class Bridge:
                 if not self.keeps_arguments:
                     optimizer, _ = self._optimizers[key]
                     optimizer.load_state_dict(grad)
+                    for group in optimizer.param_groups:  # torch's fused kernels believe the shapes of a state
+                        group.update({"fused": False} if group.get("fused") else {})
                     self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
                 continue
             if (tensor := self._tensors.get(key)) is not None:
@@ -363,7 +365,7 @@ class Bridge:
                 put(tensor, data)
                 if tensor.is_leaf:
                     tensor.requires_grad_(requires_grad)
-                    tensor.grad = grad
+                    tensor.grad = detached(grad)
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
 
     # ---------------------------------------------------------------- results

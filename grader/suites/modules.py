@@ -7,9 +7,7 @@ import importlib.abc
 import importlib.machinery
 import pkgutil
 import sys
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -162,45 +160,3 @@ def stood_down() -> Iterator[None]:
         yield
     finally:
         sys.meta_path[:0] = finders
-
-
-class Globals:
-    """What the modules of a suite held when they had been collected: no submission gets what another has left there.
-
-    Args:
-        folder: with the suite.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._process: Callable[[], object] = lambda: None
-        self._before: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = []
-        for module in [*sys.modules.values()]:
-            if Path(getattr(module, "__file__", None) or "/").is_relative_to(folder):
-                now = dict(vars(module))
-                own = {name: value for name, value in now.items() if not name.startswith("__")}
-                copies = {name: copy(value) for name, value in own.items() if type(value) in (dict, list, set)}
-                self._before.append((vars(module), own, copies))
-
-    def begin(self, process: object) -> None:
-        """Puts everything back if this is another student process than before."""
-        if self._process() is process:
-            return
-        self._process = weakref.ref(process)
-        for names, before, copies in self._before:
-            for name in [one for one in names if one not in before and not one.startswith("__")]:
-                del names[name]
-            names.update(before)
-            for name, content in copies.items():
-                if _parts(names[name]) != _parts(content):
-                    names[name].clear()
-                    (names[name].extend if type(content) is list else names[name].update)(content)
-            for value in before.values():
-                if callable(clear := vars(type(value)).get("cache_clear")):
-                    clear(value)
-
-
-def _parts(value: Any) -> object:
-    """What tells whether a container holds the same objects as before."""
-    if type(value) is dict:
-        return [(id(key), id(one)) for key, one in value.items()]
-    return [*map(id, value)] if type(value) is list else {*map(id, value)}

@@ -112,8 +112,10 @@ class Passing:
             own.truncate()
             own.write(content)
             own.seek(place)
-        elif isinstance(own, Mock):
+        elif isinstance(own, Mock) or (isinstance(own, io.IOBase) and not own.readable()):
             own.write(now[0])
+        elif isinstance(own, io.IOBase):
+            pass  # it was read to its end to be sent
         elif isinstance(own, list):
             own[:] = now
         elif isinstance(own, collections.deque):
@@ -284,11 +286,13 @@ class Passing:
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, io.StringIO | io.BytesIO):
             return "file", self._number(value), value.getvalue(), value.tell()
-        return "file", self._number(value), value.read() if value.readable() else "", 0
+        empty = "" if isinstance(value, io.TextIOBase) else b""
+        return "file", self._number(value), value.read() if value.readable() else empty, 0
 
     def _is_file(self, text: str) -> bool:
-        """Whether a text is the path of a file of the suite, or a temporary one of the test."""
-        return 0 < len(text) < 1000 and "\n" not in text and os.sep in text and self._may_be_sent(Path(text))
+        """Whether a text is the path of a file of the suite, or a temporary one of the test; `6/` is none."""
+        is_path = 0 < len(text) < 1000 and "\n" not in text and os.sep in text
+        return is_path and (os.path.isabs(text) or os.path.exists(text)) and self._may_be_sent(Path(text))
 
     def _may_be_sent(self, path: Path) -> bool:
         try:

@@ -456,7 +456,7 @@ def make_handle(
         known: the classes of handles up to now.
     """
     here = _of_library(own_name)
-    if here in _DATA or (here is not None and issubclass(here, (*_OF_TORCH, enum.Enum, BaseException))):
+    if here in _DATA or (here is not None and issubclass(here, (*_OF_TORCH, enum.Enum, Exception))):
         return here  # type: ignore[no-any-return]
     if (kind := known.get((*classes, special))) is None:
         names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
