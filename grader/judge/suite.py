@@ -40,7 +40,7 @@ from grader.judge import session
 from grader.judge.check import Check
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
-from grader.judge.suite_failure import in_words
+from grader.judge.suite_failure import exception_expected, in_words
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
@@ -122,7 +122,11 @@ class SuiteCheck(Check):
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:
-            raise (bridge.exceptions.submissions(error) or error) from None
+            raised = bridge.exceptions.submissions(error) or error
+            if isinstance(raised, SubmissionRaised) and not self.hidden and (expected := exception_expected(error)):
+                said = f"{self.sentence.rstrip('.')}: it raises {raised.kind}, not {expected}"
+                raise AssertionError(said) from raised
+            raise raised from None
         finally:
             self.changed = frozenset(bridge.changed)
             if bridge.is_waiting:  # an alarm of the test's own has gone off

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
+import re
+import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +22,7 @@ _COMPARES: Final = frozenset({
     "assert_approx_equal", "assert_close", "assertEqual", "assertAlmostEqual",
 })  # fmt: skip
 """Functions of NumPy, torch and unittest that compare their first two arguments."""
+_EXPECTS: Final = re.compile(r"\b(raises|assertRaises\w*)$")
 _MOST: Final = 120
 """Characters of the test's sentence, and of a call, in the first line."""
 
@@ -33,6 +39,24 @@ def in_words(error: AssertionError, sentence: str, call: Call | None) -> Asserti
     return error
 
 
+def exception_expected(error: BaseException) -> str:
+    """The exceptions that a test expects, as it writes them, where it gets another one; empty if it expects none."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        with contextlib.suppress(OSError, SyntaxError):
+            for node in ast.walk(_tree(Path(frame.f_code.co_filename))):
+                if isinstance(node, ast.With) and node.body[0].lineno <= line <= (node.end_lineno or 0):
+                    for one in node.items:
+                        call = one.context_expr
+                        if isinstance(call, ast.Call) and call.args and _EXPECTS.search(ast.unparse(call.func)):
+                            return ast.unparse(call.args[0])
+    return ""
+
+
+@functools.lru_cache(maxsize=32)
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
 def _in_words(error: AssertionError, title: str, call: Call | None) -> AssertionError:
     for actual, expected in _compared(error):
         if call is not None and call.answered and expected is call.result and actual is not call.result:
@@ -45,9 +69,7 @@ def _in_words(error: AssertionError, title: str, call: Call | None) -> Assertion
 
 def _compared(error: BaseException) -> Iterator[tuple[Any, Any]]:
     """The two values that a function of a library has compared, if it is such a failure."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        frame, traceback = traceback.tb_frame, traceback.tb_next
+    for frame, _ in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _COMPARES and module in ("numpy", "torch", "unittest"):
             names = [name for name in frame.f_code.co_varnames[: frame.f_code.co_argcount] if name != "self"]

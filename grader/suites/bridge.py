@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pickle import dumps  # that of the tests asks about each step
+from types import MethodType
 from typing import Any, Final
 
 import torch
@@ -41,7 +42,7 @@ from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.side import detached, is_same, is_same_state
 from grader.testkit.rebuilt import rebuilt
 
-_NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _MOST_HELD: Final = 64
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
@@ -87,6 +88,7 @@ class Bridge:
         self._keys: dict[int, int] = {}
         self._last: dict[int, tuple[Any, Any, bool]] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
+        self._methods: dict[tuple[int, Any], MethodType] = {}
         self._has_functions = False
         self._handles: dict[int, Any] = {}
         self._classes: dict[Any, Any] = {}
@@ -119,7 +121,7 @@ class Bridge:
 
     # ---------------------------------------------------------------- operations
 
-    def run(self, operation: str, target: object, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+    def run(self, operation: str, target: object, /, *args: object, _shown: Call | None = None, **kwargs: Any) -> Any:
         """The result of an operation on something of the submission.
 
         Raises:
@@ -127,17 +129,17 @@ class Bridge:
                 `SubmissionRaised`.
         """
         with self._turn:  # of the test's threads
-            return self._run(operation, target, *args, shown=shown, **kwargs)
+            return self._run(operation, target, *args, _shown=_shown, **kwargs)
 
-    def _run(self, operation: str, target: object, *args: object, shown: Call | None, **kwargs: object) -> Any:
+    def _run(self, operation: str, target: object, /, *args: object, _shown: Call | None, **kwargs: object) -> Any:
         self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
         around = self._states(), list(self._surroundings.changes(passing))
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
-        if shown is not None:
-            self.channel.show(shown)
+        if _shown is not None:
+            self.channel.show(_shown)
         try:
             reply = self._ask(twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
             while reply[0] == "asks":
@@ -145,33 +147,38 @@ class Bridge:
         except SubmissionRaised as error:
             self._forward_prints()
             own, self._raised = self._raised, None
+            known = self._as_known(error, passing)
             if own is not None and (text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
                 raise own from None  # the test's own function has raised it
-            known = self._as_known(error)
             raise known from known.__cause__
         self._forward_prints()
-        if reply[0] == "exits":
-            raise Exited(reply[1])
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
         with _reading():
-            _, described, changed, pulls, written, logged, warned, drawn = reply
-            self._draw(drawn)
-            self._pull(pulls)
-            for name, level, message in logged if self._forwards_logs else ():
-                _logger(name).log(level, "%s", message)
-            for classes, message in warned:
-                self._warn(classes, str(message))
-            for number, now in changed:
-                passing.change(number, self._value(now, passing))
-            passing.write(written)
-            result = self._value(described, passing)
-        if shown is not None:
-            shown.result, shown.answered = result, True
+            how, described, *done = reply
+            self._take(done, passing)
+            result = None if how == "exits" else self._value(described, passing)
+        if how == "exits":
+            raise Exited(described)
+        if _shown is not None:
+            _shown.result, _shown.answered = result, True
             if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
-                object.__setattr__(result, "_made", shown)
+                object.__setattr__(result, "_made", _shown)
         return result
+
+    def _take(self, done: Sequence[Any], passing: Passing) -> None:
+        """Takes over what an operation has done over there beside its result."""
+        changed, pulls, written, logged, warned, drawn = done
+        self._draw(drawn)
+        self._pull(pulls)
+        for name, level, message in logged if self._forwards_logs else ():
+            _logger(name).log(level, "%s", message)
+        for classes, message in warned:
+            self._warn(classes, str(message))
+        for number, now in changed:
+            passing.change(number, self._value(now, passing))
+        passing.write(written)
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
         self.is_waiting = True
@@ -204,14 +211,17 @@ class Bridge:
         )
         warnings.warn(kind(message), stacklevel=2)
 
-    def _as_known(self, error: SubmissionRaised) -> BaseException:
+    def _as_known(self, error: SubmissionRaised, passing: Passing) -> BaseException:
         """An exception as the test knows it: the built-in one itself, or one of a class of that name."""
         missing = _NO_NAME.fullmatch(error.message) if error.kind == "AttributeError" and not error.frames else None
-        if missing:
+        if missing and missing[1].partition(".")[0] not in sys.stdlib_module_names:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
         known: Any = None
         with _reading():
-            for place, (text, classes, *given) in [*enumerate(self._ask(twins.facts_of_raised)[:_MOST_CAUSES])][::-1]:
+            facts, done = self._ask(twins.facts_of_raised)
+            if done:
+                self._take(done, passing)
+            for place, (text, classes, *given) in [*enumerate(facts[:_MOST_CAUSES])][::-1]:
                 one = SubmissionRaised(str(text)) if place else error
                 args, fields = (self._value(tree, Passing(self)) for tree in given)
                 cause, known = known, self.exceptions.known(one, classes, args, fields)
@@ -242,7 +252,7 @@ class Bridge:
         except Exception as error:
             if not isinstance(self._raised, AssertionError):  # the first one counts
                 self._raised = error
-            return "raised", named(error)
+            return "raised", (*named(error), self.keep(error))
 
     def _gradients(self, number: int, grad: torch.Tensor) -> Any:
         """Gradients of a result of the test's own function: of its arguments, and of others by their key."""
@@ -295,11 +305,13 @@ class Bridge:
     def twin(self, key: int) -> torch.Tensor | None:
         return self._tensors.get(key)
 
-    def keep(self, value: object) -> int:
-        """A number for an object, which is kept alive while the check runs."""
+    def keep(self, value: object, function: Callable[..., Any] | None = None) -> int:
+        """A number for an object, which is kept alive while the check runs, and what the submission calls by it."""
+        if isinstance(value, MethodType):  # Python makes it anew each time
+            value = self._methods.setdefault((id(value.__self__), value.__func__), value)
         self._kept[id(value)] = value
-        if callable(value):
-            self._functions[id(value)] = value
+        if function or callable(value):
+            self._functions[id(value)] = function or value  # type: ignore[assignment]
         return id(value)
 
     def optimizer(self, value: torch.optim.Optimizer) -> int:

@@ -52,14 +52,14 @@ class Deferred(Used):
             made[id(self)] = passing.bridge.run(name, target, *args, **kwargs)
         return passing.tree(made[id(self)])
 
-    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+    def _run(self, name: str, /, *args: object, _shown: Call | None = None, **kwargs: Any) -> Any:
         if not running:
             if not asked_while_collecting:
                 raise pytest.UsageError(f"`{self!r}` is used where there is no submission")
             return asked_while_collecting[-1](name, self, *args)
-        return super()._run(name, *args, shown=shown, **kwargs)
+        return super()._run(name, *args, _shown=_shown, **kwargs)
 
-    def _call(self, *args: object, **kwargs: object) -> Call:
+    def _call(self, /, *args: object, **kwargs: object) -> Call:
         return Call(self.__name__, args, kwargs)
 
     def _now(self) -> Any:
@@ -76,7 +76,7 @@ class Deferred(Used):
         value = self._now() if running else self
         return self if isinstance(value, Used | list | dict | set) else value
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, /, *args: object, **kwargs: Any) -> Any:
         return (
             METHODS["call"](self, *args, **kwargs)
             if running
@@ -114,7 +114,7 @@ def value_of(variable: Deferred) -> Any:
         UnwrittenValue: it is the ``...`` that was handed out.
     """
     name = variable.__name__
-    value = running[-1].run("get", variable, shown=Call(name, (), {}, is_read=True))
+    value = running[-1].run("get", variable, _shown=Call(name, (), {}, is_read=True))
     if isinstance(value, Handle) and value._kind == "ellipsis":
         raise UnwrittenValue(name)
     return value

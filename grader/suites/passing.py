@@ -7,16 +7,16 @@ import collections
 import enum
 import functools
 import inspect
-import io
 import os
 import random
 import sys
 import tempfile
 import types
 from collections.abc import Iterator, Sequence
+from io import BytesIO, IOBase, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from unittest.mock import Mock
+from unittest.mock import MagicMixin, Mock, NonCallableMock, sentinel
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from torch.utils.data import (
 
 from grader.border.failures import BadReply
 from grader.suites import sources
+from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
 """Objects that consist of their attributes."""
+_Sentinel: Final[type] = type(sentinel.anything)
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _WORDS: Final = ("__name__", "__doc__")
 _MOST_FILES: Final = 200
@@ -106,7 +108,7 @@ class Passing:
             put(own, now)
         elif isinstance(own, np.ndarray):
             own[...] = now
-        elif isinstance(own, io.StringIO | io.BytesIO):
+        elif isinstance(own, StringIO | BytesIO):
             content, place = now
             own.seek(0)
             own.truncate()
@@ -166,9 +168,8 @@ class Passing:
         if is_made_file(value):
             content = value.read()
             return "file", self._number(value), content if isinstance(content, str | bytes) else "", 0
-        if isinstance(value, Mock):  # it has every method, and so looks like a path
-            self.has_functions = True
-            return "function", self.bridge.keep(value), None, None
+        if isinstance(value, NonCallableMock):  # it has every method, and so looks like a path
+            return self._mock(value)
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
         if (parts := parts_of(value)) is not None:
@@ -190,7 +191,7 @@ class Passing:
             return "optimizer", self.bridge.optimizer(value), self.tree(kind), groups
         if isinstance(value, DataLoader):
             return self._loader(value)
-        if isinstance(value, io.IOBase):
+        if isinstance(value, IOBase):
             return self._file(value)
         if isinstance(value, type):
             if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
@@ -205,7 +206,7 @@ class Passing:
         if isinstance(value, Iterator):
             return "iterator", [self.tree(one) for one in value]
         if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
-            return "partial", self.tree(value.func), self.tree(value.args), self.tree(value.keywords)
+            return "partial", self.bridge.keep(value), *map(self.tree, (value.func, value.args, value.keywords))
         if callable(value):
             if (place := _place_in_library(value)) is not None:
                 return "class", *place, "", []
@@ -215,6 +216,8 @@ class Passing:
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
+        if kind is object or isinstance(value, _Sentinel):
+            return "opaque", self.bridge.keep(value)
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
 
     def _tensor(self, value: torch.Tensor) -> tuple[Any, ...]:
@@ -284,10 +287,21 @@ class Passing:
         return "generator", self.bridge.keep(value), name, None if is_known else ("value", state)
 
     def _file(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, io.StringIO | io.BytesIO):
+        if isinstance(value, StringIO | BytesIO):
             return "file", self._number(value), value.getvalue(), value.tell()
         empty = "" if isinstance(value, io.TextIOBase) else b""
         return "file", self._number(value), value.read() if value.readable() else empty, 0
+
+    def _mock(self, value: NonCallableMock) -> tuple[Any, ...]:
+        """A mock is used here; but what it wraps of a library does over there what it does."""
+        wrapped = vars(value)["_mock_wraps"]
+        if isinstance(wrapped, types.ModuleType):
+            return "name", wrapped.__name__, []
+        if wrapped is not None and (place := _place_in_library(wrapped)):
+            return "class", *place, "", []
+        self.has_functions = True
+        is_later, is_magic = inspect.iscoroutinefunction(value), isinstance(value, MagicMixin)
+        return "mock", self.bridge.keep(value, functools.partial(_use, value)), is_magic, is_later
 
     def _is_file(self, text: str) -> bool:
         """Whether a text is the path of a file of the suite, or a temporary one of the test; `6/` is none."""
@@ -326,6 +340,23 @@ class Passing:
             below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
             files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
         return "path", number, path.name, is_text, files
+
+
+def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """What the submission does with a mock of the test; what the test itself asks of a mock is none of its business.
+
+    Raises:
+        AttributeError: there is no such use.
+    """
+    if name == "call":
+        return mock(*args, **kwargs)
+    if name in SPECIAL_OF_MOCKS:
+        if name in ("exit", "aexit") and isinstance(args[1], BaseException):  # its class is the test's, too
+            args = type(args[1]), *args[1:]
+        return getattr(mock, f"__{name}__")(*args)
+    if name not in ("getattr", "setattr") or args[0].startswith(("__", "_mock")) or hasattr(NonCallableMock, args[0]):
+        raise AttributeError(f"Mock object has no attribute {args[0]!r}")
+    return getattr(mock, args[0]) if name == "getattr" else setattr(mock, *args)
 
 
 def is_made_file(value: object) -> bool:

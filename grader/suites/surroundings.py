@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import io
 import os
 import sys
 import warnings
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -53,7 +53,7 @@ class AroundTest:
             is_set = warnings.filters[:1] != self._filters and warnings.filters[0][0] == "error"
             yield "warnings", ("value", "error" if is_set else "always")
         for home, name, now, _ in self._replaced():
-            is_sent = isinstance(now, io.StringIO | list) if home is sys else (home, name) != (builtins, "open")
+            is_sent = isinstance(now, StringIO | list) if home is sys else (home, name) != (builtins, "open")
             if is_sent or is_made_file(getattr(now, "return_value", None)):  # another `open` may open any file
                 with contextlib.suppress(TypeError):
                     yield "patch", ("tuple", [("value", home.__name__), ("value", name), passing.tree(now)])

@@ -172,7 +172,7 @@ class Seeds:
     """Remembers the seeds that the submission sets; torch's generator does it itself."""
 
     def __init__(self) -> None:
-        self.last: dict[int, int] = {}
+        self.last: dict[int, int | None] = {}
         self._before = [(module, module.seed) for module in (np.random, random)]
         for number, (module, seed) in enumerate(self._before, start=1):
             setattr(module, "seed", self._noting(number, seed))  # noqa: B010
@@ -186,8 +186,7 @@ class Seeds:
         def set_seed(*args: Any, **kwargs: Any) -> None:
             seed(*args, **kwargs)
             given = next(iter((*args, *kwargs.values())), None)
-            if isinstance(given, int | np.integer) and given >= 0:
-                self.last[number] = int(given)
+            self.last[number] = int(given) if isinstance(given, int | np.integer) and given >= 0 else None
 
         return set_seed
 
@@ -195,11 +194,11 @@ class Seeds:
         """How the generators were used between two moments."""
         found = []
         for number in now.changed_since(before):
-            seed = self.last.pop(number, None)
+            is_seeded, seed = number in self.last, self.last.pop(number, None)
             if number == 0 and now.torch_seed != before.torch_seed:
                 seed = now.torch_seed
             state, draws = now[number], None
-            if seed is None:
+            if seed is None and not is_seeded:  # else nothing leads there
                 draws = _distance(before[number], state)
                 seed = now.torch_seed if draws is None and number == 0 else None
             if seed is not None:

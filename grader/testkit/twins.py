@@ -106,8 +106,8 @@ def run(
         around: the states of random generators that have changed, and what else is as the test has set it.
 
     Returns:
-        The result, the arguments and twins that were changed, the files that were written, the logs, the warnings, and
-        how random generators were used; or the question to a function of the test.
+        The result, or the code of an exit; the arguments and twins that were changed, the files that were written, the
+        logs, the warnings, and how random generators were used. Or the question to a function of the test.
     """
     take(pushes)
     call = Crossed()
@@ -130,16 +130,19 @@ def run(
                 else:
                     result = operation(name)(owner, *values, **named_values)
         except SystemExit as error:
-            return "exits", error.code if type(error.code) in (int, str) else None
+            return "exits", error.code if type(error.code) in (int, str) else None, *done()
         except Exception as error:
-            here().raised = error
+            here().raised, here().done = error, done()
             raise
-        described = describe(result, call.passed, is_read=name in ("getattr", "get"))
+        return "returned", describe(result, call.passed, is_read=name in ("getattr", "get")), *done()
+
+    def done() -> tuple[Any, ...]:
+        """What the operation has done beside its result."""
         logged = log.take() if (log := here().log) is not None else []
         warned, here().warned = here().warned, []
         here().moment = Moment(before)
         drawn = [tuple(one) for one in here().seeds.drawn(before, here().moment)]
-        return "returned", described, changed(call.passed), pulls(), call.written(), logged, warned, drawn
+        return changed(call.passed), pulls(), call.written(), logged, warned, drawn
 
     if not may_ask:
         return work()
@@ -156,14 +159,16 @@ def _text_of(error: BaseException) -> str:
 
 
 def facts_of_raised() -> Any:
-    """Of the exception that was raised last, and of its causes: the text, the classes, arguments and attributes."""
-    error = here().raised
+    """Of the exception that was raised last, and of its causes: the text, the classes, arguments and attributes; and
+    what the operation had done before it raised, once."""
+    error, done = here().raised, here().done
+    here().done = ()
     found: list[tuple[Any, ...]] = []
     while error is not None and len(found) < _MOST_CAUSES:
         args, fields = getattr(error, "args", ()), dict(getattr(error, "__dict__", {}))
         found.append((_text_of(error), names_of(type(error)), describe(args), describe(fields)))
         error = error.__cause__
-    return found
+    return found, done
 
 
 def saved_for(key: int) -> Any:

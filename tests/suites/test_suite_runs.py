@@ -45,6 +45,8 @@ WRONG = (
     (PKG, "return param.ask()", "return param", {"own_object"}),
     (OBJECTS, "class Closed(LookupError, ValueError)", "class Closed(LookupError)", {"exception_of_theirs"}),
     (OBJECTS, 'return "end"', "return", {"end_of_a_generator"}),
+    (OBJECTS, "timeout=shown", "timeout=0", {"mocks"}),
+    (OBJECTS, 'done.append("begun")', "done.append(0)", {"changes_before_it_raises"}),
     (OBJECTS, "line = file.readline()", "line = file.read()", {"made_file"}),
     (OBJECTS, "class SGD(torch.optim.SGD):\n    pass", "from torch.optim import Adam as SGD", {"scheduler"}),
     (OPS, "return a + b", "return a - b", {"add", "drawn"}),
@@ -87,7 +89,7 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 67
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 69
     assert result.score == result.max == 55
     (memory,) = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "limits its own process (test_clock.py:20)" in memory.message

@@ -4,9 +4,9 @@ import contextlib
 import copy
 import functools
 import importlib
-import io
 import random
 from collections.abc import Callable, Iterable
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from grader.testkit.far.callbacks import ask, tensors_in
+from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.operations import named
 from grader.testkit.far.results import Passed
 from grader.testkit.far.side import detached, here, take_state
@@ -93,7 +93,7 @@ class Crossed:
         return self.keep(number, made, set(made)) if number else frozenset(made)
 
     def _make_file(self, number: int, content: str | bytes, place: int) -> Any:
-        file: Any = io.StringIO(content) if isinstance(content, str) else io.BytesIO(content)
+        file: Any = StringIO(content) if isinstance(content, str) else BytesIO(content)
         file.seek(place)
         return self.keep(number, file, (content, place))
 
@@ -110,18 +110,17 @@ class Crossed:
         self.files |= {(number, inside): stamp for inside, stamp in _stamps(place)}
         return str(place) if is_text else place
 
-    def _make_function(self, number: int, name: str | None, words: str | None) -> Any:
-        made = _callback(number)
+    def _make_function(self, number: int, name: str | None, words: str | None, make: Any = None) -> Any:
+        made = _once(number, lambda: (make or _callback)(number))
         made.__name__, made.__doc__ = name or made.__name__, words
         return made
 
     def _make_later(self, number: int, name: str | None, words: str | None) -> Any:
-        ask = self._make_function(number, name, words)
+        return self._make_function(number, name, words, lambda _: _later(_callback(number)))
 
-        async def ask_later(*args: Any, **kwargs: Any) -> Any:
-            return ask(*args, **kwargs)
-
-        return ask_later
+    def _make_mock(self, number: int, is_magic: bool, is_later: bool) -> Any:
+        kind = MagicMocked if is_magic else Mocked
+        return _once(number, lambda: kind(_callback(number), is_later))
 
     def _empty(self, kind: Any) -> Any:
         cls = self.build(kind)
@@ -159,8 +158,8 @@ class Crossed:
                 take_state(key, state)
         return made
 
-    def _make_partial(self, function: Any, args: Any, keywords: Any) -> Any:
-        return functools.partial(self.build(function), *self.build(args), **self.build(keywords))
+    def _make_partial(self, key: int, function: Any, args: Any, keywords: Any) -> Any:
+        return _once(key, lambda: functools.partial(self.build(function), *self.build(args), **self.build(keywords)))
 
     def _make_graphed(self, number: int, value: torch.Tensor) -> Any:
         always = torch.zeros((), requires_grad=True)  # its function may use others than it is given
@@ -190,6 +189,7 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "tuple": lambda call, items: tuple(call.many(items)),
     "slice": lambda call, items: slice(*call.many(items)),
     "iterator": lambda call, items: iter(call.many(items)),
+    "opaque": lambda call, key: _once(key, object),
     "member": lambda call, kind, name: call.build(kind)[name],
     "exception": lambda call, kind, args: call.build(kind)(*call.many(args)),
     "class": lambda call, *place: _class_of(*place),
@@ -220,6 +220,13 @@ def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
                 known.add(lines)
     return names[name]
+
+
+def _later(ask: Callable[..., Any]) -> Callable[..., Any]:
+    async def ask_later(*args: Any, **kwargs: Any) -> Any:
+        return ask(*args, **kwargs)
+
+    return ask_later
 
 
 def _stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:

@@ -4,7 +4,7 @@ import builtins
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -19,6 +19,7 @@ class Thread(threading.Thread):
         super().__init__(daemon=True)
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self.turn = threading.Lock()
         self._work, self._has_grad = work, torch.is_grad_enabled()
 
     def run(self) -> None:
@@ -39,18 +40,74 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     Raises:
         Exception: it has raised one.
     """
-    thread = threading.current_thread()
-    assert isinstance(thread, Thread)
+    current = threading.current_thread()
+    thread = current if isinstance(current, Thread) else here().waiting[-1]  # the submission's own thread
     given, named_ones = [describe(one) for one in args], [(name, describe(one)) for name, one in kwargs.items()]
-    thread.news.put(("asks", (number, given, named_ones, pulls())))
-    answer = thread.answers.get()
+    with thread.turn:
+        thread.news.put(("asks", (number, given, named_ones, pulls())))
+        answer = thread.answers.get()
     if answer is None:
         raise Abandoned
     kind, value = answer
     if kind == "raised":
-        name, message = value
-        raise getattr(builtins, name, RuntimeError)(message)
+        name, message, key = value
+        error = here().objects[key] = getattr(builtins, name, RuntimeError)(message)
+        raise error
     return value
+
+
+class Mocked:
+    """Stands for a mock of the test: what is done with it is done with the mock.
+
+    Args:
+        use: does so, by the name of an operation.
+        is_later: whether a call is a coroutine.
+    """
+
+    def __init__(self, use: Callable[..., Any], is_later: bool) -> None:
+        vars(self).update(_use=use, _is_later=is_later)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._use("getattr", name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._use("setattr", name, value)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._call_later(*args, **kwargs) if self._is_later else self._use("call", *args, **kwargs)
+
+    async def _call_later(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._use("call", *args, **kwargs)
+
+
+class MagicMocked(Mocked):
+    """Stands for one that has special methods, too."""
+
+    __hash__ = object.__hash__
+
+    def __iter__(self) -> Any:
+        return iter(self._use("iter"))
+
+    async def __aenter__(self) -> Any:
+        return self._use("aenter")
+
+    async def __aexit__(self, *args: Any) -> Any:
+        return self._use("aexit", *args)
+
+
+def _used(name: str) -> Callable[..., Any]:
+    return lambda self, *args: self._use(name, *args)
+
+
+SPECIAL_OF_MOCKS: Final = frozenset({
+    "enter", "exit", "aenter", "aexit", "iter", "len", "contains", "getitem", "setitem", "delitem", "bool", "int",
+    "float",
+})  # fmt: skip
+"""Special methods of mocks, without their underscores."""
+for _name in sorted(SPECIAL_OF_MOCKS - {"iter", "aenter", "aexit"}):
+    setattr(MagicMocked, f"__{_name}__", _used(_name))
 
 
 def wait(thread: Thread) -> Any:

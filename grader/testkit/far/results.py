@@ -1,9 +1,9 @@
 """Results on their way to the judge, as data, and the submission's changes of its arguments."""
 
 import collections
-import io
 import itertools
 from collections.abc import Sequence
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -102,7 +102,7 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
         elif isinstance(value, np.ndarray):
             if value.shape != before.shape or value.tobytes() != before.tobytes():
                 found.append((number, ("value", value.copy())))
-        elif isinstance(value, io.StringIO | io.BytesIO):
+        elif isinstance(value, StringIO | BytesIO):
             if not value.closed and (now := (value.getvalue(), value.tell())) != before:
                 found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
         elif isinstance(value, collections.deque):

@@ -64,6 +64,7 @@ class FarSide:
         seeds: the seeds of random generators that the submission sets.
         moment: these generators as both sides last had them.
         raised: the last exception.
+        done: what the operation that raised it had done before.
         warned: the classes and the text of each warning that the test may see.
     """
 
@@ -83,6 +84,7 @@ class FarSide:
         self.seeds = Seeds()
         self.moment = Moment()
         self.raised: BaseException | None = None
+        self.done: tuple[Any, ...] = ()
         self.warned: list[tuple[list[str], str]] = []
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []

@@ -2,6 +2,7 @@ import asyncio
 import collections.abc
 import dataclasses
 import enum
+import functools
 import inspect
 from unittest import mock
 
@@ -113,6 +114,38 @@ def test_made_file():
     with mock.patch("builtins.open", mock.mock_open(read_data="one\ntwo\n")) as opened:
         assert objects.first_line("x.txt") == "one\n"
     assert opened.call_args.args == ("x.txt", "w") and opened.call_count == 2
+
+
+def test_mocks(tmp_path):
+    client = mock.MagicMock()
+    client.get.return_value.json.return_value = {"n": 3}
+    with mock.patch("io.StringIO"), mock.patch("pkg.objects.time") as time:
+        time.time.side_effect = [1.0, 3.5]
+        assert objects.fetch_all(client, name="a", shown=1) == (3, 2.5)
+    client.__enter__.assert_called_once_with()
+    client.get.assert_called_once_with("a", timeout=1)
+    client.get.side_effect = error = LookupError("gone")
+    with pytest.raises(LookupError) as caught:
+        objects.fetch_all(client, name="a", shown=2)
+    assert caught.value is error and client.__exit__.call_args.args[:2] == (LookupError, error)
+    bell, heard = objects.Bell(), []
+    for one in (heard.append, functools.partial(heard.insert, 0), mock.Mock()):
+        bell.add(one)
+        bell.add(one)
+    bell.ring(5)
+    assert heard == [5, 5] and objects.in_threads(lambda x: 2 * x, 3) == [0, 2, 4]
+    mark = object()
+    assert bell.keep(mark) is mark and bell.keep(mock.sentinel.key) is mock.sentinel.key
+
+
+def test_changes_before_it_raises(tmp_path, caplog):
+    done = []
+    with pytest.raises(ValueError):
+        objects.fails(done, tmp_path / "log.txt")
+    with pytest.raises(SystemExit):
+        objects.ends(done, tmp_path / "end.txt")
+    assert done == ["begun", "ended"] and (tmp_path / "log.txt").read_text() == (tmp_path / "end.txt").read_text()
+    assert [one.message for one in caplog.records] == ["it fails"]
 
 
 def test_scheduler():

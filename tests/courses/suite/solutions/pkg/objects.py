@@ -2,7 +2,10 @@
 
 import asyncio
 import enum
+import logging
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -163,3 +166,44 @@ def doubled(array):
 
 def late():
     return 1
+
+
+def fetch_all(client, name, shown):
+    began = time.time()
+    with client as session:
+        found = client.get(name, timeout=shown).json()["n"]
+        assert session is not None
+    return found, time.time() - began
+
+
+class Bell:
+    def __init__(self):
+        self.heard_by = {}
+
+    def add(self, function):
+        self.heard_by[function] = 1
+
+    def ring(self, value):
+        for function in self.heard_by:
+            function(value)
+
+    def keep(self, thing):
+        return thing
+
+
+def in_threads(function, n):
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(function, range(n)))
+
+
+def fails(done, path):
+    done.append("begun")
+    path.write_text("text")
+    logging.getLogger(__name__).error("it fails")
+    raise ValueError
+
+
+def ends(done, path):
+    done.append("ended")
+    path.write_text("text")
+    sys.exit(2)
