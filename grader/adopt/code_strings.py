@@ -1,22 +1,23 @@
-"""Reads tests that are texts with code: lists of them in modules, and otter's generated files. Runs nothing."""
+"""Reads tests that are texts with code: lists of them in modules, and what otter has generated. Runs nothing."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import doctest
+import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from grader.adopt.adopted import source_of
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
-from grader.adopt.master_notebooks import code_pieces, sentence
+from grader.adopt.master_notebooks import CHECK_CALL, code_pieces, sentence
 from grader.adopt.notebook_tests import Step, WrittenTest, written_in
 from grader.adopt.solution_marks import MarkedLine, marked
-from grader.course.source import first_line
+from grader.course.source import assigned_by, decorator, first_line
 from grader.errors import UserError
 
 
@@ -49,9 +50,34 @@ def read_code_strings(path: Path, solution: Path | None) -> list[Master]:
         shared.pieces = list(_solved(path, solution))
         shared.title = shared.name
     for master in found:
-        wanted = {name for question in master.questions for test in question.tests for name in _mentioned(test)}
-        master.pieces = [_all_marked(piece, wanted) for piece in master.pieces]
+        _mark_all(master)
     return found
+
+
+def read_generated(path: Path) -> Master | None:
+    """A solved notebook of otter's, whose tests are in its metadata or in ``tests/`` beside it; None if it is none."""
+    try:
+        notebook = json.loads(path.read_bytes())
+        checked = [name for cell in notebook["cells"] for name in CHECK_CALL.findall("".join(cell["source"]))]
+        own = notebook["metadata"].get("otter", {}).get("tests", {})
+        tasks = {
+            name: list(_tasks(one) if isinstance(one, dict) else _otter_functions(one)) for name, one in own.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SyntaxError, RecursionError):
+        return None  # `read_master` says it
+    for name in dict.fromkeys(checked):
+        if name not in tasks and (file := path.parent / "tests" / f"{name}.py").is_file():
+            tasks[name] = _tasks_in(file)
+    master = Master(path.stem)
+    master.questions = [_question_of(Path(name), task) for name in tasks for task in tasks[name][:1]]
+    master.pieces = code_pieces(path, [one.name for one in master.questions])
+    _mark_all(master)
+    return master if checked and master.questions else None
+
+
+def _mark_all(master: Master) -> None:
+    wanted = {name for question in master.questions for test in question.tests for name in _mentioned(test)}
+    master.pieces = [_all_marked(piece, wanted) for piece in master.pieces]
 
 
 def _modules(path: Path) -> list[Path]:
@@ -61,21 +87,39 @@ def _modules(path: Path) -> list[Path]:
 def _tasks_in(file: Path) -> list[dict[str, Any]]:
     """The dicts and lists of a module that have tests in them; only plain data is read."""
     try:
-        tree = ast.parse(file.read_bytes())
+        text = file.read_text(encoding="utf-8")
+        body = ast.parse(text).body
     except (SyntaxError, ValueError, OSError):
         return []
-    values = []
-    for one in tree.body:
+    return [*(task for value in _values(body).values() for task in _tasks(value)), *_otter_functions(text)]
+
+
+def _values(body: Iterable[ast.stmt]) -> dict[str, Any]:
+    """The plain data that statements give names."""
+    found = {}
+    for one in body:
         if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
             with contextlib.suppress(ValueError):
-                values.append(ast.literal_eval(one.value))
-    return [task for value in values for task in _tasks(value)]
+                found[next(assigned_by(one), "")] = ast.literal_eval(one.value)
+    return found
+
+
+def _otter_functions(text: str) -> Iterator[dict[str, Any]]:
+    """The tests of a module of otter's whose tests are functions below ``@test_case(...)``, if it is one."""
+    body, lines = ast.parse(text).body, text.split("\n")
+    tests = []
+    for one in body:
+        if isinstance(one, ast.FunctionDef) and (case := decorator(one, "test_case")):
+            options = {each.arg: ast.literal_eval(each.value) for each in case.keywords if each.arg}
+            tests.append({**options, "name": "", "code": "\n".join(lines[one.lineno - 1 : one.end_lineno])})
+    if tests:
+        yield {"points": None, **_values(body), "tests": tests}
 
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
     match value:
         case {"suites": list(suites)}:
-            yield {**value, "tests": [case for suite in suites for case in suite.get("cases", ())]}
+            yield {"points": None, **value, "tests": [case for suite in suites for case in suite.get("cases", ())]}
         case {"tests": list()}:
             yield value
         case dict():
@@ -90,8 +134,8 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
 def _question_of(file: Path, about: Mapping[str, Any]) -> NotebookQuestion:
     """The tests of a dict, with its words about the function or class that they are for."""
     name = str(about.get("function_name") or about.get("name") or file.stem)
-    points = about.get("points") or {"each": 1}
-    question = NotebookQuestion(name, 0, sentence(str(about.get("title") or "")), points)
+    question = NotebookQuestion(name, 0, sentence(str(about.get("title") or "")), about.get("points", {"each": 1}))
+    question.all_or_nothing = bool(about.get("all_or_nothing"))
     question.hint = " ".join(str(about.get("hint") or "").split())
     for number, test in enumerate(about["tests"], start=1):
         one = test if isinstance(test, dict) else {"code": test}

@@ -60,12 +60,17 @@ class NotebookQuestion:
 
 @dataclass
 class Master:
-    """A notebook as its instructor wrote it, whatever tool it is for."""
+    """A notebook as its instructor wrote it, whatever tool it is for.
+
+    Attributes:
+        files, secret_files: those that it reads; folders, too. Of the secret ones only tests know.
+    """
 
     name: str
     pieces: list[NotebookPiece] = field(default_factory=list)
     questions: list[NotebookQuestion] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    secret_files: list[str] = field(default_factory=list)
     look: list[str] = field(default_factory=list)
     title: str = ""
     is_notebook: bool = True

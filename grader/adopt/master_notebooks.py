@@ -11,31 +11,38 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
+from grader.adopt.adopted import source_of
 from grader.adopt.autotests import AUTOTEST, with_assertions
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.adopt.solution_marks import marked, skeleton, without_marks
-from grader.course.source import parse
+from grader.course.source import Definition, parse
 from grader.errors import UserError
 from grader.intake.notebook import as_python
 
 _BOUNDARY = re.compile(
     r"#?\s*(BEGIN|END)\s+(QUESTION|SOLUTION|PROMPT|TESTS?|ASSIGNMENT)\b|#\s*(ASSIGNMENT CONFIG)", re.I
 )
-_FENCE = re.compile(r"^```(?:otter)?[ \t]*\n(.*?)^```[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```otter[ \t]*\n(.*?)^```[ \t]*$\n?", re.M | re.S)
+_OLD_FENCE = re.compile(r"^(?:```|<!--)[ \t]*\n(BEGIN .*?)^(?:```|-->)[ \t]*$\n?", re.M | re.S)
 _TEST_CONFIG = re.compile(r"(?:\.\s*=\s*)?[\"']{0,3}\s*#\s*(?:BEGIN|END)\s+TEST\s+CONFIG\s*", re.I)
-_TEST_HEAD = re.compile(r"#+\s*(hidden)?\s*(?:test)?\s*#*\s*$", re.I)
+_OLD_TEST = re.compile(r"#+\s*(?:hidden\s*)?test", re.I)
+_TEST_HEAD = re.compile(r"\s*#+(?:.*\b(hidden)\b.*|\s*tests?\s*#*\s*)$", re.I)
 _IGNORED = re.compile(r"#+\s*ignore\s*#*\s*$", re.I | re.M)
 _MARK_SCHEME = re.compile(r"^### BEGIN MARK SCHEME$\n(.*?)(?:^### END MARK SCHEME$\n?|\Z)", re.M | re.S)
 _OTTER_ITSELF = re.compile(
-    r"^\s*(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export))", re.M
+    r"(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export|run_plugin|add_plugin))"
 )
+_DRAWS = re.compile(r"random|sample|shuffle")
+_QUIET: Final = Definition | ast.Import | ast.ImportFrom | ast.Pass
+"""Statements that draw no numbers."""
+CHECK_CALL: Final = re.compile(r"^\w+\.check\([\"']([^\"']+)", re.M)
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 _MOST_PARTS: Final = 20
 """Tests of one that gives a score."""
@@ -76,8 +83,8 @@ def read_master(path: Path) -> Master:
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
         master = _Nbgrader(path.stem).read(cells)
-    elif any(_boundary(cell)[0] for cell in cells):
-        master = _Otter(path.stem).read(cells)
+    elif any(_boundary(part)[0] for cell in cells for part in _unfenced(cell)):
+        master = _Otter(path).read([part for cell in cells for part in _unfenced(cell)])
     else:
         raise UserError(
             f"{path} has no question of otter's and no cell of nbgrader's",
@@ -151,7 +158,10 @@ class _Reader:
         """A cell of code; with `whole`, students write all of a solution without markers."""
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if "%matplotlib" not in note]
-        lines = [line for line in without_marks(code.source) if not line.is_hidden]
+        source = _without_otter(code.source)
+        if source != code.source and not source.strip():
+            return
+        lines = [line for line in without_marks(source) if not line.is_hidden]
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
         try:
@@ -190,6 +200,11 @@ class _Reader:
 
 
 class _Otter(_Reader):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.stem)
+        self._beside = path.parent
+        self._seed = ""
+
     def read(self, cells: Iterable[_Cell]) -> Master:
         master, block, number, has_end = self.master, "", -1, True
         for cell in cells:
@@ -206,12 +221,10 @@ class _Otter(_Reader):
                 block = block if first == "begin" else ""
             if mark and (cell.kind == "raw" or not rest.strip()):
                 continue
-            if _OTTER_ITSELF.search(rest) or _IGNORED.match(rest):
-                continue  # calls of otter itself, and notes of the author
+            if _IGNORED.match(rest):
+                continue  # a note of the author
             question = master.questions[number] if number >= 0 else None
-            is_test = block.startswith("test") or (
-                not has_end and number >= 0 and _TEST_HEAD.match(rest.split("\n")[0]) is not None and rest[:1] == "#"
-            )
+            is_test = block.startswith("test") or (not has_end and number >= 0 and _OLD_TEST.match(rest) is not None)
             if cell.kind == "code" and question and is_test:
                 question.tests.append(self._test(cell))
             elif cell.kind == "code" and block == "prompt":
@@ -225,20 +238,36 @@ class _Otter(_Reader):
                     question.text = sentence(rest)
                 is_answer = question is not None and not has_end and re.match(r"\**solution", rest.strip("* "), re.I)
                 self.add(cell, "answer" if is_answer else "text", TYPE_HERE if is_answer else rest, number)
+        self._set_seeds()
         return master
 
     def _assignment(self, cell: _Cell, config: Mapping[str, Any]) -> None:
-        self.master.name = str(config.get("name") or self.master.name)
-        self.master.files = [str(one) for key in ("files", "student_files") for one in config.get(key) or ()]
-        if config.get("autograder_files"):
-            self.master.look.append(
-                f"cell {cell.number}: autograder_files are not taken over: checks may read files in checks/"
-            )
-        if config.get("seed") is not None:
-            self.master.look.append(
-                f"cell {cell.number}: otter sets a seed before each cell; here each process has one of its own: "
-                "a cell that draws numbers must set its seed"
-            )
+        if file := config.get("config_file"):
+            config = {**_yaml(cell, source_of(self._beside / str(file))), **config}
+        master = self.master
+        master.name = str(config.get("name") or master.name)
+        lists = [[str(one) for one in config.get(f"{kind}files") or ()] for kind in ("", "student_", "autograder_")]
+        master.files, master.secret_files = [*lists[0], *lists[1]], lists[2]
+        generate, seed = config.get("generate"), config.get("seed")
+        if isinstance(generate, dict) and not isinstance(seed, dict) and not generate.get("seed_variable"):
+            seed = generate.get("seed", seed)  # else it is a variable, which the notebook sets, too
+        self._seed = f"np.random.seed({seed})\nrandom.seed({seed})\n" if isinstance(seed, int) else ""
+
+    def _set_seeds(self) -> None:
+        """Sets otter's seed before each test and each cell that runs something, if any of them draws numbers."""
+        master = self.master
+        tests = [test for question in master.questions for test in question.tests]
+        cells = [piece.text for piece in master.pieces if piece.kind == "code"]
+        if self._seed and any(map(_DRAWS.search, [*cells, *(step.code for test in tests for step in test.steps)])):
+            for at, piece in enumerate(master.pieces):
+                if piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body):
+                    skeleton = piece.skeleton and self._seed + piece.skeleton
+                    master.pieces[at] = piece._replace(text=self._seed + piece.text, skeleton=skeleton)
+            master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
+            for question in master.questions:
+                question.tests = [
+                    test._replace(steps=(Step(self._seed.rstrip(), None), *test.steps)) for test in question.tests
+                ]
 
     def _question(self, cell: _Cell, config: Mapping[str, Any]) -> NotebookQuestion:
         return NotebookQuestion(
@@ -344,15 +373,30 @@ class _Nbgrader(_Reader):
                 yield from (points * part / parts for part in range(1, parts + 1) if gives_score and points)
 
 
+def _without_otter(code: str) -> str:
+    """Code without the calls of otter itself; empty if only comments are left."""
+    lines, body = code.split("\n"), ast.parse(code).body
+    calls = [one for one in body if _OTTER_ITSELF.match(lines[one.lineno - 1])]
+    gone = {at for one in calls for at in range(one.lineno - 1, one.end_lineno or one.lineno)}
+    return "" if calls and calls == body else "\n".join(line for at, line in enumerate(lines) if at not in gone)
+
+
 def _says_nothing(code: str) -> bool:
     return not re.sub(r"#.*|\"{3}.*?\"{3}", "", code, flags=re.DOTALL if '"' * 3 in code else 0).strip()
+
+
+def _unfenced(cell: _Cell) -> Iterator[_Cell]:
+    """The parts of a cell of text: its fences of otter's are cells of their own."""
+    for at, text in enumerate(_FENCE.split(cell.text) if cell.kind == "markdown" else [cell.text]):
+        if at % 2 or text.strip():
+            yield cell._replace(kind="raw" if at % 2 else cell.kind, text=text)
 
 
 def _boundary(cell: _Cell) -> tuple[str, str, str]:
     """The mark of a cell of otter's, in small letters, its YAML, and the text beside it."""
     text, rest = cell.text, cell.text
-    if cell.kind == "markdown" and (fence := _FENCE.search(text)) and _BOUNDARY.match(fence[1]):
-        text, rest = fence[1], _FENCE.sub("", text, count=1)
+    if cell.kind == "markdown" and (fence := _OLD_FENCE.search(text)):
+        text, rest = fence[1], _OLD_FENCE.sub("", text, count=1)
     elif cell.kind != "raw":
         return "", "", rest
     if not (found := _BOUNDARY.match(text)):
@@ -384,12 +428,21 @@ def sentence(text: str) -> str:
     return next((line for line in lines if len(line) > 3), "")[:160]
 
 
-def code_pieces(path: Path) -> list[NotebookPiece]:
-    """The cells of a notebook that has solutions alone, without otter's own calls."""
+def code_pieces(path: Path, questions: Sequence[str] = ()) -> list[NotebookPiece]:
+    """The cells of a notebook that has solutions alone, without otter's own calls.
+
+    Args:
+        questions: names; the cells above ``grader.check(NAME)``, up to another check, belong to one.
+    """
     reader = _Reader(path.stem)
+    pieces, open_from = reader.master.pieces, 0
     for cell in _cells(json.loads(path.read_bytes())):
-        if cell.kind == "code" and not _OTTER_ITSELF.search(cell.text):
+        if cell.kind == "code":
             reader.add_code(cell)
+            if (found := CHECK_CALL.search(cell.text)) and found[1] in questions:
+                number = questions.index(found[1])
+                pieces[open_from:] = [one._replace(question=number) for one in pieces[open_from:]]
+                open_from = len(pieces)
         elif cell.kind == "markdown":
             reader.add(cell, "text", cell.text)
-    return reader.master.pieces
+    return pieces

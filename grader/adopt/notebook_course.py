@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, require_free, write
-from grader.adopt.code_strings import read_code_strings
+from grader.adopt.code_strings import read_code_strings, read_generated
 from grader.adopt.master import Master
 from grader.adopt.master_notebooks import read_master
 from grader.adopt.notebook_exercises import INSTALLED, NotebookExercises, identifier, in_one_line
@@ -48,7 +48,7 @@ def adopt_notebooks(paths: Sequence[Path], to: Path) -> Adopted:
     require_free(to)
     if len({path.resolve().parent for path in paths}) > 1:
         raise UserError("these notebooks are in different folders", fix="put them into one, with the files they read")
-    masters = [read_master(path) for path in paths]
+    masters = [read_generated(path) or read_master(path) for path in paths]
     names = [identifier(one.name) for one in masters]
     if same := next((name for name in names if names.count(name) > 1), ""):
         raise UserError(f"two notebooks would be the topic `{same}`", fix="give them different names")
@@ -166,7 +166,7 @@ class _Topic(NotebookExercises):
         self._to = to
         self._beside = beside
         self._file = f"test_{self.name}.py"
-        self._data = list(self._files())
+        self._data = dict(self._files())
         self._helpers = dict(self._own_modules([one.text for one in master.pieces if one.kind == "code"]))
 
     def write(self) -> None:
@@ -176,27 +176,32 @@ class _Topic(NotebookExercises):
         self.write_tests()
         if self.master.is_notebook:  # all that is outside of marks is handed out then
             write(self._to / "exercises" / f"{self.name}.ipynb", notebook_with(()))
-        for name, source in self._data:
-            for folder in ("",) if name.startswith(f"{DATA}/") else ("", "exercises"):
-                write(self._to / folder / name, source.read_bytes())
+        for name, is_secret in self._data.items():
+            for folder in ("",) if is_secret or name.startswith(f"{DATA}/") else ("", "exercises"):
+                write(self._to / folder / name, (self._beside / name).read_bytes())
         for name, is_used in self._helpers.items():
             for folder in ("tests", "solutions", "exercises") if is_used else ("tests",):
                 own = self._beside / f"{name}.py"
                 write(self._to / folder / f"{name}.py", (own if own.is_file() else _NOSE).read_bytes())
 
-    def _files(self) -> Iterator[tuple[str, Path]]:
-        """The files that the notebook reads or shows, with their paths beside it."""
+    def _files(self) -> Iterator[tuple[str, bool]]:
+        """The files that the notebook reads or shows, by their paths beside it, and whether tests alone read them."""
+        master = self.master
         everything = itertools.islice(self._beside.rglob("*"), _MOST_FILES)
         beside = [one.relative_to(self._beside).as_posix() for one in everything if one.suffix not in _NO_DATA]
-        named = [name for name in beside if any(_path_of(name).search(one.text) for one in self.master.pieces)]
-        for name in dict.fromkeys([*self.master.files, *named]):
-            source = (self._beside / name).resolve()
-            if source.suffix == ".py" and source.is_file():
-                continue  # it is imported: `_own_modules`
-            elif source.is_relative_to(self._beside.resolve()) and source.is_file():
-                yield name, source
-            else:
-                self.master.look.append(f"{name}: this file of the notebook is not there: put it into exercises/")
+        tests = [step.code for question in master.questions for test in question.tests for step in test.steps]
+        for own, texts, is_secret in (
+            (master.secret_files, tests, True),
+            (master.files, [one.text for one in master.pieces], False),
+        ):
+            named = [name for name in beside if any(_path_of(name).search(text) for text in texts)]
+            for name in dict.fromkeys([*own, *named]):
+                place = (self._beside / name).resolve()
+                inside = [one for one in beside if one.startswith(f"{name.rstrip('/')}/")] if place.is_dir() else [name]
+                if not place.exists() or not place.is_relative_to(self._beside.resolve()):
+                    master.look.append(f"{name}: this file of the notebook is not there: put it into exercises/")
+                elif place.suffix != ".py":  # else it is imported: `_own_modules`
+                    yield from ((one, is_secret) for one in inside)
 
     def _own_modules(self, cells: Sequence[str]) -> Iterator[tuple[str, bool]]:
         """The modules beside the notebook that it imports, and whether its cells use them, not its tests alone."""

@@ -215,10 +215,14 @@ def _in_order(names: Iterable[str], code: str) -> list[str]:
 
 
 def _calls_of_own_functions(code: str, names: NotebookNames) -> Iterator[str]:
-    """Calls of the functions ``test_...(square, x)`` that a test consists of, as otter calls them."""
+    """Calls of the functions ``test_...(square, x)`` that a test consists of, as otter calls them.
+
+    If a test is one function, that may have any name.
+    """
     body = ast.parse(code).body
+    is_alone = sum(not isinstance(one, ast.Expr) for one in body) == 1
     for one in body:
-        if not isinstance(one, ast.FunctionDef) or not one.name.startswith("test"):
+        if not isinstance(one, ast.FunctionDef) or not (one.name.startswith("test") or is_alone):
             continue
         if not any(one.name in names_in(other) for other in body if other is not one):
             wanted = [each.arg for each in one.args.args]

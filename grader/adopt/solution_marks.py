@@ -15,7 +15,7 @@ _REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNOR
 _ASSIGNMENT = re.compile(r"\s*[^\s#()=][^#()=]*=(?!=)\s*")
 _TEXT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
 """A text with the prompt in it: its lines become comments."""
-_END_OF_LINE = re.compile(r"\s*#\s*(SOLUTION(?:\s+NO PROMPT)?|SEED|IGNORE)\s*$", re.I)
+_END_OF_LINE = re.compile(r"\s*#\s*((?-i:SOLUTION\b).*|(?:SOLUTION|SEED|IGNORE)\s*)$", re.I)
 
 
 class MarkedLine(NamedTuple):
@@ -42,7 +42,7 @@ def without_marks(code: str) -> list[MarkedLine]:
             found.append(MarkedLine(f"{indent}# {line.strip()}"))
         elif "IGNORE" not in regions:
             end = _END_OF_LINE.search(line)
-            kind = end[1].upper() if end else ""
+            kind = end[1].upper().strip() if end else ""
             text = line[: end.start()] if end else line
             if kind != "IGNORE" and (text.strip() or not kind):
                 is_solution = regions[-1:] == ["SOLUTION"] or kind.startswith("SOLUTION")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Sequence
@@ -10,11 +11,12 @@ from pathlib import Path
 import pytest
 from command_here import run_here
 
-from grader.adopt.code_strings import is_code_strings
+from grader.adopt.code_strings import is_code_strings, read_generated
 from grader.adopt.master import NotebookQuestion
 from grader.adopt.master_notebooks import read_master
 from grader.adopt.notebook_course import adopt_notebooks
-from grader.adopt.notebook_tests import Step, WrittenTest
+from grader.adopt.notebook_exercises import NotebookExercises
+from grader.adopt.notebook_tests import Step, WrittenTest, function_of
 from grader.course import Course
 from grader.errors import UserError
 
@@ -36,7 +38,7 @@ def test_otters_older_form_has_its_marks_in_cells_of_text(tmp_path: Path) -> Non
         tmp_path,
         [
             ("markdown", "# Squares\n```\nBEGIN ASSIGNMENT\nfiles: [a.csv]\n```"),
-            ("markdown", question),
+            ("markdown", question.replace("```", "<!--", 1).replace("```", "-->")),
             ("code", "def square(x):\n    return x**2  # SOLUTION"),
             ("code", "## Test ##\nsquare(2)", "4"),
             ("code", "## Hidden Test ##\nsquare(3)", "9"),
@@ -83,6 +85,42 @@ def test_otters_marks_may_be_in_fenced_cells_and_a_prompt_may_be_a_cell(tmp_path
         ("code", "# solution:\nplt.plot(x)\n# end"),
     ]
     assert master.questions[0].by_hand and master.questions[0].points == 2
+
+
+def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
+    (tmp_path / "config.yml").write_text("name: dice\nfiles: [pages]\ngenerate: {seed: 7}\n")
+    fences = ["# BEGIN QUESTION\nname: q1", "# BEGIN SOLUTION"]
+    file = saved(
+        tmp_path,
+        [
+            ("raw", "# ASSIGNMENT CONFIG\nconfig_file: config.yml\nautograder_files: [answers.csv]"),
+            ("code", "# Begin\nimport otter; grader = otter.Notebook()"),
+            ("code", "import otter\n%matplotlib inline\nimport numpy as np\ngrader = otter.Notebook()"),
+            ("markdown", "```otter\n{}\n```\nRoll it.\n```otter\n{}\n```\n".format(*fences)),
+            ("code", "first = np.random.random()  # SOLUTION (one number)\nsecond = 1 # SOLUTION NO PROMPT"),
+            ("raw", "# END SOLUTION"),
+            ("raw", "# BEGIN TESTS"),
+            ("code", "# Hidden test: the number\nfirst < 1", "True"),
+            ("code", "def its_type(first, np):\n    assert isinstance(first, float)\n\nits_type(first, np)  # IGNORE"),
+            ("raw", "# END TESTS"),
+            ("raw", "# END QUESTION"),
+            ("code", "grader.export(\n    pdf=False\n)"),
+        ],
+    )
+    master = read_master(file)
+    seeds = "np.random.seed(7)\nrandom.seed(7)\n"
+    assert (master.name, master.files, master.secret_files) == ("dice", ["pages"], ["answers.csv"])
+    assert [(one.cell, one.text) for one in master.pieces] == [
+        (1, "import random\n\nimport numpy as np"),
+        (3, "pass  # left out: %matplotlib inline\nimport numpy as np"),
+        (4, "Roll it."),
+        (5, f"{seeds}# solution:\nfirst = np.random.random()\nsecond = 1\n# end"),
+    ]
+    hidden, shown = master.questions[0].tests
+    assert hidden.is_hidden and hidden.steps[1] == Step("first < 1", "True")
+    exercises = NotebookExercises(master)
+    made = function_of(shown, "test_q1", "dice", exercises.names, {})
+    assert made.text.endswith("    its_type(first, np)\n") and seeds.partition("\n")[0] in made.text
 
 
 def of_nbgrader(kind: str, text: str, **marks: object) -> dict[str, object]:
@@ -224,6 +262,51 @@ def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path
     assert made.hints == ("x * (x > 0)",)
 
 
+OF_OTTER = """\
+from otter.test_files import test_case
+OK_FORMAT = False
+name = "q2"
+points = None
+all_or_nothing = True
+
+
+@test_case(points=None, hidden=False)
+def check_cube(cube):
+    assert cube(2) == 8
+
+
+@test_case(points=None, hidden=True, failure_message="No cube.")
+def check_zero(cube):
+    assert cube(0) == 0
+"""
+
+
+def test_a_notebook_that_otter_has_made_has_its_tests_in_it_or_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/q2.py").write_text(OF_OTTER)
+    texts = [
+        "import otter\ngrader = otter.Notebook('hw.ipynb')",
+        "def square(x):\n    return x * x # SOLUTION",
+        'grader.check("q1")',
+        "def cube(x):\n    return x**3",
+        "grader.check('q2')",
+        "shown = cube(3)",
+    ]
+    cells = [{"cell_type": "code", "metadata": {}, "source": one, "outputs": []} for one in texts]
+    own = {"OK_FORMAT": True, "tests": {"q1": {**ast.literal_eval(OK.partition("=")[2].strip()), "points": None}}}
+    file = tmp_path / "hw.ipynb"
+    file.write_text(json.dumps({"cells": cells, "metadata": {"otter": own}}))
+    master = read_generated(file)
+    assert master is not None
+    square, cube = master.questions
+    assert (square.name, square.shares(), square.all_or_nothing) == ("q1", [0.5, 0.5], False)
+    assert (cube.name, cube.shares(), cube.all_or_nothing) == ("q2", [0.5, 0.5], True)
+    assert [one.is_hidden for one in cube.tests] == [False, True] and cube.tests[1].says == "No cube."
+    assert cube.tests[0].steps == (Step("def check_cube(cube):\n    assert cube(2) == 8", None),)
+    assert [(one.question, "# solution:" in one.text) for one in master.pieces] == [(0, True), (1, True), (-1, False)]
+    assert read_generated(saved(tmp_path, [("code", "x = 1")])) is None
+
+
 def question(name: str, more: str, solution: str, *tests: tuple[str, str]) -> list[tuple[str, ...]]:
     """The cells of one question of otter's."""
     shown = [("code", *test) for test in tests]
@@ -249,6 +332,10 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     cells += [("code", given), *question("q5", "", draw, test)]
     cells += question("q6", "points: -3", "z = 1  # SOLUTION", ("z", "1"))
     cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"))
+    cells += [("raw", "# ASSIGNMENT CONFIG\nfiles: [pages, gone]\nautograder_files: [answers.csv]")]
+    (tmp_path / "pages/inner").mkdir(parents=True)
+    for name in ("pages/inner/a.txt", "answers.csv"):
+        (tmp_path / name).write_text("1")
     more = saved(tmp_path, question("r1", "", "w = 5  # SOLUTION", ("w", "5"))).rename(tmp_path / "more.ipynb")  # type: ignore[arg-type]
     file = saved(tmp_path, cells)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="two notebooks would be the topic `more`"):
@@ -256,9 +343,11 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     adopted = adopt_notebooks([file, more], tmp_path / "course")
     begin = tmp_path / "course" / "exercises"
     written = {f"{name}.{kind}" for name in ("homework_1", "more") for kind in ("py", "ipynb")}
-    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "words.txt"}
+    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "words.txt", "pages"}
+    assert (begin / "pages/inner/a.txt").is_file() and (begin.parent / "answers.csv").is_file()
     assert all("def half(x):" in (begin / f"homework_1.{kind}").read_text() for kind in ("py", "ipynb"))
     assert [line.removeprefix("homework 1, ").partition(" (")[0] for line in adopted.look] == [
+        "gone: this file of the notebook is not there: put it into exercises/",
         "cell 15: students must see one test of each exercise: they get the text of this one",
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
