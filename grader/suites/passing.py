@@ -13,7 +13,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Iterator, Sequence
-from io import BytesIO, IOBase, StringIO
+from io import BytesIO, IOBase, StringIO, TextIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import MagicMixin, Mock, NonCallableMock, sentinel
@@ -114,9 +114,9 @@ class Passing:
             own.truncate()
             own.write(content)
             own.seek(place)
-        elif isinstance(own, Mock) or (isinstance(own, io.IOBase) and not own.readable()):
+        elif isinstance(own, Mock) or (isinstance(own, IOBase) and not own.readable()):
             own.write(now[0])
-        elif isinstance(own, io.IOBase):
+        elif isinstance(own, IOBase):
             pass  # it was read to its end to be sent
         elif isinstance(own, list):
             own[:] = now
@@ -289,7 +289,7 @@ class Passing:
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, StringIO | BytesIO):
             return "file", self._number(value), value.getvalue(), value.tell()
-        empty = "" if isinstance(value, io.TextIOBase) else b""
+        empty = "" if isinstance(value, TextIOBase) else b""
         return "file", self._number(value), value.read() if value.readable() else empty, 0
 
     def _mock(self, value: NonCallableMock) -> tuple[Any, ...]:
