@@ -163,10 +163,11 @@ class _CheckRun:
             self.desk.end_process()  # the verdict stays *failed*; only a better message is lost
         self.desk.end_worlds()
         exchanges = tuple(self.exchanges)
+        is_mismatch = isinstance(first, Mismatch)
         if self.cause is None:
-            return CheckResult(name=check.name, verdict="failed"), Trace("failed", exchanges)
+            return CheckResult(name=check.name, verdict="failed"), Trace("failed", exchanges, is_mismatch=is_mismatch)
         result, trace = outcome_of(check, self.cause, exchanges)
-        return result, replace(trace, cases=self._cases(), is_mismatch=isinstance(first, Mismatch))
+        return result, replace(trace, cases=self._cases(), is_mismatch=is_mismatch)
 
     def _cases(self) -> tuple[Case, ...]:
         return tuple(case for case, count in self.cases.items() for _ in range(count))

@@ -1163,8 +1163,7 @@ def _plain(model: nn.Module) -> nn.Module:
 
 @misconception(
     "save_on_rank0",
-    tell="Several ranks write the same file at the same time, all or one of each machine: the file may end up broken. "
-    "Only rank 0 should write.",
+    tell="Several ranks write the same file at the same time: it may end up broken. Only rank 0 should write.",
     seen="lacks('get_rank', at='save')",
 )
 def every_rank_saves(model: nn.Module, path: str) -> None:

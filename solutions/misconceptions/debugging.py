@@ -883,7 +883,8 @@ def _step_together(rank: int, world_size: int, model: nn.Module, dataset: Any, e
     "ranks_agree",
     tell="The program still does what it did when it was handed out. Have each rank print one weight and its "
     "gradient before the first step and after it: which of the two is equal on all ranks, and which should "
-    "be? (A seed that is set in here changes nothing: the models are made already.)",
+    "be? (A seed that is set in here changes nothing, as the models are made already; nor does a loop over "
+    "model.children() that leaves out the parts of the parts.)",
 )
 def own_weights_at_the_start(
     rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float

@@ -83,9 +83,9 @@ PASTED_AT_NIGHT: Final = (
 )
 BY_DAY: Final = (*PASTED, "training", "devices", "ddp")
 """Topics whose promises are held in the suite, one of each kind: values, steps of training, devices, ranks."""
-CODE: Final = {"ddp": 9, "graph": 1}
-"""How many calls look like code if most calls of a topic cannot: on ranks they must not, programs on graphs are drawn.
-Else a quarter of all."""
+CODE: Final = {"ddp": 9, "devices": 34, "graph": 1}
+"""How many different calls look like code if most calls of a topic cannot: on ranks they must not, programs on graphs
+are drawn; many of devices are alike. Else a quarter of all."""
 
 
 def ask(*topics: str, calls_of: Sequence[str] = ()) -> dict[str, Asked]:

@@ -1,7 +1,8 @@
-"""When two records of calls are those of one mistake, so that its name is true: here, exceptions."""
+"""When two records of calls are those of one mistake, so that its name is true: here, exceptions and numbers."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from grader.border import wire
@@ -45,6 +46,17 @@ def test_an_exception_that_a_check_asks_for_may_say_anything() -> None:
 )
 def test_exceptions_are_one_mistake_only_if_they_say_the_same(one: Trace, other: Trace, is_same: bool) -> None:
     assert same_record(one, other) == is_same == same_record(other, one)
+
+
+def test_a_number_of_numpy_and_a_changed_argument_are_mistakes_of_their_own() -> None:
+    def returned(value: object, *, is_mismatch: bool = True) -> Trace:
+        reply = wire.pack(Returned(wire.encode(value, lambda *_: None)))
+        return Trace("failed", ((Exchange(b"request", reply),),), is_mismatch=is_mismatch)
+
+    for one, other in ((0.0, np.float64(0.0)), (np.float64(0.0), 0.0)):
+        assert not same_record(returned(one), returned(other))
+    assert same_record(returned(0.1 + 0.2), returned(0.3))
+    assert not same_record(returned(0.0), returned(0.0, is_mismatch=False))  # right, but an argument was changed
 
 
 def test_the_check_that_is_compared_first_depends_on_no_clock() -> None:

@@ -1,4 +1,6 @@
 # verdict: failed
+# misconception: predict_logits_switches_recording_on
+# tell: You switch the recording of gradients on afterwards
 def predict_logits(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()

@@ -1,5 +1,7 @@
 # verdict: timeout
 # message: the ranks wait for each other
+# misconception: a_port_for_each_rank
+# tell: Each rank chooses a free port of its own
 import random
 
 

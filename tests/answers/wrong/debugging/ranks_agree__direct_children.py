@@ -1,5 +1,7 @@
 # verdict: failed
 # message: compared with those of rank 0
+# misconception: own_weights_at_the_start
+# tell: a loop over model.children()
 def ranks_agree(rank, world_size, model, dataset, epochs, lr):
     for part in [model, *model.children()]:
         for parameter in part.parameters(recurse=False):

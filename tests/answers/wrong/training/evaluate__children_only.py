@@ -1,4 +1,6 @@
 # verdict: failed
+# misconception: evaluate_puts_back_the_children_only
+# tell: Only the model and its direct children
 def evaluate(model, loader):
     kept = {m: m.training for m in [model, *model.children()]}; model.eval()
     loss, right, count = 0.0, 0, 0

@@ -1,4 +1,6 @@
 # verdict: failed
+# misconception: evaluate_switches_recording_on
+# tell: You switch the recording of gradients on afterwards
 def evaluate(model, loader):
     kept = {m: m.training for m in model.modules()}; model.eval(); torch.set_grad_enabled(False)
     loss, right, count = 0.0, 0, 0

@@ -1,4 +1,6 @@
 # verdict: failed
+# misconception: evaluate_thaws_what_was_frozen
+# tell: You set requires_grad to True for every parameter afterwards
 def evaluate(model, loader):
     kept = {m: m.training for m in model.modules()}; model.eval(); model.requires_grad_(False)
     loss, right, count = 0.0, 0, 0
