@@ -74,12 +74,14 @@ class NotebookNames(NamedTuple):
         given: those that cells give a meaning which are handed out.
         derived: those of the given ones whose value depends on students' code, such as ``nine = square(3)``.
         imports: the statement that imports a name, by the name; one that imports all of a module, by itself.
+        counting: variables that a function may change (``global``).
     """
 
     written: frozenset[str]
     given: frozenset[str]
     derived: frozenset[str]
     imports: Mapping[str, str]
+    counting: frozenset[str] = frozenset()
 
 
 class SuiteFunction(NamedTuple):
@@ -137,13 +139,22 @@ def function_of(
             raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
         says = test.says.replace("\\", "/").replace('"', "'")
         imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
-        body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{_without_docstring(code)}'
+        again = _reading_again(_without_docstring(code), module, names.counting & set(reads) - kept.keys())
+        body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{again}'
         text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{_indented(body)}\n"
         compile(text, "<test>", "exec", dont_inherit=True)
     except SyntaxError as error:
         raise CannotKeep(f"is not Python alone ({error.msg})") from None
     imports = tuple(line for name, line in names.imports.items() if name in free or name == line)
     return SuiteFunction(text, code, tuple(reads), imports)
+
+
+def _reading_again(code: str, module: str, names: Iterable[str]) -> str:
+    """Code that reads variables of the students' module anew before each statement, as functions may change them."""
+    lines = code.split("\n")
+    for one in reversed(ast.parse(code).body if names else []):
+        lines.insert(first_line(one) - 1, f"from {module} import {', '.join(sorted(names))}")
+    return "\n".join(lines)
 
 
 def bindings(test: WrittenTest) -> dict[str, str]:
@@ -316,9 +327,11 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     given: set[str] = set()
     derived: set[str] = set()
     imports: dict[str, str] = {}
+    counting: set[str] = set()
     for question, code in cells:
         spans = list(_parts(code.split("\n")))
         for one in ast.parse(code).body:
+            counting.update(name for node in ast.walk(one) if isinstance(node, ast.Global) for name in node.names)
             if isinstance(one, ast.Import | ast.ImportFrom):
                 line = ast.unparse(one)
                 imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
@@ -330,7 +343,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
                 if names_in(one) & derived.union(*written.values()):
                     derived |= set(written_in([one]))
     all_written = frozenset(name for names in written.values() for name in names)
-    names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(derived), imports)
+    own = frozenset(given) - all_written
+    names = NotebookNames(all_written, own, frozenset(derived), imports, frozenset(counting))
     return names, {number: list(found) for number, found in written.items()}
 
 

@@ -13,6 +13,7 @@ NAMES = NotebookNames(
     written=frozenset({"x", "square", "Net"}),
     given=frozenset({"data", "helper", "nine"}),
     derived=frozenset({"nine"}),
+    counting=frozenset({"nine"}),
     imports={"np": "import numpy as np", "plt": "import matplotlib.pyplot as plt", "nn": "from torch import nn"},
 )
 
@@ -35,7 +36,11 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (one("square(3)", "9"), "square", "assert square(3) == 9"),
         (one("y = 3; square(y)", "9"), "square", "y = 3\nassert square(y) == 9"),
         (one("square(\n    .5\n)  # half", "0.25"), "square", "assert square(\n    .5\n) == pytest.approx(0.25)"),
-        (one("x, nine", "(3, 9)"), "x, nine", "assert (x, nine) == (3, 9)"),
+        (
+            one("old = nine\nx, nine", "(3, 9)"),
+            "nine, x",
+            "from work import nine\nold = nine\nfrom work import nine\nassert (x, nine) == (3, 9)",
+        ),
         (one("0 < x < 5", "True"), "x", "assert 0 < x < 5"),
         (one("square(3) and x", "True"), "square, x", "assert (square(3) and x) == True"),
         (one("square(.5)", "np.float64(0.25)"), "square", "assert square(.5) == pytest.approx(0.25)"),
