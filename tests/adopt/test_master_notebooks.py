@@ -248,7 +248,8 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     test = ("random.seed(3)\nfound = draw()\nrandom.seed(3)\nassert found == random.random() / 2", "")
     cells += [("code", given), *question("q5", "", draw, test)]
     cells += question("q6", "points: -3", "z = 1  # SOLUTION", ("z", "1"))
-    cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"))
+    nose = "from nose.tools import assert_equal, ok_\nok_(loud())\nassert_equal(loud(), 'BB')"
+    cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"), (nose, ""))
     more = saved(tmp_path, question("r1", "", "w = 5  # SOLUTION", ("w", "5"))).rename(tmp_path / "more.ipynb")  # type: ignore[arg-type]
     file = saved(tmp_path, cells)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="two notebooks would be the topic `more`"):
@@ -256,7 +257,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     adopted = adopt_notebooks([file, more], tmp_path / "course")
     begin = tmp_path / "course" / "exercises"
     written = {f"{name}.{kind}" for name in ("homework_1", "more") for kind in ("py", "ipynb")}
-    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "words.txt"}
+    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "nose.py", "words.txt"}
     assert all("def half(x):" in (begin / f"homework_1.{kind}").read_text() for kind in ("py", "ipynb"))
     assert [line.removeprefix("homework 1, ").partition(" (")[0] for line in adopted.look] == [
         "cell 15: students must see one test of each exercise: they get the text of this one",
