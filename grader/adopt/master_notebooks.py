@@ -369,7 +369,7 @@ class _Nbgrader(_Reader):
                     gives_score = False
             with contextlib.suppress(ValueError):
                 gives_score = gives_score and float(cell.value or 0) <= points
-                parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 2
+                parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 4
                 yield from (points * part / parts for part in range(1, parts + 1) if gives_score and points)
 
 

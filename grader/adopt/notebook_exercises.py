@@ -13,10 +13,11 @@ from typing import Final
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
 from grader.adopt.notebook_tests import (
     CannotKeep,
+    EarlierTest,
     SuiteFunction,
     WrittenTest,
-    bindings,
     changed_parts,
+    earlier_test,
     function_of,
     names_of,
     written_in,
@@ -80,7 +81,7 @@ class NotebookExercises:
         """Finds the exercise of each question, and the functions of its tests."""
         taken = {name for names in self._written.values() for name in names}
         functions: set[str] = set()
-        earlier: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        earlier: dict[tuple[str, bool], EarlierTest] = {}
         for number, question in enumerate(self.master.questions):
             if question.by_hand:
                 if question.tests:
@@ -112,17 +113,21 @@ class NotebookExercises:
         at: int,
         test: WrittenTest,
         functions: set[str],
-        earlier: tuple[dict[str, str], dict[str, str]],
+        earlier: dict[tuple[str, bool], EarlierTest],
     ) -> KeptTest | None:
         """A test as a function; None if that cannot be, which is said.
 
         Args:
-            earlier: what visible tests before it run, and what hidden ones do: visible tests get nothing of these.
+            earlier: the tests before it, by place and whether they are hidden: visible ones get nothing of hidden ones.
         """
         name = _free(f"test_{test.name or f'{identifier(question.name)}_{at + 1}'}", functions)
         test = test._replace(says=in_one_line(test.says or f"{question.name}: {test.place}."))
         try:
-            known = {**earlier[0], **earlier[1]} if test.is_hidden else earlier[0]
+            known = [
+                one
+                for (place, is_hidden), one in earlier.items()
+                if place != test.place and is_hidden is (test.is_hidden and (place, True) in earlier)
+            ]
             cell = int(found[1]) if (found := re.fullmatch(r"cell (\d+)", test.place)) else 0
             kept = self._kept_values(cell)
             made = function_of(test, name, self.name, self.names, known, {name: one for name, (one, _) in kept.items()})
@@ -131,7 +136,7 @@ class NotebookExercises:
             self.lose(test, f"the test {problem}")
             return None
         finally:
-            earlier[test.is_hidden].update(bindings(test))
+            earlier[test.place, test.is_hidden] = earlier_test(test)
         return KeptTest(name, test, made, question.shares()[at], test.is_hidden)
 
     def _kept_values(self, cell: int) -> dict[str, tuple[str, str]]:

@@ -74,12 +74,30 @@ class NotebookNames(NamedTuple):
         given: those that cells give a meaning which are handed out.
         derived: those of the given ones whose value depends on students' code, such as ``nine = square(3)``.
         imports: the statement that imports a name, by the name; one that imports all of a module, by itself.
+        counting: variables that a function may change (``global``).
     """
 
     written: frozenset[str]
     given: frozenset[str]
     derived: frozenset[str]
     imports: Mapping[str, str]
+    counting: frozenset[str] = frozenset()
+
+
+class EarlierTest(NamedTuple):
+    """What later tests may need of a test.
+
+    Attributes:
+        alone: its imports and definitions, by the names that they bind.
+        bound: the variables that it gives a value.
+        touched: names of whose values it uses a part or a method, which may change them.
+        whole: all of it, up to its first failure: as in the notebook, later tests still run then.
+    """
+
+    alone: Mapping[str, str]
+    bound: frozenset[str]
+    touched: frozenset[str]
+    whole: str
 
 
 class SuiteFunction(NamedTuple):
@@ -103,14 +121,14 @@ def function_of(
     name: str,
     module: str,
     names: NotebookNames,
-    earlier: Mapping[str, str],
+    earlier: Sequence[EarlierTest],
     kept: Mapping[str, str] = MappingProxyType({}),
 ) -> SuiteFunction:
     """The function that runs a test.
 
     Args:
         module: of the students.
-        earlier: statements of earlier tests by the names that they bind: those that this one needs come first.
+        earlier: the tests before it, in order: the statements of theirs that it needs come first.
         kept: the names under which values are kept that later cells change, by their own.
 
     Raises:
@@ -137,7 +155,8 @@ def function_of(
             raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
         says = test.says.replace("\\", "/").replace('"', "'")
         imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
-        body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{_without_docstring(code)}'
+        again = _reading_again(_without_docstring(code), module, names.counting & set(reads) - kept.keys())
+        body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{again}'
         text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{_indented(body)}\n"
         compile(text, "<test>", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -146,25 +165,36 @@ def function_of(
     return SuiteFunction(text, code, tuple(reads), imports)
 
 
-def bindings(test: WrittenTest) -> dict[str, str]:
-    """The code of a test that later ones may need, by the names that it binds.
+def _reading_again(code: str, module: str, names: Iterable[str]) -> str:
+    """Code that reads variables of the students' module anew before each statement, as functions may change them."""
+    lines = code.split("\n")
+    for one in reversed(ast.parse(code).body if names else []):
+        lines.insert(first_line(one) - 1, f"from {module} import {', '.join(sorted(names))}")
+    return "\n".join(lines)
 
-    An import or a definition is one statement. For a variable it is all of the test, up to its first failure: as in the
-    notebook, the later test still runs then.
-    """
-    found: dict[str, str] = {}
+
+def earlier_test(test: WrittenTest) -> EarlierTest:
+    """What later tests may need of a test."""
     code = "\n".join(step.code for step in test.steps)
     try:
         body = ast.parse(code).body
         whole = f"try:\n{_indented(_without_docstring(code))}\nexcept Exception:\n    pass"
         ast.parse(whole)
     except SyntaxError:  # `function_of` says it
-        return {}
+        return EarlierTest({}, frozenset(), frozenset(), "")
+    alone: dict[str, str] = {}
+    bound: set[str] = set()
+    touched: set[str] = set()
     for one in body:
-        is_alone = isinstance(one, ast.Import | ast.ImportFrom | Definition)
-        own = "\n".join(code.split("\n")[first_line(one) - 1 : one.end_lineno]) if is_alone else whole
-        found |= dict.fromkeys(names_bound_by(one), own)
-    return found
+        if isinstance(one, ast.Import | ast.ImportFrom | Definition):
+            text = "\n".join(code.split("\n")[first_line(one) - 1 : one.end_lineno])
+            alone |= dict.fromkeys(names_bound_by(one), text)
+        else:
+            bound |= names_bound_by(one)
+            for node in ast.walk(one):
+                if isinstance(node, ast.Attribute | ast.Subscript):
+                    touched |= names_in(node.value)
+    return EarlierTest(alone, frozenset(bound), frozenset(touched), whole)
 
 
 def free_names(code: str) -> set[str]:
@@ -232,13 +262,22 @@ def _calls_of_own_functions(code: str, names: NotebookNames) -> Iterator[str]:
             yield f"\n{one.name}({', '.join(wanted)})"
 
 
-def _with_earlier(code: str, names: NotebookNames, earlier: Mapping[str, str]) -> str:
-    """Code with the statements of earlier tests that it needs before it, in an order in which they can run."""
-    needed = free_names(code) - names.written - names.given - names.imports.keys()
-    if not (found := dict.fromkeys(earlier[name] for name in _in_order(needed & earlier.keys(), code))):
-        return code
-    left = {name: text for name, text in earlier.items() if text not in found}
-    return f"{_with_earlier(chr(10).join(found), names, left)}\n{code}"
+def _with_earlier(code: str, names: NotebookNames, earlier: Sequence[EarlierTest]) -> str:
+    """Code below the statements of earlier tests that it needs."""
+    defined = {name for test in earlier for name in test.alone}
+    for test in reversed(earlier):
+        needed = free_names(code) - names.written - names.given - names.imports.keys()
+        if needed & test.bound or (needed - defined) & test.touched:
+            code = f"{test.whole}\n{code}"
+        elif found := dict.fromkeys(test.alone[name] for name in _in_order(needed & test.alone.keys(), code)):
+            code = "\n".join([*found, code])
+            # Such a statement may need another one of the same test.
+            code = _with_earlier(code, names, [test._replace(alone=_others(test.alone, found))])
+    return code
+
+
+def _others(alone: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
+    return {name: text for name, text in alone.items() if text not in found}
 
 
 def _with_assertions(step: Step) -> str:
@@ -320,9 +359,11 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     given: set[str] = set()
     derived: set[str] = set()
     imports: dict[str, str] = {}
+    counting: set[str] = set()
     for question, code in cells:
         spans = list(_parts(code.split("\n")))
         for one in ast.parse(code).body:
+            counting.update(name for node in ast.walk(one) if isinstance(node, ast.Global) for name in node.names)
             if isinstance(one, ast.Import | ast.ImportFrom):
                 line = ast.unparse(one)
                 imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
@@ -334,7 +375,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
                 if names_in(one) & derived.union(*written.values()):
                     derived |= set(written_in([one]))
     all_written = frozenset(name for names in written.values() for name in names)
-    names = NotebookNames(all_written, frozenset(given) - all_written, frozenset(derived), imports)
+    own = frozenset(given) - all_written
+    names = NotebookNames(all_written, own, frozenset(derived), imports, frozenset(counting))
     return names, {number: list(found) for number, found in written.items()}
 
 

@@ -331,7 +331,8 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     test = ("random.seed(3)\nfound = draw()\nrandom.seed(3)\nassert found == random.random() / 2", "")
     cells += [("code", given), *question("q5", "", draw, test)]
     cells += question("q6", "points: -3", "z = 1  # SOLUTION", ("z", "1"))
-    cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"))
+    nose = "from nose.tools import assert_equal, ok_\nok_(loud())\nassert_equal(loud(), 'BB')"
+    cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"), (nose, ""))
     cells += [("raw", "# ASSIGNMENT CONFIG\nfiles: [pages, gone]\nautograder_files: [answers.csv]")]
     (tmp_path / "pages/inner").mkdir(parents=True)
     for name in ("pages/inner/a.txt", "answers.csv"):
@@ -343,7 +344,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     adopted = adopt_notebooks([file, more], tmp_path / "course")
     begin = tmp_path / "course" / "exercises"
     written = {f"{name}.{kind}" for name in ("homework_1", "more") for kind in ("py", "ipynb")}
-    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "words.txt", "pages"}
+    assert {one.name for one in begin.iterdir()} == {*written, "helpers.py", "nose.py", "words.txt", "pages"}
     assert (begin / "pages/inner/a.txt").is_file() and (begin.parent / "answers.csv").is_file()
     assert all("def half(x):" in (begin / f"homework_1.{kind}").read_text() for kind in ("py", "ipynb"))
     assert [line.removeprefix("homework 1, ").partition(" (")[0] for line in adopted.look] == [

@@ -6,13 +6,22 @@ import textwrap
 
 import pytest
 
-from grader.adopt.notebook_tests import CannotKeep, NotebookNames, Step, WrittenTest, bindings, function_of, names_of
+from grader.adopt.notebook_tests import (
+    CannotKeep,
+    NotebookNames,
+    Step,
+    WrittenTest,
+    earlier_test,
+    function_of,
+    names_of,
+)
 from grader.adopt.solution_marks import marked, skeleton, without_marks
 
 NAMES = NotebookNames(
     written=frozenset({"x", "square", "Net"}),
     given=frozenset({"data", "helper", "nine"}),
     derived=frozenset({"nine"}),
+    counting=frozenset({"nine"}),
     imports={"np": "import numpy as np", "plt": "import matplotlib.pyplot as plt", "nn": "from torch import nn"},
 )
 
@@ -35,7 +44,11 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (one("square(3)", "9"), "square", "assert square(3) == 9"),
         (one("y = 3; square(y)", "9"), "square", "y = 3\nassert square(y) == 9"),
         (one("square(\n    .5\n)  # half", "0.25"), "square", "assert square(\n    .5\n) == pytest.approx(0.25)"),
-        (one("x, nine", "(3, 9)"), "x, nine", "assert (x, nine) == (3, 9)"),
+        (
+            one("old = nine\nx, nine", "(3, 9)"),
+            "nine, x",
+            "from work import nine\nold = nine\nfrom work import nine\nassert (x, nine) == (3, 9)",
+        ),
         (one("0 < x < 5", "True"), "x", "assert 0 < x < 5"),
         (one("square(3) and x", "True"), "square, x", "assert (square(3) and x) == True"),
         (one("square(.5)", "np.float64(0.25)"), "square", "assert square(.5) == pytest.approx(0.25)"),
@@ -79,7 +92,7 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
 def test_code_stays_as_it_is_below_an_import_of_the_names_that_it_reads(
     test: WrittenTest, reads: str, added: str
 ) -> None:
-    made = function_of(test, "test_it", "work", NAMES, {})
+    made = function_of(test, "test_it", "work", NAMES, ())
     code = added or test.steps[0].code
     arguments = "capsys" if "capsys" in code else ""
     head = f'def test_it({arguments}):\n    """Says it."""\n    from work import {reads}\n'
@@ -100,22 +113,27 @@ def test_code_stays_as_it_is_below_an_import_of_the_names_that_it_reads(
 )
 def test_what_no_function_can_ask_is_refused(test: WrittenTest, why: str) -> None:
     with pytest.raises(CannotKeep, match=why):
-        function_of(test, "test_it", "work", NAMES, {})
+        function_of(test, "test_it", "work", NAMES, ())
 
 
 def test_lines_inside_of_a_text_stay_where_they_are() -> None:
     code = 'text = """\n  9\n"""\nassert str(square(3)) == text.strip()'
-    made = function_of(one(code), "test_it", "work", NAMES, {})
+    made = function_of(one(code), "test_it", "work", NAMES, ())
     assert made.text.endswith('    text = """\n  9\n"""\n    assert str(square(3)) == text.strip()\n')
 
 
-def test_what_an_earlier_test_runs_comes_first_but_its_failure_is_not_asked_for() -> None:
-    earlier = bindings(one("import math\nnumbers = [square(2)]\nassert numbers.pop() == math.pow(2, 2)"))
-    made = function_of(one("assert square(3) > math.e\nassert not numbers"), "test_it", "work", NAMES, earlier)
+def test_what_earlier_tests_run_comes_first_but_their_failures_are_not_asked_for() -> None:
+    earlier = [
+        earlier_test(one("import math\nnumbers = [square(2)]\nassert numbers.pop() == math.pow(2, 2)")),
+        earlier_test(one("other = 3\nassert other == helper(3)")),
+        earlier_test(one("numbers.append(1)")),
+    ]
+    made = function_of(one("assert square(3) > math.e\nassert numbers"), "test_it", "work", NAMES, earlier)
     assert made.code.splitlines() == [
-        *("import math", "try:", "    import math", "    numbers = [square(2)]"),
+        *("try:", "    import math", "    numbers = [square(2)]"),
         *("    assert numbers.pop() == math.pow(2, 2)", "except Exception:", "    pass"),
-        *("assert square(3) > math.e", "assert not numbers"),
+        *("try:", "    numbers.append(1)", "except Exception:", "    pass"),
+        *("assert square(3) > math.e", "assert numbers"),
     ]
     alone = function_of(one("assert square(3) > math.e"), "test_it", "work", NAMES, earlier)
     assert alone.code == "import math\nassert square(3) > math.e"

@@ -34,6 +34,16 @@ def test_tensors_arrive_as_copies(value: Tensor) -> None:
     assert back.detach().equal(before)
 
 
+def test_numpys_dtypes_are_themselves_in_the_byte_order_of_the_machine() -> None:
+    for dtype in (np.dtype("float32"), np.dtype(bool)):
+        back = there_and_back(dtype)
+        assert back is dtype
+    assert there_and_back({np.dtype("int8"): 1}) == {np.dtype("int8"): 1}
+    assert all(wire.encode(np.dtype(other), handle)[0] == "h" for other in (">f4", "U3", "O"))  # type: ignore[index]
+    with pytest.raises(WireError):
+        wire.decode(["y", "numpy.object"], unknown)
+
+
 def test_parameters_stay_parameters() -> None:
     back = there_and_back(nn.Parameter(torch.ones(2), requires_grad=False))
     assert type(back) is nn.Parameter
