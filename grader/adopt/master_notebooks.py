@@ -154,9 +154,9 @@ class _Reader:
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes]
         source = _without_otter(code.source)
-        if source != code.source and not source.strip():
-            return
         lines = [line for line in without_marks(source) if not line.is_hidden]
+        if not any(line.text.strip() for line in lines):
+            return
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
         try:

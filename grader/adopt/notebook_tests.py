@@ -226,7 +226,7 @@ def _with_assertions(step: Step) -> str:
                 "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
             )
         code = "\n".join(
-            filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step.output.strip())])
+            filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step.output.strip("\n"))])
         )
     if step.printed:
         code += f"\nassert capsys.readouterr().out.strip() == {step.printed.strip()!r}"
@@ -235,18 +235,20 @@ def _with_assertions(step: Step) -> str:
 
 def _about_value(text: str, value: ast.expr, expected: str) -> str:
     """A statement that compares a value with the output that shows it."""
-    if not expected:
+    if not expected.strip():
         return text
     plain = _OF_NUMPY.sub(lambda found: found[1] or found[2] or found[3], expected)
     try:
-        wanted = ast.literal_eval(plain)
+        wanted = ast.literal_eval(plain.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return f"assert repr({text}) == {expected!r}"
     if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
         return f"assert ({text})" if "\n" in text else f"assert {text}"
     flat = wanted if isinstance(wanted, list | tuple) else [wanted]
     are_numbers = all(isinstance(one, int | float) for one in flat)
-    is_near = are_numbers and (expected.startswith("array(") or any(isinstance(one, float) for one in flat))
+    is_near = are_numbers and any(isinstance(one, float) for one in flat)
+    if expected.startswith("array("):
+        return f"found = {text}\nassert type(found).__name__ == 'ndarray'\nassert found == pytest.approx({wanted!r})"
     text = text if isinstance(value, _BARE) else f"({text})"
     return f"assert {text} == " + (f"pytest.approx({wanted!r})" if is_near else repr(wanted))
 

@@ -105,6 +105,7 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
             ("raw", "# END TESTS"),
             ("raw", "# END QUESTION"),
             ("code", "grader.export(\n    pdf=False\n)"),
+            ("code", '""" # BEGIN PLUGIN\nplugin: a.B\n"""; # END PLUGIN'),
         ],
     )
     master = read_master(file)
@@ -304,7 +305,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         *question("q1", "points: 2", square, ("# HIDDEN\nsquare(2)", "4"), ("# HIDDEN\nsquare(3)", "9")),
         *question("q2", "", square.replace("square", "cube"), ("# HIDDEN\nx = 2\ncube(x)", "4")),
         *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\ncallable(x)", "False"), ("x + 1", "2")),
-        *question("q4", "", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y", "3")),
+        *question("q4", "points: [0, 1]", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y > 2", "True"), ("y", "3")),
     ]
     (tmp_path / "helpers.py").write_text("def shout(text):\n    return text.upper()\n")
     (tmp_path / "words.txt").write_text("a\nbb\n")
@@ -337,8 +338,8 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
         "cell 24: the solution does not pass it here",
-        "cell 44: -3 is no number of points: it counts as 0",
-        "cell 44: is worth no points: its tests are left out",
+        "cell 45: -3 is no number of points: it counts as 0",
+        "cell 45: is worth no points: its tests are left out",
     ]
     manifest = (tmp_path / "course/course.toml").read_text()
     assert 'name = "x"\nkind = "manual"' in manifest and 'name = "y"\npoints = 1' in manifest
