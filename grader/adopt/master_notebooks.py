@@ -66,15 +66,19 @@ def read_master(path: Path) -> Master:
     """The notebook at `path`.
 
     Raises:
-        UserError: it is no notebook, or has neither otter's marks nor nbgrader's.
+        UserError: it is no notebook of Python, or has neither otter's marks nor nbgrader's.
     """
     try:
-        cells = list(_cells(json.loads(path.read_bytes())))
+        notebook = json.loads(path.read_bytes())
+        cells = list(_cells(notebook))
+        language = str(notebook.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
         raise UserError(
             f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
         ) from None
+    if language.lower() != "python":
+        raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
         delimiters = _delimiters(path.resolve())
         master = _Nbgrader(path.stem).read([_with_usual_marks(cell, delimiters) for cell in cells])
@@ -128,7 +132,8 @@ def _cells(notebook: Any) -> Iterator[_Cell]:
             printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
             value = _joined((output.get("data") or {}).get("text/plain", "")) or value
         text = _joined(cell["source"]).replace("\r\n", "\n")
-        yield _Cell(number, cell["cell_type"], text, cell["metadata"].get("nbgrader") or {}, value, printed)
+        marks = cell["metadata"].get("nbgrader") or {"tags": cell["metadata"].get("tags")}
+        yield _Cell(number, cell["cell_type"], text, marks, value, printed)
 
 
 def _joined(source: str | list[str]) -> str:
@@ -226,8 +231,11 @@ class _Otter(_Reader):
                 self.add(cell, "prompt", cell.text, number)
             elif cell.kind == "code":
                 self.add_code(cell, number)
-            elif question and block == "solution":
-                self.add(cell, "answer", TYPE_HERE, number)
+            elif question and block == "solution" and "otter_include" not in (cell.marks["tags"] or ()):
+                if question.by_hand and not any(
+                    (one.kind, one.question) == ("answer", number) for one in master.pieces
+                ):
+                    self.add(cell, "answer", TYPE_HERE, number)
             elif cell.kind == "markdown":
                 if question and not question.text:
                     question.text = sentence(rest)

@@ -98,6 +98,7 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
             ("code", "import otter\n%matplotlib inline\nimport numpy as np\ngrader = otter.Notebook()"),
             ("markdown", "```otter\n{}\n```\nRoll it.\n```otter\n{}\n```\n".format(*fences)),
             ("code", "first = np.random.random()  # SOLUTION (one number)\nsecond = 1 # SOLUTION NO PROMPT"),
+            ("markdown", "It is one number."),
             ("raw", "# END SOLUTION"),
             ("raw", "# BEGIN TESTS"),
             ("code", "# Hidden test: the number\nfirst < 1", "True"),
@@ -189,6 +190,10 @@ def test_a_notebook_for_no_known_tool_is_refused(tmp_path: Path) -> None:
         read_master(saved(tmp_path, [("code", "x = 1")]))
     (tmp_path / "odd.ipynb").write_text('{"cells": [1]}')
     with pytest.raises(UserError, match="cannot be read as a notebook: it has no cells"):
+        read_master(tmp_path / "odd.ipynb")
+    for_r = {"cells": [], "metadata": {"kernelspec": {"language": "R"}}}
+    (tmp_path / "odd.ipynb").write_text(json.dumps(for_r))
+    with pytest.raises(UserError, match="is a notebook of R"):
         read_master(tmp_path / "odd.ipynb")
     with pytest.raises(UserError, match="cell 1: its YAML cannot be read: mapping values are not allowed here"):
         read_master(saved(tmp_path, question("q1", "points: 2: 3", "x = 1")))  # type: ignore[arg-type]

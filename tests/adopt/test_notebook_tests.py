@@ -68,6 +68,12 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
             "square",
             "y = square(2)\nassert (y + 1) == 5",
         ),
+        (
+            WrittenTest("t", (Step("square(3)", "A!\n9", None),), "Says it."),
+            "square",
+            "found = square(3)\nshown = capsys.readouterr().out + ('' if found is None else repr(found))\n"
+            "assert shown.strip() == 'A!\\n9'",
+        ),
     ],
 )
 def test_code_stays_as_it_is_below_an_import_of_the_names_that_it_reads(
