@@ -263,7 +263,8 @@ class _Otter(_Reader):
         cells = [piece.text for piece in master.pieces if piece.kind == "code"]
         if self._seed and any(map(_DRAWS.search, [*cells, *(step.code for test in tests for step in test.steps)])):
             for at, piece in enumerate(master.pieces):
-                if piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body):
+                runs = piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body)
+                if runs or piece.kind == "prompt":
                     skeleton = piece.skeleton and self._seed + piece.skeleton
                     master.pieces[at] = piece._replace(text=self._seed + piece.text, skeleton=skeleton)
             master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
