@@ -358,9 +358,12 @@ class _Nbgrader(_Reader):
 def _without_otter(code: str) -> str:
     """Code without the calls of otter itself; empty if only comments are left."""
     lines, body = code.split("\n"), ast.parse(code).body
-    calls = [one for one in body if _OTTER_ITSELF.match(lines[one.lineno - 1])]
-    gone = {at for one in calls for at in range(one.lineno - 1, one.end_lineno or one.lineno)}
-    return "" if calls and calls == body else "\n".join(line for at, line in enumerate(lines) if at not in gone)
+    calls = [one for one in body if _OTTER_ITSELF.match(ast.unparse(one))]
+    for call in calls:
+        beside = [ast.unparse(one) for one in body if one.lineno == call.lineno and one not in calls]
+        for at in range(call.lineno - 1, call.end_lineno or call.lineno):
+            lines[at] = "; ".join(beside)
+    return "" if calls and calls == body else "\n".join(lines).strip("\n")
 
 
 def _says_nothing(code: str) -> bool:

@@ -95,7 +95,7 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
         [
             ("raw", "# ASSIGNMENT CONFIG\nconfig_file: config.yml\nautograder_files: [answers.csv]"),
             ("code", "# Begin\nimport otter; grader = otter.Notebook()"),
-            ("code", "import otter\n%matplotlib inline\nimport numpy as np\ngrader = otter.Notebook()"),
+            ("code", "import otter; import math\n%matplotlib inline\nimport numpy as np\ngrader = otter.Notebook()"),
             ("markdown", "```otter\n{}\n```\nRoll it.\n```otter\n{}\n```\n".format(*fences)),
             ("code", "first = np.random.random()  # SOLUTION (one number)\nsecond = 1 # SOLUTION NO PROMPT"),
             ("markdown", "It is one number."),
@@ -114,7 +114,7 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
     assert (master.name, master.files, master.secret_files) == ("dice", ["pages"], ["answers.csv"])
     assert [(one.cell, one.text) for one in master.pieces] == [
         (1, "import random\n\nimport numpy as np"),
-        (3, "pass  # left out: %matplotlib inline\nimport numpy as np"),
+        (3, "import math\npass  # left out: %matplotlib inline\nimport numpy as np"),
         (4, "Roll it."),
         (5, f"{seeds}# solution:\nfirst = np.random.random()\nsecond = 1\n# end"),
     ]
