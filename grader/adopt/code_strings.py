@@ -151,7 +151,7 @@ def _question_of(file: Path, about: Mapping[str, Any]) -> NotebookQuestion:
 def _steps(code: str) -> Iterator[Step]:
     for example in doctest.DocTestParser().get_examples(code):
         prints = re.match(r"\s*print\(", example.source) is not None
-        yield Step(example.source, "" if prints else example.want, example.want if prints else "")
+        yield Step(example.source, "" if prints else example.want, example.want if prints else None)
 
 
 def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:

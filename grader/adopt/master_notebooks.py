@@ -68,15 +68,19 @@ def read_master(path: Path) -> Master:
     """The notebook at `path`.
 
     Raises:
-        UserError: it is no notebook, or has neither otter's marks nor nbgrader's.
+        UserError: it is no notebook of Python, or has neither otter's marks nor nbgrader's.
     """
     try:
-        cells = list(_cells(json.loads(path.read_bytes())))
+        notebook = json.loads(path.read_bytes())
+        cells = list(_cells(notebook))
+        language = str(notebook.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
         raise UserError(
             f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
         ) from None
+    if language.lower() != "python":
+        raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
         delimiters = _delimiters(path.resolve())
         cells = [_with_usual_marks(cell, delimiters) for cell in cells]
@@ -133,7 +137,8 @@ def _cells(notebook: Any) -> Iterator[_Cell]:
             printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
             value = _joined((output.get("data") or {}).get("text/plain", "")) or value
         text = _joined(cell["source"]).replace("\r\n", "\n")
-        yield _Cell(number, cell["cell_type"], text, cell["metadata"].get("nbgrader") or {}, value, printed)
+        marks = cell["metadata"].get("nbgrader") or {"tags": cell["metadata"].get("tags")}
+        yield _Cell(number, cell["cell_type"], text, marks, value, printed)
 
 
 def _joined(source: str | list[str]) -> str:
@@ -159,9 +164,9 @@ class _Reader:
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if "%matplotlib" not in note]
         source = _without_otter(code.source)
-        if source != code.source and not source.strip():
-            return
         lines = [line for line in without_marks(source) if not line.is_hidden]
+        if not any(line.text.strip() for line in lines):
+            return
         if whole and not any(line.is_solution for line in lines):
             lines = [line._replace(is_solution=True) for line in lines]
         try:
@@ -231,8 +236,11 @@ class _Otter(_Reader):
                 self.add(cell, "prompt", cell.text, number)
             elif cell.kind == "code":
                 self.add_code(cell, number)
-            elif question and block == "solution":
-                self.add(cell, "answer", TYPE_HERE, number)
+            elif question and block == "solution" and "otter_include" not in (cell.marks["tags"] or ()):
+                if question.by_hand and not any(
+                    (one.kind, one.question) == ("answer", number) for one in master.pieces
+                ):
+                    self.add(cell, "answer", TYPE_HERE, number)
             elif cell.kind == "markdown":
                 if question and not question.text:
                     question.text = sentence(rest)
@@ -260,7 +268,8 @@ class _Otter(_Reader):
         cells = [piece.text for piece in master.pieces if piece.kind == "code"]
         if self._seed and any(map(_DRAWS.search, [*cells, *(step.code for test in tests for step in test.steps)])):
             for at, piece in enumerate(master.pieces):
-                if piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body):
+                runs = piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body)
+                if runs or piece.kind == "prompt":
                     skeleton = piece.skeleton and self._seed + piece.skeleton
                     master.pieces[at] = piece._replace(text=self._seed + piece.text, skeleton=skeleton)
             master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
@@ -376,9 +385,12 @@ class _Nbgrader(_Reader):
 def _without_otter(code: str) -> str:
     """Code without the calls of otter itself; empty if only comments are left."""
     lines, body = code.split("\n"), ast.parse(code).body
-    calls = [one for one in body if _OTTER_ITSELF.match(lines[one.lineno - 1])]
-    gone = {at for one in calls for at in range(one.lineno - 1, one.end_lineno or one.lineno)}
-    return "" if calls and calls == body else "\n".join(line for at, line in enumerate(lines) if at not in gone)
+    calls = [one for one in body if _OTTER_ITSELF.match(ast.unparse(one))]
+    for call in calls:
+        beside = [ast.unparse(one) for one in body if one.lineno == call.lineno and one not in calls]
+        for at in range(call.lineno - 1, call.end_lineno or call.lineno):
+            lines[at] = "; ".join(beside)
+    return "" if calls and calls == body else "\n".join(lines).strip("\n")
 
 
 def _says_nothing(code: str) -> bool:

@@ -52,7 +52,7 @@ class NotebookExercise:
     @property
     def is_by_test(self) -> bool:
         """Whether each test has points of its own."""
-        return sum(one.points > 0 for one in self.tests) > 1 and not self.question.all_or_nothing
+        return not self.question.all_or_nothing
 
 
 class NotebookExercises:

@@ -36,13 +36,14 @@ class CannotKeep(Exception):
 class Step(NamedTuple):
     """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
 
-    Without a value (None) nothing is compared with it: the statements make their own assertions. With `at_least`, a
-    number that the last one gives is a score, and must be that high.
+    Without a value (None) nothing is compared with it: the statements make their own assertions. Without prints (None)
+    the output holds both, as in a doctest. With `at_least`, a number that the last one gives is a score, and must be
+    that high.
     """
 
     code: str
     output: str | None = ""
-    printed: str = ""
+    printed: str | None = ""
     at_least: float = 0.0
 
 
@@ -296,28 +297,32 @@ def _with_assertions(step: Step) -> str:
             raise CannotKeep(
                 "shows a value, but its output is not in the notebook: run all cells, save it and adopt it"
             )
-        code = "\n".join(
-            filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step.output.strip())])
-        )
+        code = "\n".join(filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step)]))
     if step.printed:
         code += f"\nassert capsys.readouterr().out.strip() == {step.printed.strip()!r}"
     return code
 
 
-def _about_value(text: str, value: ast.expr, expected: str) -> str:
+def _about_value(text: str, value: ast.expr, step: Step) -> str:
     """A statement that compares a value with the output that shows it."""
-    if not expected:
+    expected = (step.output or "").strip("\n")
+    if not expected.strip():
         return text
     plain = _OF_NUMPY.sub(lambda found: found[1] or found[2] or found[3], expected)
     try:
-        wanted = ast.literal_eval(plain)
+        wanted = ast.literal_eval(plain.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return f"assert repr({text}) == {expected!r}"
+        if step.printed is not None:
+            return f"assert repr({text}) == {expected!r}"
+        shown = "capsys.readouterr().out + ('' if found is None else repr(found))"
+        return f"found = {text}\nshown = {shown}\nassert shown.strip() == {expected.strip()!r}"
     if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
         return f"assert ({text})" if "\n" in text else f"assert {text}"
     flat = wanted if isinstance(wanted, list | tuple) else [wanted]
     are_numbers = all(isinstance(one, int | float) for one in flat)
-    is_near = are_numbers and (expected.startswith("array(") or any(isinstance(one, float) for one in flat))
+    is_near = are_numbers and any(isinstance(one, float) for one in flat)
+    if expected.startswith("array("):
+        return f"found = {text}\nassert type(found).__name__ == 'ndarray'\nassert found == pytest.approx({wanted!r})"
     text = text if isinstance(value, _BARE) else f"({text})"
     return f"assert {text} == " + (f"pytest.approx({wanted!r})" if is_near else repr(wanted))
 

@@ -13,8 +13,8 @@ from grader.course.source import Definition, Function, first_line
 _ONE_LINE = re.compile(r"([ \t]*)((?:async )?def .*\)(?: *->.*)?:)[ \t]+([^#\s].*)$")
 _REGION = re.compile(r"\s*#+\s*(BEGIN|END)\s+(SOLUTION|HIDDEN TESTS|PROMPT|IGNORE)\b", re.I)
 _ASSIGNMENT = re.compile(r"\s*[^\s#()=][^#()=]*=(?!=)\s*")
-_TEXT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+PROMPT\s*$", re.I)
-"""A text with the prompt in it: its lines become comments."""
+_TEXT = re.compile(r"\s*[\"']{3};?\s*#\s*(BEGIN|END)\s+(PROMPT|PLUGIN)\b", re.I)
+"""A text with the prompt in it: its lines become comments. Those of a plugin of otter's are left out."""
 _END_OF_LINE = re.compile(r"\s*#\s*((?-i:SOLUTION\b).*|(?:SOLUTION|SEED|IGNORE)\s*)$", re.I)
 
 
@@ -32,7 +32,8 @@ def without_marks(code: str) -> list[MarkedLine]:
     regions: list[str] = []  # the innermost is the last
     for line in code.split("\n"):
         if mark := _REGION.match(line) or _TEXT.match(line):
-            name = mark[2].upper() if mark.re is _REGION else "TEXT"
+            name = mark[2].upper()
+            name = name if mark.re is _REGION else {"PROMPT": "TEXT", "PLUGIN": "IGNORE"}[name]
             if mark[1].upper() == "BEGIN":
                 regions.append(name)
             elif name in regions:

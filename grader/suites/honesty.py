@@ -109,7 +109,8 @@ def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> I
     theirs = set(imported)
     statements = [one for one in ast.walk(function) if isinstance(one, ast.Assign | ast.AugAssign | ast.For)]
     for _ in range(len(statements)):
-        more = {name for one in statements if _mentions(one, theirs) for name in names_bound_by(one)}
+        parts = ((one, one.iter if isinstance(one, ast.For) else one) for one in statements)
+        more = {name for one, part in parts if _mentions(part, theirs) for name in names_bound_by(one)}
         if more <= theirs:
             break
         theirs |= more

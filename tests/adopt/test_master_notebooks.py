@@ -95,9 +95,10 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
         [
             ("raw", "# ASSIGNMENT CONFIG\nconfig_file: config.yml\nautograder_files: [answers.csv]"),
             ("code", "# Begin\nimport otter; grader = otter.Notebook()"),
-            ("code", "import otter\n%matplotlib inline\nimport numpy as np\ngrader = otter.Notebook()"),
+            ("code", "import otter; import math\n%matplotlib inline\nimport numpy as np\ngrader = otter.Notebook()"),
             ("markdown", "```otter\n{}\n```\nRoll it.\n```otter\n{}\n```\n".format(*fences)),
             ("code", "first = np.random.random()  # SOLUTION (one number)\nsecond = 1 # SOLUTION NO PROMPT"),
+            ("markdown", "It is one number."),
             ("raw", "# END SOLUTION"),
             ("raw", "# BEGIN TESTS"),
             ("code", "# Hidden test: the number\nfirst < 1", "True"),
@@ -105,6 +106,7 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
             ("raw", "# END TESTS"),
             ("raw", "# END QUESTION"),
             ("code", "grader.export(\n    pdf=False\n)"),
+            ("code", '""" # BEGIN PLUGIN\nplugin: a.B\n"""; # END PLUGIN'),
         ],
     )
     master = read_master(file)
@@ -112,7 +114,7 @@ def test_all_that_otter_reads_of_an_assignment_is_read(tmp_path: Path) -> None:
     assert (master.name, master.files, master.secret_files) == ("dice", ["pages"], ["answers.csv"])
     assert [(one.cell, one.text) for one in master.pieces] == [
         (1, "import random\n\nimport numpy as np"),
-        (3, "pass  # left out: %matplotlib inline\nimport numpy as np"),
+        (3, "import math\npass  # left out: %matplotlib inline\nimport numpy as np"),
         (4, "Roll it."),
         (5, f"{seeds}# solution:\nfirst = np.random.random()\nsecond = 1\n# end"),
     ]
@@ -205,6 +207,10 @@ def test_a_notebook_for_no_known_tool_is_refused(tmp_path: Path) -> None:
         read_master(saved(tmp_path, [("code", "x = 1")]))
     (tmp_path / "odd.ipynb").write_text('{"cells": [1]}')
     with pytest.raises(UserError, match="cannot be read as a notebook: it has no cells"):
+        read_master(tmp_path / "odd.ipynb")
+    for_r = {"cells": [], "metadata": {"kernelspec": {"language": "R"}}}
+    (tmp_path / "odd.ipynb").write_text(json.dumps(for_r))
+    with pytest.raises(UserError, match="is a notebook of R"):
         read_master(tmp_path / "odd.ipynb")
     with pytest.raises(UserError, match="cell 1: its YAML cannot be read: mapping values are not allowed here"):
         read_master(saved(tmp_path, question("q1", "points: 2: 3", "x = 1")))  # type: ignore[arg-type]
@@ -321,7 +327,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         *question("q1", "points: 2", square, ("# HIDDEN\nsquare(2)", "4"), ("# HIDDEN\nsquare(3)", "9")),
         *question("q2", "", square.replace("square", "cube"), ("# HIDDEN\nx = 2\ncube(x)", "4")),
         *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\ncallable(x)", "False"), ("x + 1", "2")),
-        *question("q4", "", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y", "3")),
+        *question("q4", "points: [0, 1]", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y > 2", "True"), ("y", "3")),
     ]
     (tmp_path / "helpers.py").write_text("def shout(text):\n    return text.upper()\n")
     (tmp_path / "words.txt").write_text("a\nbb\n")
@@ -352,8 +358,8 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         "cell 15: students must see one test of each exercise: they get the text of this one",
         "cell 23: the test looks at the code of an answer, by `callable`, not at what it does: it is left out; "
         "write it anew, or mark it by hand",
-        "cell 44: -3 is no number of points: it counts as 0",
-        "cell 44: is worth no points: its tests are left out",
+        "cell 45: -3 is no number of points: it counts as 0",
+        "cell 45: is worth no points: its tests are left out",
     ]
     manifest = (tmp_path / "course/course.toml").read_text()
     assert 'name = "x"\npoints = 3' in manifest and 'name = "y"\npoints = 1' in manifest

@@ -53,7 +53,12 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (one("square(3) and x", "True"), "square, x", "assert (square(3) and x) == True"),
         (one("square(.5)", "np.float64(0.25)"), "square", "assert square(.5) == pytest.approx(0.25)"),
         (one("0 < x", "np.True_"), "x", "assert 0 < x"),
-        (one("square(x)", "array([ 1,  4])"), "square, x", "assert square(x) == pytest.approx([1, 4])"),
+        (
+            one("square(x)", "array([ 1,  4])"),
+            "square, x",
+            "found = square(x)\nassert type(found).__name__ == 'ndarray'\nassert found == pytest.approx([1, 4])",
+        ),
+        (one("x", "   v\n2  3"), "x", "assert repr(x) == '   v\\n2  3'"),
         (one("square(3)", "tensor(9)"), "square", "assert repr(square(3)) == 'tensor(9)'"),
         (
             one("print('nine:', square(3))", "", "nine: 9\n"),
@@ -86,6 +91,12 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
             WrittenTest("t", (Step("y = square(2)", "", ""), Step("y + 1", "5", "")), "Says it."),
             "square",
             "y = square(2)\nassert (y + 1) == 5",
+        ),
+        (
+            WrittenTest("t", (Step("square(3)", "A!\n9", None),), "Says it."),
+            "square",
+            "found = square(3)\nshown = capsys.readouterr().out + ('' if found is None else repr(found))\n"
+            "assert shown.strip() == 'A!\\n9'",
         ),
     ],
 )

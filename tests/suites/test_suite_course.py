@@ -93,7 +93,7 @@ def test_notebooks_cells_are_the_module_of_a_topic() -> None:
     assert {one.verdict for one in result.exercises[0].checks} == {"passed"}
 
 
-def test_places_where_the_student_has_a_say_are_listed_with_their_lines() -> None:
+def test_places_where_the_student_has_a_say_are_listed_with_their_lines(tmp_path: Path) -> None:
     found = places_in(COURSE / "tests", ["tests.adapters", "pkg"])
     lines = {(one.file.name, line_of(one.file, one.line), one.kind) for one in found}
     assert ("test_tensors.py", "class Twice(Layer):", "source-sent") in lines
@@ -101,6 +101,11 @@ def test_places_where_the_student_has_a_say_are_listed_with_their_lines() -> Non
     assert ("test_clock.py", "import resource", "not-here") in lines
     assert not any("s.data + 1.0" in line and file == "test_files.py" for file, line, _ in lines)
     assert all(str(one).startswith(f"{one.file}:{one.line}: ") for one in found)
+    loops = "def test_it():\n    from work import f, g\n    for k in range(3):\n        assert f(k) == k\n"
+    (tmp_path / "test_loops.py").write_text(f"{loops}    for n in g():\n        assert f(n) == n\n")
+    assert [one.line for one in places_in(tmp_path, ["work"])] == [6]
+    (tmp_path / "test_loops.py").write_text(loops)
+    assert not list(places_in(tmp_path, ["work"]))
 
 
 def line_of(file: Path, line: int) -> str:
