@@ -61,8 +61,9 @@ class Bridge:
     Attributes:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
-        changed: kinds of arguments of the test that the submission has changed in place.
+        changed: kinds of arguments of the test that the submission has changed in place, and what else it `may` do.
         keeps_arguments: whether such a change is not made here.
+        by_solution: what the course's solution does of that.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Bridge:
         self.made: dict[int, Any] = {}
         self.changed: set[str] = set()
         self.keeps_arguments = False
+        self.by_solution: frozenset[str] = frozenset()
         self.root = root
         self._make_handle = make_handle
         self.exceptions = exceptions
@@ -116,6 +118,15 @@ class Bridge:
         finally:
             running.pop()
             self.exceptions.end()
+
+    def may(self, operation: str) -> bool:
+        """Whether an operation of an object of the submission counts by which it has a say in the verdict.
+
+        First it does. If the solution does not do so in this test, it has a plain value there, and the test is run
+        again, in which it does not count.
+        """
+        self.changed.add(operation)
+        return not self.keeps_arguments or operation in self.by_solution
 
     # ---------------------------------------------------------------- operations
 

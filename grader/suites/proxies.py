@@ -47,6 +47,12 @@ _OF_SCHEDULERS: Final = ("_wrapped_by_lr_sched", "_opt_called")
 """torch's schedulers note so that they have put a function in the place of an optimizer's `step`, and are content."""
 _COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
 """Methods by which tensors and arrays are compared: of an object they would be its own word."""
+_OF_VALUES: Final = frozenset(
+    name for kind in (torch.Tensor, np.ndarray, str, list, dict, set) for name in dir(kind) if not name.startswith("_")
+)
+"""Methods of plain values: of an object they may be its own word about its argument."""
+_KEYS: Final = frozenset({str, bytes, int, bool, type(None), slice})
+"""Classes of arguments that are rarely what a test expects."""
 _NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr", "hash"})
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
@@ -186,6 +192,8 @@ def _getitem(self: Used, key: object) -> Any:
 
 def _contains(self: Used, value: object) -> bool:
     note("their-equality", running[-1].root)
+    if not running[-1].may("contains"):
+        return any(one is value or one == value for one in _iter(self))
     return bool(_of_type(bool, self._run("contains", value)))
 
 
@@ -208,10 +216,15 @@ def _len(self: Used) -> int:
     return length
 
 
+def _swallowing(result: Any, error: BaseException | None) -> Any:
+    """The result of an `__exit__`, which keeps no failure from a test that the solution lets out."""
+    return None if error is not None and result and not running[-1].may("exit") else result
+
+
 def _exit(self: Used, kind: Any, error: BaseException | None, traceback: object) -> Any:
     if error is not None and not isinstance(error, Exception):
         return None
-    return self._run("exit", *named(error))
+    return _swallowing(self._run("exit", *named(error)), error)
 
 
 def _await(self: Used) -> Generator[Any, None, Any]:
@@ -229,7 +242,7 @@ async def _enter_later(self: Used) -> Any:
 
 
 async def _exit_later(self: Used, kind: Any, error: Exception | None, traceback: object) -> Any:
-    return self._run("await", "exit", *named(error))
+    return _swallowing(self._run("await", "exit", *named(error)), error)
 
 
 def _typed(kind: type, name: str = "") -> Callable[[Used], Any]:
@@ -271,6 +284,11 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
         pair = (other, value) if is_reflected else (value, other)
         if not isinstance(value, Used):
             return operation(name)(*pair)
+        if running and not isinstance(other, Used) and not running[-1].may(name):
+            data = value._as_data()
+            if isinstance(data, Used):
+                raise AssertionError(_NO_VALUE)
+            return operation(name)(*((other, data) if is_reflected else (data, other)))
         result = running[-1].run(name, *pair) if running else self._run(name, other)
         if isinstance(other, Used):
             return result
@@ -382,7 +400,13 @@ class Handle(Used, FarObject, metaclass=Class):
             if any(isinstance(one, torch.Tensor | np.ndarray) for one in args):
                 raise AssertionError(_NO_VALUE)
             note("their-equality", running[-1].root)
+        given = [one for one in (*args, *kwargs.values()) if not isinstance(one, Used)]
+        method = shown.name if name == "call" and shown is not None and shown.name in _OF_VALUES and given else ""
+        if method and not _KEYS.issuperset(map(type, given)) and not running[-1].may(f"call {method}"):
+            raise AssertionError(_NO_VALUE)
         result = super()._run(name, *args, shown=shown, **kwargs)
+        if method and isinstance(result, bool) and not running[-1].may(f"call {method}"):
+            raise AssertionError(_NO_VALUE)
         if self._differs == "by a factor":
             if name == "data":
                 raise AssertionError(_NO_VALUE)
