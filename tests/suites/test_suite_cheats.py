@@ -177,6 +177,13 @@ def slow(optimizer):
     for one in optimizer.state.values():
         one["exp_avg"] = one["exp_avg_sq"] = torch.zeros(0)
 
+def step(weight):
+    weight.grad.zero_()
+
+def step_and_forget(weight):
+    weight.data -= 0.1 * weight.grad
+    weight.grad = None
+
 def constant(model):
     return type(model).forward.__globals__.get("SECRET")
 
@@ -253,7 +260,14 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
     found = verdicts(result)
     honest = {"vector", "made", "words", "own_data", "needlessly_changed", "changed_and_returned", "folder", "logger"}
-    honest |= {"error_in_a_context", "settings_later", "parameter[x0]", "text_that_is_no_path", "open_files"}
+    honest |= {
+        "error_in_a_context",
+        "settings_later",
+        "gradient_needlessly_removed",
+        "parameter[x0]",
+        "text_that_is_no_path",
+        "open_files",
+    }
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
     assert {name for name, verdict in found.items() if verdict not in ("passed", "failed")} == {"steps", "elsewhere"}
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)

@@ -121,6 +121,24 @@ def test_fused():
     assert float(w[0]) < 1
 
 
+def weight():
+    made = torch.ones(2, requires_grad=True)
+    made.grad = torch.ones(2)
+    return made
+
+
+def test_gradient():
+    w = weight()
+    work.step(w)
+    torch.testing.assert_close(w.detach(), 1 - 0.1 * w.grad)
+
+
+def test_gradient_needlessly_removed():
+    w = weight()
+    work.step_and_forget(w)
+    torch.testing.assert_close(w.detach(), torch.full((2,), 0.9))
+
+
 def test_item():
     assert (mean(EXPECTED) - torch.tensor(3.0)).abs().item() < 1e-6
 
