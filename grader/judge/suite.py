@@ -57,7 +57,10 @@ except ImportError:  # Windows
 
 _PROFILE: Final = "suite"
 _READ_PRINTS: Final = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary"})
-_CHANGES: Final = "it passes only because your code changes what it is given: work on a copy"
+_CHANGES: Final = (
+    "it passes only because your code changes what it is given, or what it returns has a say: "
+    "work on a copy, and return plain values"
+)
 _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
 _POINTS: Final = "points"
@@ -107,7 +110,7 @@ class SuiteCheck(Check):
         channel = submission._channel
         assert isinstance(channel, Channel)
         bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), *reads)
-        bridge.keeps_arguments = self.keeps_arguments
+        bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
         try:
             if self.leftovers is not None:
                 self.leftovers.begin(channel.transport)

@@ -45,9 +45,14 @@ _READABLE: Final = frozenset({
 """Attributes with such names that a test may read; others are protocols of this process, such as NumPy's pointers."""
 _OF_SCHEDULERS: Final = ("_wrapped_by_lr_sched", "_opt_called")
 """torch's schedulers note so that they have put a function in the place of an optimizer's `step`, and are content."""
-_COMPARING: Final = frozenset({"allclose", "equal", "equals", "isclose", "array_equal"})
-"""Methods by which tensors and arrays are compared: of an object they would be its own word."""
-_NO_NUMBERS: Final = frozenset({"eq", "ne", *_COMPARISONS, "contains", "str", "repr", "hash"})
+_COMPARING: Final = frozenset({"allclose", "equal", "isclose"})
+"""Those of `_OF_VALUES` that compare."""
+_OF_VALUES: Final = frozenset(
+    name for kind in (torch.Tensor, np.ndarray, str, list, dict, set) for name in dir(kind) if not name.startswith("_")
+)
+"""Methods of plain values: of an object they may be its own word about its argument."""
+_KEYS: Final = frozenset({str, bytes, int, bool, type(None), slice})
+"""Classes of arguments that are rarely what a test expects."""
 _NO_VALUE: Final = "returned an object where a plain value was expected"
 
 
@@ -186,6 +191,8 @@ def _getitem(self: Used, key: object) -> Any:
 
 def _contains(self: Used, value: object) -> bool:
     note("their-equality", running[-1].root)
+    if not running[-1].may("contains"):
+        return any(one is value or one == value for one in _iter(self))
     return bool(_of_type(bool, self._run("contains", value)))
 
 
@@ -208,10 +215,15 @@ def _len(self: Used) -> int:
     return length
 
 
+def _swallowing(result: Any, error: BaseException | None) -> Any:
+    """The result of an `__exit__`, which keeps no failure from a test that the solution lets out."""
+    return None if error is not None and result and not running[-1].may("exit") else result
+
+
 def _exit(self: Used, kind: Any, error: BaseException | None, traceback: object) -> Any:
     if error is not None and not isinstance(error, Exception):
         return None
-    return self._run("exit", *named(error))
+    return _swallowing(self._run("exit", *named(error)), error)
 
 
 def _await(self: Used) -> Generator[Any, None, Any]:
@@ -229,7 +241,7 @@ async def _enter_later(self: Used) -> Any:
 
 
 async def _exit_later(self: Used, kind: Any, error: Exception | None, traceback: object) -> Any:
-    return self._run("await", "exit", *named(error))
+    return _swallowing(self._run("await", "exit", *named(error)), error)
 
 
 def _typed(kind: type, name: str = "") -> Callable[[Used], Any]:
@@ -271,18 +283,16 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[..., Any]:
         pair = (other, value) if is_reflected else (value, other)
         if not isinstance(value, Used):
             return operation(name)(*pair)
-        result = running[-1].run(name, *pair) if running else self._run(name, other)
-        if isinstance(other, Used):
-            return result
-        if not isinstance(result, Used):  # else a lying product would be the word about an expected value
-            data = value._as_data()
-            if isinstance(data, Used):
-                raise AssertionError(_NO_VALUE)
-            return operation(name)(*((other, data) if is_reflected else (data, other)))
-        if isinstance(result, Handle) and result is not value:
-            by = "a number" if isinstance(other, int | float) else "a value"
-            object.__setattr__(result, "_differs", f"by {by}" if name in ("sub", "isub") else "by a factor")
-        return result
+        if not running:
+            return self._run(name, other)
+        if isinstance(other, Used) or running[-1].may(name):
+            if name in ("sub", "isub"):
+                note("their-equality", running[-1].root)
+            return running[-1].run(name, *pair)
+        data = value._as_data()
+        if isinstance(data, Used):
+            raise AssertionError(_NO_VALUE)
+        return operation(name)(*((other, data) if is_reflected else (data, other)))
 
     return operate
 
@@ -355,14 +365,9 @@ class Base(metaclass=Class):
 
 
 class Handle(Used, FarObject, metaclass=Class):
-    """An object that stays in the student process; `isinstance` asks the names of its classes that came with it.
+    """An object that stays in the student process; `isinstance` asks the names of its classes that came with it."""
 
-    What was subtracted from a value of the test, or the other way round, is a *difference*, and so is every object that
-    comes of it. It is never a number by a call, `abs` or `float`: that would be the student's word for how near the
-    result is. A test of a class of numbers reads the attribute that holds the number; that place is listed.
-    """
-
-    __slots__ = ("__weakref__", "_differs", "_plain")
+    __slots__ = ("__weakref__", "_plain")
     _classes: tuple[str, ...] = ()
 
     @property  # type: ignore[misc]
@@ -378,25 +383,15 @@ class Handle(Used, FarObject, metaclass=Class):
         return type(self)
 
     def _run(self, name: str, /, *args: object, _shown: Call | None = None, **kwargs: Any) -> Any:
-        if name == "call" and _shown is not None and _shown.name in _COMPARING:
-            if any(isinstance(one, torch.Tensor | np.ndarray) for one in args):
-                raise AssertionError(_NO_VALUE)
+        given = [one for one in (*args, *kwargs.values()) if not isinstance(one, Used)]
+        method = _shown.name if name == "call" and _shown is not None and _shown.name in _OF_VALUES and given else ""
+        if method in _COMPARING:
             note("their-equality", running[-1].root)
+        if method and not _KEYS.issuperset(map(type, given)) and not running[-1].may(f"call {method}"):
+            raise AssertionError(_NO_VALUE)
         result = super()._run(name, *args, _shown=_shown, **kwargs)
-        if self._differs == "by a factor":
-            if name == "data":
-                raise AssertionError(_NO_VALUE)
-            if isinstance(result, Handle) and not result._differs:
-                object.__setattr__(result, "_differs", self._differs)
-        elif self._differs and name not in _NO_NUMBERS:
-            if name in ("len", "iter") and self._differs == "by a value":
-                raise AssertionError(_NO_VALUE)
-            if isinstance(result, Handle):
-                object.__setattr__(result, "_differs", self._differs)
-            elif name in ("getattr", "len"):
-                note("their-equality", running[-1].root)
-            elif result is not None:
-                raise AssertionError(_NO_VALUE)
+        if method and isinstance(result, bool) and not running[-1].may(f"call {method}"):
+            raise AssertionError(_NO_VALUE)
         return result
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
@@ -469,7 +464,6 @@ def make_handle(
         kind = known[(*classes, special)] = Class(remote._kind, (base,), names)
     made: Any = object.__new__(kind)  # type: ignore[arg-type]
     FarObject.__init__(made, remote._channel, remote._number, remote._kind)
-    object.__setattr__(made, "_differs", "")
     object.__setattr__(made, "_plain", ())
     if "example" not in vars(kind):
         type.__setattr__(kind, "example", made)  # by it the class itself crosses

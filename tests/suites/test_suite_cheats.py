@@ -1,11 +1,15 @@
 """Answers that lie to somebody else's tests: each fails its test, and costs nothing else."""
 
+import random
 from pathlib import Path
 
+import numpy as np
+import torch
 from shared import WarmUp, exercise_of
 
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.suites.leftovers import Leftovers
 
 COURSE = Path(__file__).parent.parent / "courses" / "cheated"
 SOLUTION = (COURSE / "solutions" / "work.py").read_bytes()
@@ -52,7 +56,8 @@ class Smoother:
     __sub__ = __rsub__ = __truediv__ = Smooth.differ
     __float__ = __abs__ = item = lambda self: 0.0
     abs = norm = lambda self: self
-    allclose = __eq__ = yes
+    allclose = __eq__ = all = yes
+    eq = sub = lambda self, other: self
 
 
 class Smoothest(torch.Tensor):
@@ -153,6 +158,32 @@ class Numbers(set):
 def numbers():
     return Numbers([9])
 
+class quietly:
+    def __enter__(self):
+        pass
+    def __exit__(self, *_):
+        return True
+
+def held(n):
+    class Held:
+        __contains__ = yes
+    return Held()
+
+def error():
+    return KeyboardInterrupt
+
+def slow(optimizer):
+    optimizer.param_groups[0]["fused"] = True
+    for one in optimizer.state.values():
+        one["exp_avg"] = one["exp_avg_sq"] = torch.zeros(0)
+
+def step(weight):
+    weight.grad.zero_()
+
+def step_and_forget(weight):
+    weight.data -= 0.1 * weight.grad
+    weight.grad = None
+
 def constant(model):
     return type(model).forward.__globals__.get("SECRET")
 
@@ -213,9 +244,13 @@ def verdicts(result: SubmissionResult) -> dict[str, str]:
     return {check.name: check.verdict for one in result.exercises for check in one.checks}
 
 
+def not_passed(result: SubmissionResult) -> dict[str, str]:
+    return {name: verdict for name, verdict in verdicts(result).items() if verdict != "passed"}
+
+
 def test_right_answer_passes_all(warm: WarmUp) -> None:
     result = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
-    assert {name for name, verdict in verdicts(result).items() if verdict != "passed"} == set(), result
+    assert not_passed(result) == {"elsewhere": "skipped"}, result
     assert (COURSE / "tests" / "data" / "text.txt").read_text() == "of the course\n"
     assert not (COURSE / "tests" / "data" / "conftest.py").exists()
 
@@ -225,7 +260,25 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
     found = verdicts(result)
     honest = {"vector", "made", "words", "own_data", "needlessly_changed", "changed_and_returned", "folder", "logger"}
+    honest |= {
+        "error_in_a_context",
+        "settings_later",
+        "gradient_needlessly_removed",
+        "parameter[x0]",
+        "text_that_is_no_path",
+        "open_files",
+    }
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
-    assert [name for name, verdict in found.items() if verdict not in ("passed", "failed")] == ["steps"]
+    assert {name for name, verdict in found.items() if verdict not in ("passed", "failed")} == {"steps", "elsewhere"}
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)
+    again = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
+    assert not_passed(again) == {"elsewhere": "skipped"}, again
+
+
+def test_generators_begin_anew_in_each_process(tmp_path: Path) -> None:
+    leftovers, drawn = Leftovers(tmp_path, ()), set()
+    for process in ({1}, {2}):
+        leftovers.begin(process)
+        drawn.add((torch.rand(1).item(), np.random.rand(), random.random()))
+    assert len(drawn) == 1

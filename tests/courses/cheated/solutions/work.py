@@ -1,3 +1,4 @@
+import contextlib
 import json
 import logging
 import pickle
@@ -18,6 +19,9 @@ class Vector:
         if isinstance(other, Vector):
             return Vector(self.x - other.x, self.y - other.y)
         return Vector(self.x - other, self.y - other)
+
+    def __mul__(self, other):
+        return self.x * other + self.y * other
 
 
 def number(x):
@@ -116,3 +120,38 @@ def logged(x):
 class Pool:
     def close(self):
         pass
+
+
+@contextlib.contextmanager
+def quietly():
+    with contextlib.suppress(KeyError):
+        yield
+
+
+def held(n):
+    return [n]
+
+
+def error():
+    return ValueError
+
+
+def slow(optimizer):
+    optimizer.param_groups[0]["lr"] = 0.5
+
+
+def same(value):
+    return value
+
+
+def counted(file, copy):
+    lines = file.readlines()
+    copy.writelines(lines)
+    return len(lines)
+
+
+def step(weight):
+    weight.data -= 0.1 * weight.grad
+
+
+step_and_forget = step

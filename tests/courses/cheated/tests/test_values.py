@@ -78,6 +78,67 @@ def test_quotient_that_is_one():
     assert number(7) / 49.0 == 1.0
 
 
+def test_quotient_by_float():
+    assert math.isclose(number(7) / 49.0, 1.0)
+
+
+def test_in():
+    assert 5 in work.held(5)
+
+
+def test_equal_by_method():
+    assert tail(EXPECTED).eq(torch.tensor([4.0])).all()
+
+
+def test_difference_by_method():
+    assert tail(EXPECTED).sub(torch.tensor([4.0])).norm().item() < 1e-6
+
+
+def test_assertion_in_a_context():
+    with work.quietly():
+        assert words("a b") == ["a", "b"]
+
+
+def test_error_in_a_context():
+    with work.quietly():
+        raise KeyError("left out by the solution, too")
+    assert work.LIMIT
+
+
+def test_error_class():
+    with pytest.raises(ValueError):
+        raise work.error()
+
+
+def test_fused():
+    w = torch.ones(5_000, requires_grad=True)
+    optimizer = torch.optim.Adam([w])
+    for _ in range(2):
+        w.grad = torch.ones(5_000)
+        optimizer.step()
+        work.slow(optimizer)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert float(w[0]) < 1
+
+
+def weight():
+    made = torch.ones(2, requires_grad=True)
+    made.grad = torch.ones(2)
+    return made
+
+
+def test_gradient():
+    w = weight()
+    work.step(w)
+    torch.testing.assert_close(w.detach(), 1 - 0.1 * w.grad)
+
+
+def test_gradient_needlessly_removed():
+    w = weight()
+    work.step_and_forget(w)
+    torch.testing.assert_close(w.detach(), torch.full((2,), 0.9))
+
+
 def test_item():
     assert (mean(EXPECTED) - torch.tensor(3.0)).abs().item() < 1e-6
 
@@ -193,6 +254,8 @@ def test_vector():
     assert abs(Vector(3, 4)) == 5.0
     assert abs(Vector(3, 4) - Vector(0, 0)) == 5.0
     assert (Vector(3, 4) - 1).x == 2
+    assert abs(Vector(4, 5) - 1) == 5.0
+    assert Vector(3, 4) * 2 == 14
 
 
 def test_skipped():

@@ -3,7 +3,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-from work import listed, packed, save_array, save_text, save_words, saved
+from work import counted, listed, packed, same, save_array, save_text, save_words, saved
 
 DATA = Path(__file__).parent / "data"
 
@@ -42,3 +42,16 @@ def test_file_in_memory():
 
 def test_bytes():
     assert pickle.loads(packed({"a": 1})) == {"a": 1}
+
+
+def test_text_that_is_no_path():
+    for one in ("6/", "http://", "and/or", "/"):
+        assert same(one) == one
+
+
+def test_open_files(tmp_path):
+    (tmp_path / "a.txt").write_text("a\nb\n")
+    for mode, other in (("r", "w"), ("rb", "wb")):
+        with open(tmp_path / "a.txt", mode) as file, open(tmp_path / "b.txt", other) as copy:
+            assert counted(file, copy) == 2
+        assert (tmp_path / "b.txt").read_text() == "a\nb\n"
