@@ -87,9 +87,10 @@ def _found(parts: Sequence[str], roots: Sequence[Path]) -> Path | None:
 def modules_named(names: Sequence[str], roots: Sequence[Path]) -> list[Module]:
     """The modules with these names, in order; several parts of one package are one."""
     found: dict[Path, Module] = {}
+    below = [folder for root in roots for folder in sorted(root.iterdir()) if folder.is_dir() and folder not in roots]
     for name in names:
         parts = name.split(".")
-        path = _found(parts, roots) or (_found(parts[1:], roots) if parts[1:] else None)
+        path = _found(parts, roots) or (_found(parts[1:], roots) if parts[1:] else None) or _found(parts, below)
         if path is None:
             where = listed([str(root) for root in roots], 2)
             raise UserError(
@@ -160,7 +161,8 @@ class SuiteRun:
         self._folder = folder.resolve() / "plain"
         self._suite = self._folder / tests.name
         copy_tests(tests, self._suite, shutil.ignore_patterns(*CLUTTER))
-        self._roots = [root for root in roots if root != tests]
+        places = [*roots, *(one.path.parent for one in modules if not one.path.is_relative_to(tests))]
+        self._roots = [root for root in dict.fromkeys(places) if root != tests]
         self._copies: dict[Path, Path] = {}
         for one in modules:
             place = self._suite / one.path.name

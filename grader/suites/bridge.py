@@ -19,6 +19,7 @@ import re
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -84,6 +85,7 @@ class Bridge:
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
+        self._arrays: dict[int, weakref.ref[Any]] = {}
         self._keys: dict[int, int] = {}
         self._last: dict[int, tuple[Any, Any, bool]] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
@@ -334,6 +336,7 @@ class Bridge:
     def _pushes(self) -> list[tuple[Any, ...]]:
         """The twins that have changed here, and the optimizers' states, which have no data."""
         found: list[tuple[Any, ...]] = []
+        gone, old_arrays = list[int](), list(self._arrays)[:-_MOST_HELD]
         for number, (optimizer, last) in self._optimizers.items():
             state = optimizer.state_dict()
             if last is None or not is_same_state(state, last):
@@ -342,11 +345,16 @@ class Bridge:
         for key, tensor in self._tensors.items():
             grad = tensor.grad if tensor.is_leaf else None
             data, old, requires_grad = self._last.get(key, (None, None, False))
+            if key in self._arrays and (key in old_arrays or self._arrays[key]() is None) and is_same(tensor, data):
+                gone.append(key)
+                continue
             is_new = data is None or tensor.requires_grad != requires_grad
             if is_new or not is_same(tensor.detach(), data) or not is_same(grad, old):
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
                 found.append((key, *self._last[key], isinstance(tensor, nn.Parameter)))
-        return found
+        for key in gone:
+            del self._arrays[key], self._last[key], self._keys[id(self._tensors.pop(key))]
+        return found + [(key, None, None, False, False) for key in gone]
 
     def _pull(self, pulls: Sequence[Any]) -> None:
         for key, data, grad, requires_grad in pulls:
@@ -365,6 +373,18 @@ class Bridge:
                     tensor.requires_grad_(requires_grad)
                     tensor.grad = grad
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
+
+    def array_key(self, array: Any) -> int | None:
+        """The key of an array of the submission that the test has got; None for another array."""
+        return next((key for key, one in self._arrays.items() if one() is array), None)
+
+    def _array(self, key: int) -> Any:
+        """The array of the submission with this key, whose memory is that of its twin."""
+        array = self._arrays[key]() if key in self._arrays else None
+        if array is None:
+            array = self._tensors[key].numpy()
+            self._arrays[key] = weakref.ref(array)
+        return array
 
     # ---------------------------------------------------------------- results
 
@@ -387,7 +407,12 @@ class Bridge:
             case "value":
                 return rest[0]
             case "twin":
-                return self._tensors[rest[0]]
+                return self._array(rest[0]) if rest[0] in self._arrays else self._tensors[rest[0]]
+            case "array":
+                key, data = rest
+                self._add(key, data)
+                self._last[key] = detached(data), None, False
+                return self._array(key)
             case "argument":
                 return passing.original(rest[0])
             case "object":

@@ -162,7 +162,8 @@ class Passing:
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if kind is np.ndarray:
-            return "array", self._number(value), value
+            key = self.bridge.array_key(value)
+            return ("array", self._number(value), value) if key is None else ("twin", key)
         if isinstance(value, np.generic):
             return "value", value
         if is_made_file(value):

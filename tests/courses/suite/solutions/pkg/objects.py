@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 
@@ -159,6 +160,24 @@ class Connection:
 
 def doubled(array):
     return 2 * array
+
+
+class Layer:
+    def __init__(self):
+        self.params = {"w": np.array([1.0, 2.0])}
+        self._bias = np.zeros(2)
+
+    def bias(self):
+        return self._bias
+
+    def loss(self):
+        return (self.params["w"] ** 2 + 3 * self._bias).sum()
+
+    def step(self):
+        self.params["w"] -= 0.5
+
+    def copy(self):
+        return self.params["w"].copy()
 
 
 def late():
