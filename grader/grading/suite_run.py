@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from grader import new_python
+from grader.course.model import DATA
 from grader.course.source import Definition, first_line, parse
 from grader.errors import CourseError, UserError
 from grader.text import listed, one_line
@@ -161,6 +162,8 @@ class SuiteRun:
         self._folder = folder.resolve() / "plain"
         self._suite = self._folder / tests.name
         copy_tests(tests, self._suite, shutil.ignore_patterns(*CLUTTER))
+        if (tests.parent / DATA).is_dir():
+            shutil.copytree(tests.parent / DATA, self._folder / DATA, dirs_exist_ok=True)
         places = [*roots, *(one.path.parent for one in modules if not one.path.is_relative_to(tests))]
         self._roots = [root for root in dict.fromkeys(places) if root != tests]
         self._copies: dict[Path, Path] = {}
