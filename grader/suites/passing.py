@@ -174,11 +174,11 @@ class Passing:
             return "function", self.bridge.keep(value), None, None
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
+        if (held := self.bridge.held(value)) is not None:
+            return "held", held
         if (parts := parts_of(value)) is not None:
             number = self._number(value) if is_mutable(value) else 0
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
-        if (held := self.bridge.held(value)) is not None:
-            return "held", held
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
         if kind is slice:

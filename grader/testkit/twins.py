@@ -53,7 +53,7 @@ def fill(number: int, items: list[Any]) -> None:
         held[:] = values
     elif isinstance(held, dict):
         held.clear()
-        held.update(values)
+        held.update(dict(values))
 
 
 def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:

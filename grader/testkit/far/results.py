@@ -18,7 +18,8 @@ from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
 
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
-_READ: Final = frozenset({*_TENSORS, np.ndarray, list, dict})
+_DICTS: Final = frozenset({dict, collections.OrderedDict, collections.defaultdict, collections.Counter})
+_READ: Final = _DICTS | {*_TENSORS, np.ndarray, list}
 """Kinds of values that both sides keep the same if the test has read an attribute: what changes one, changes it."""
 _GOT: Final = _READ - _TENSORS
 """The same for what a method of an object has returned, which may be a part of it."""
@@ -69,17 +70,22 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
         return twin
     if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
         return "value", value
-    if (parts := parts_of(value)) is not None:
-        return "rebuilt", kind.__name__, [describe(one, passed) for one in parts]
-    if kind in kept and len(value) <= _MOST_HELD:
+    if kind in kept and kind is not np.ndarray and len(value) <= _MOST_HELD:
         number = next((key for key, one in here().held.items() if one is value), None)
         if number is None:
             number = next(_numbers)
             while len(here().held) >= _MOST_HELD:
                 del here().held[next(iter(here().held))]
             here().held[number] = value
-        return "held", number, _describe_plain(value, passed, kept)
-    return _describe_plain(value, passed, kept)
+        return "held", number, _describe_items(value, passed, kept)
+    return _describe_items(value, passed, kept)
+
+
+def _describe_items(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
+    if (parts := parts_of(value)) is None:
+        return _describe_plain(value, passed, kept)
+    inner = (_describe_plain(one, passed, kept) if type(one) is dict else describe(one, passed) for one in parts)
+    return "rebuilt", type(value).__name__, list(inner)
 
 
 def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
@@ -161,8 +167,11 @@ def _has_changed(value: Any, before: Any) -> bool:
     if len(value) != len(before):
         return True
     if isinstance(value, list):
-        return any(a is not b and not (type(a) in PLAIN and a == b) for a, b in zip(value, before, strict=True))
+        return any(_is_other(a, b) for a, b in zip(value, before, strict=True))
     if isinstance(value, dict):
-        missing = object()
-        return any(before.get(key, missing) is not one for key, one in value.items()) and bool(value != before)
+        return any(key not in before or _is_other(one, before[key]) for key, one in value.items())
     return bool(value != before)
+
+
+def _is_other(one: Any, before: Any) -> bool:
+    return one is not before and not (type(one) in PLAIN and type(one) is type(before) and one == before)
