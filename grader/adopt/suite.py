@@ -15,6 +15,7 @@ from typing import Final
 from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, source_of, write
 from grader.course.definitions import definition
 from grader.course.markers import with_markers
+from grader.course.model import DATA, MOST_DATA
 from grader.course.source import Definition, parse
 from grader.course.starter import names_for
 from grader.course.stubs import stub_of
@@ -120,6 +121,8 @@ class _AdoptedSuite:
             return own | shutil.ignore_patterns(*CLUTTER)(folder, names)
 
         copy_tests(self._tests, course / self._tests.name, left_out)
+        if self._takes_data():
+            shutil.copytree(self._tests.parent / DATA, course / DATA, ignore=shutil.ignore_patterns(*CLUTTER))
         absent = [one.name for one in self._ran.further]
         for module in self._modules:
             for file, inside_course in module.files():
@@ -150,6 +153,11 @@ class _AdoptedSuite:
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
                     write(folder / module.name / "__init__.py", b"")
         write(course / "course.toml", self._manifest(name, title))
+
+    def _takes_data(self) -> bool:
+        """Whether the folder `data` beside the tests is small enough to go with each submission."""
+        data = self._tests.parent / DATA
+        return data.is_dir() and sum(one.stat().st_size for one in data.rglob("*") if one.is_file()) <= MOST_DATA
 
     def _manifest(self, name: str, title: str) -> bytes:
         every = (*self._modules, *self._ran.further)
@@ -215,6 +223,9 @@ class _AdoptedSuite:
             yield f"{course / 'exercises' / module.path.name}: {why}"
         names = [one.name for one in (*self._modules, *self._ran.further)]
         yield from map(str, places_in(suite, names))
+        data = self._tests.parent / DATA
+        if data.is_dir() and not self._takes_data():
+            yield f"{data}: is not taken along, because it holds more than {MOST_DATA >> 20} MiB"
         above, own = self._tests.parent / "conftest.py", self._tests / "conftest.py"
         if above.is_file() and own.is_file():
             yield f"{above}: is not taken along; copy what the tests need of it into {own}, and adopt again"

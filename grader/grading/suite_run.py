@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from grader import new_python
+from grader.course.model import DATA
 from grader.course.source import Definition, first_line, parse
 from grader.errors import CourseError, UserError
 from grader.text import listed, one_line
@@ -87,9 +88,10 @@ def _found(parts: Sequence[str], roots: Sequence[Path]) -> Path | None:
 def modules_named(names: Sequence[str], roots: Sequence[Path]) -> list[Module]:
     """The modules with these names, in order; several parts of one package are one."""
     found: dict[Path, Module] = {}
+    below = [folder for root in roots for folder in sorted(root.iterdir()) if folder.is_dir() and folder not in roots]
     for name in names:
         parts = name.split(".")
-        path = _found(parts, roots) or (_found(parts[1:], roots) if parts[1:] else None)
+        path = _found(parts, roots) or (_found(parts[1:], roots) if parts[1:] else None) or _found(parts, below)
         if path is None:
             where = listed([str(root) for root in roots], 2)
             raise UserError(
@@ -160,7 +162,10 @@ class SuiteRun:
         self._folder = folder.resolve() / "plain"
         self._suite = self._folder / tests.name
         copy_tests(tests, self._suite, shutil.ignore_patterns(*CLUTTER))
-        self._roots = [root for root in roots if root != tests]
+        if (tests.parent / DATA).is_dir():
+            shutil.copytree(tests.parent / DATA, self._folder / DATA, dirs_exist_ok=True)
+        places = [*roots, *(one.path.parent for one in modules if not one.path.is_relative_to(tests))]
+        self._roots = [root for root in dict.fromkeys(places) if root != tests]
         self._copies: dict[Path, Path] = {}
         for one in modules:
             place = self._suite / one.path.name

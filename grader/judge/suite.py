@@ -403,13 +403,14 @@ def _public_names(course: Course) -> dict[str, dict[str, str]]:
     """The names that ``from MODULE import *`` gives, as the solution has them, and libraries' whole names."""
     suite = course.suite
     assert suite is not None
-    found: dict[str, dict[str, str]] = {}
-    for name in (*suite.modules, *suite.packages):
-        own = name.rpartition(".")[2]
-        inside = f"{own}/__init__.py" if suite.is_package(own) else f"{own}.py"
-        files = [folder / inside for folder in (course.solutions_dir, course.exercises_dir)]
-        file = next((one for one in files if one.is_file()), None)
-        found[name] = _names_at_top(file, suite.names) if file else {}
+    found: dict[str, dict[str, str]] = {name: {} for name in (*suite.modules, *suite.packages)}
+    for folder in (course.exercises_dir, course.solutions_dir):
+        for name in (*suite.modules, *suite.packages):
+            own = folder / name.rpartition(".")[2]
+            for file in own.rglob("*.py") if suite.is_package(own.name) else [own.with_suffix(".py")]:
+                inside = file.with_suffix("").relative_to(own).parts if file.is_relative_to(own) else ()
+                whole = ".".join((name, *inside)).removesuffix(".__init__")
+                found[whole] = _names_at_top(file, suite.names) if file.is_file() else found.get(whole, {})
     return found
 
 
@@ -456,9 +457,12 @@ def _names_at_top(file: Path, own: Collection[str]) -> dict[str, str]:
     with contextlib.suppress(CourseError, RecursionError):
         for node in parse(file).body:
             names: dict[str, str] = dict.fromkeys(sorted(names_bound_by(node)), "")
-            if "*" in names and getattr(node, "level", 0) == 1:
-                below = file.parent / f"{(getattr(node, 'module', '') or '').replace('.', '/')}.py"
-                names = _names_at_top(below, own) if below.is_file() else {}
+            if isinstance(node, ast.ImportFrom) and "*" in names and node.level < 2:
+                path = (node.module or "").replace(".", "/")
+                places = [file.parent] if node.level else list(file.parents) if path.partition("/")[0] in own else []
+                files = [place / one for place in places for one in (f"{path}.py", f"{path}/__init__.py")]
+                beside = next((one for one in files if one.is_file() and one != file), None)
+                names = _names_at_top(beside, own) if beside else {}
             elif isinstance(node, ast.Import):
                 names = {one.asname or one.name.partition(".")[0]: one.name for one in node.names if one.asname}
                 names |= {top: top for one in node.names if not one.asname and (top := one.name.partition(".")[0])}

@@ -18,6 +18,7 @@ import re
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +26,7 @@ from pickle import dumps  # that of the tests asks about each step
 from types import MethodType
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -44,6 +46,7 @@ from grader.testkit.rebuilt import rebuilt
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _MOST_HELD: Final = 64
+_MOST_ARRAYS: Final = 256
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 running: Final[list[Bridge]] = []
@@ -87,6 +90,7 @@ class Bridge:
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
+        self._arrays: dict[int, weakref.ref[Any]] = {}
         self._keys: dict[int, int] = {}
         self._last: dict[int, tuple[Any, Any, bool]] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
@@ -174,7 +178,7 @@ class Bridge:
         if how == "exits":
             raise Exited(described)
         if _shown is not None:
-            _shown.result, _shown.answered = result, True
+            _shown.result, _shown.answered = _as_returned(result), True
             if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", _shown)
         return result
@@ -358,6 +362,7 @@ class Bridge:
     def _pushes(self) -> list[tuple[Any, ...]]:
         """The twins that have changed here, and the optimizers' states, which have no data."""
         found: list[tuple[Any, ...]] = []
+        gone, old_arrays = list[int](), list(self._arrays)[:-_MOST_ARRAYS]
         for number, (optimizer, last) in self._optimizers.items():
             state = optimizer.state_dict()
             if last is None or not is_same_state(state, last):
@@ -366,11 +371,16 @@ class Bridge:
         for key, tensor in self._tensors.items():
             grad = tensor.grad if tensor.is_leaf else None
             data, old, requires_grad = self._last.get(key, (None, None, False))
+            if key in self._arrays and (key in old_arrays or self._arrays[key]() is None) and is_same(tensor, data):
+                gone.append(key)
+                continue
             is_new = data is None or tensor.requires_grad != requires_grad
             if is_new or not is_same(tensor.detach(), data) or not is_same(grad, old):
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
                 found.append((key, *self._last[key], isinstance(tensor, nn.Parameter)))
-        return found
+        for key in gone:
+            del self._arrays[key], self._last[key], self._keys[id(self._tensors.pop(key))]
+        return found + [(key, None, None, False, False) for key in gone]
 
     def _pull(self, pulls: Sequence[Any]) -> None:
         for key, data, grad, requires_grad in pulls:
@@ -393,6 +403,18 @@ class Bridge:
                     tensor.grad = detached(grad)
                 self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
 
+    def array_key(self, array: Any) -> int | None:
+        """The key of an array of the submission that the test has got; None for another array."""
+        return next((key for key, one in self._arrays.items() if one() is array), None)
+
+    def _array(self, key: int) -> Any:
+        """The array of the submission with this key, whose memory is that of its twin."""
+        array = self._arrays[key]() if key in self._arrays else None
+        if array is None:
+            array = self._tensors[key].numpy()
+            self._arrays[key] = weakref.ref(array)
+        return array
+
     # ---------------------------------------------------------------- results
 
     def _hold(self, number: int, value: Any) -> Any:
@@ -414,7 +436,12 @@ class Bridge:
             case "value":
                 return rest[0]
             case "twin":
-                return self._tensors[rest[0]]
+                return self._array(rest[0]) if rest[0] in self._arrays else self._tensors[rest[0]]
+            case "array":
+                key, data = rest
+                self._add(key, data)
+                self._last[key] = detached(data), None, False
+                return self._array(key)
             case "argument":
                 return passing.original(rest[0])
             case "object":
@@ -499,6 +526,15 @@ def _hashed(keys: list[Any]) -> list[Any]:
     if len(keys) > _MOST_HELD and wire.have_one_hash(keys):
         raise ValueError("many keys with the same hash")
     return keys
+
+
+def _as_returned(value: Any) -> Any:
+    """A result for messages: its arrays are copies, which a test does not change."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if type(value) in (list, tuple) and len(value) <= _MOST_HELD:
+        return type(value)(map(_as_returned, value))
+    return {key: _as_returned(one) for key, one in value.items()} if type(value) is dict else value
 
 
 def _items_of(value: Any) -> list[Any]:

@@ -161,7 +161,8 @@ class Passing:
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if kind is np.ndarray:
-            return "array", self._number(value), value
+            key = self.bridge.array_key(value)
+            return ("array", self._number(value), value) if key is None else ("twin", key)
         if isinstance(value, np.generic):
             return "value", value
         if is_made_file(value):
@@ -171,11 +172,11 @@ class Passing:
             return self._mock(value)
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
+        if (held := self.bridge.held(value)) is not None:
+            return "held", held
         if (parts := parts_of(value)) is not None:
             number = self._number(value) if is_mutable(value) else 0
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
-        if (held := self.bridge.held(value)) is not None:
-            return "held", held
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
         if kind is slice:

@@ -19,7 +19,7 @@ from grader.testkit.draws import Moment, set_state
 from grader.testkit.far.arguments import Crossed
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.operations import names_of, operation
-from grader.testkit.far.results import changed, describe
+from grader.testkit.far.results import changed, describe, kept_of
 from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
@@ -53,7 +53,7 @@ def fill(number: int, items: list[Any]) -> None:
         held[:] = values
     elif isinstance(held, dict):
         held.clear()
-        held.update(values)
+        held.update(dict(values))
 
 
 def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
@@ -126,15 +126,15 @@ def run(
                 for key, value in settings:
                     _enter(stack, key, value)
                 if name == "delattr" and here().put_back(owner, *values):
-                    result = None
+                    results: list[Any] = [None]
                 else:
-                    result = operation(name)(owner, *values, **named_values)
+                    results = [operation(name)(owner, *values, **named_values)]
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None, *done()
         except Exception as error:
             here().raised, here().done = error, done()
             raise
-        return "returned", describe(result, call.passed, is_read=name in ("getattr", "get")), *done()
+        return "returned", describe(results[0], call.passed, kept_of(name, owner, results)), *done()
 
     def done() -> tuple[Any, ...]:
         """What the operation has done beside its result."""

@@ -180,19 +180,24 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "src/pkg/one.py": "def one():\n    return 1\n",
             "conftest.py": "import pytest\n@pytest.fixture\ndef three():\n    return 3\n",
             "src/pkg/two.py": "from pkg.one import one\ndef two():\n    return one() + one()\n",
-            "tests/test_both.py": "from pkg import one, two\n"
+            "apps/tool.py": "def read():\n    return open('data/n.txt').read()\n",
+            "data/n.txt": "7",
+            "tests/test_both.py": "import sys\nsys.path.append('./apps')\nfrom pkg import one, two\nimport tool\n"
+            "def test_read():\n    assert tool.read() == '7'\n"
             "def test_both(three):\n    assert one.one() + two.two() == three\n"
             "def test_absent(four):\n    assert one.one() == four\n"
             "def test_limit():\n    import resource\n    one.one()\n"
             "    resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))\n",
         },
     )
-    found = adopt_suite(tmp_path / "tests", ["pkg.one"], tmp_path / "course")
+    found = adopt_suite(tmp_path / "tests", ["pkg.one", "tool"], tmp_path / "course")
     stubs = {one.name: one.read_text() for one in (tmp_path / "course" / "exercises" / "pkg").iterdir()}
     assert "return one() + one()" in stubs["two.py"] and "return" not in stubs["one.py"]
     assert [(one.exercise, one.tests) for one in Course.load(found.course).groups] == [
-        ("pkg.one", ("test_both.py::test_both",))
+        ("pkg.one", ("test_both.py::test_both",)),
+        ("tool.read", ("test_both.py::test_read",)),
     ]
+    assert (tmp_path / "course/data/n.txt").read_text() == "7"
     look = "\n".join(found.look)
     assert "`test_absent` fails on the solution, so it is left out: fixture 'four' not found" in look
     assert "`test_limit` limits its own process" in look

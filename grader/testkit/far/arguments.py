@@ -181,7 +181,7 @@ class Crossed:
 _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "value": lambda call, value: value,
     "name": lambda call, module, names: named(module, names),
-    "twin": lambda call, key: here().twins[key],
+    "twin": lambda call, key: here().arrays.get(key, here().twins[key]),
     "held": lambda call, key: here().held[key],
     "tensor": lambda call, number, value: call.keep(number, value, detached(value)),
     "array": lambda call, number, value: call.keep(number, value, value.copy()),

@@ -2,9 +2,11 @@
 
 import collections
 import itertools
-from collections.abc import Sequence
+import sys
+from collections.abc import Sequence, Set
 from io import BytesIO, StringIO
 from pathlib import Path
+from types import MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +18,14 @@ from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
 
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
+_DICTS: Final = frozenset({dict, collections.OrderedDict, collections.defaultdict, collections.Counter})
+_READ: Final = _DICTS | {*_TENSORS, np.ndarray, list}
+"""Kinds of values that both sides keep the same if the test has read an attribute: what changes one, changes it."""
+_GOT: Final = _READ - _TENSORS
+"""The same for what a method of an object has returned, which may be a part of it."""
 _MOST_HELD: Final = 64
+_ALONE: Final = 2
+"""References to an object that only one other has, while they are counted."""
 _numbers: Final = itertools.count(1)
 
 
@@ -28,8 +37,24 @@ class Passed(NamedTuple):
     before: Any
 
 
-def describe(value: Any, passed: Sequence[Passed] = (), *, is_read: bool = False) -> tuple[Any, ...]:
-    """A result as data, or as a handle with the names of its classes."""
+def _owns_its_memory(arrays: Sequence[Any]) -> bool:
+    return arrays[0].base is None or sys.getrefcount(arrays[0].base) == _ALONE
+
+
+def kept_of(name: str, owner: Any, results: Sequence[Any]) -> Set[type]:
+    """The kinds of values in the result of an operation that both sides keep the same."""
+    if type(results[0]) is np.ndarray and sys.getrefcount(results[0]) == _ALONE and _owns_its_memory(results):
+        return frozenset()  # nothing over there has it
+    is_got = name in ("getitem", "next") or (name == "call" and isinstance(owner, MethodType))
+    return _READ if name in ("getattr", "get") else _GOT if is_got else frozenset()
+
+
+def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozenset()) -> tuple[Any, ...]:
+    """A result as data, or as a handle with the names of its classes.
+
+    Args:
+        kept: the kinds of values that both sides keep the same.
+    """
     kind = type(value)
     if kind in PLAIN:
         return "value", value
@@ -40,28 +65,35 @@ def describe(value: Any, passed: Sequence[Passed] = (), *, is_read: bool = False
         if one is value:
             return "object", key
     if kind in _TENSORS:
-        return _describe_tensor(value, is_read)
+        return _describe_tensor(value, kept)
+    if kind in kept and kind is np.ndarray and value.flags.writeable and (twin := _twin_of(value)) is not None:
+        return twin
     if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
         return "value", value
-    if (parts := parts_of(value)) is not None:
-        return "rebuilt", kind.__name__, [describe(one, passed) for one in parts]
-    if is_read and kind in (list, dict) and len(value) <= _MOST_HELD:
+    if kind in kept and kind is not np.ndarray and len(value) <= _MOST_HELD:
         number = next((key for key, one in here().held.items() if one is value), None)
         if number is None:
             number = next(_numbers)
             while len(here().held) >= _MOST_HELD:
                 del here().held[next(iter(here().held))]
             here().held[number] = value
-        return "held", number, _describe_plain(value, passed, is_read)
-    return _describe_plain(value, passed, is_read)
+        return "held", number, _describe_items(value, passed, kept)
+    return _describe_items(value, passed, kept)
 
 
-def _describe_plain(value: Any, passed: Sequence[Passed], is_read: bool) -> tuple[Any, ...]:
+def _describe_items(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
+    if (parts := parts_of(value)) is None:
+        return _describe_plain(value, passed, kept)
+    inner = (_describe_plain(one, passed, kept) if type(one) is dict else describe(one, passed) for one in parts)
+    return "rebuilt", type(value).__name__, list(inner)
+
+
+def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
     kind = type(value)
     if kind is list:
-        return "list", [describe(one, passed, is_read=is_read) for one in value]
+        return "list", [describe(one, passed, kept) for one in value]
     if issubclass(kind, tuple):
-        items = [describe(one, passed, is_read=is_read) for one in value]
+        items = [describe(one, passed, kept) for one in value]
         names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
         return ("named", name_of(kind), list(names), items) if names else ("tuple", items)
     if kind in (set, frozenset):
@@ -70,13 +102,28 @@ def _describe_plain(value: Any, passed: Sequence[Passed], is_read: bool) -> tupl
         if all(type(key) in PLAIN and type(one) in PLAIN for key, one in value.items()):
             return "value", dict(value)
         keys = [describe(one, passed) for one in value]
-        return "dict", keys, [describe(one, passed, is_read=is_read) for one in value.values()]
+        return "dict", keys, [describe(one, passed, kept) for one in value.values()]
     if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
         return "path", str(value)
     return "handle", value, names_of(kind), special_of(kind), name_of(value) if isinstance(value, type) else ""
 
 
-def _describe_tensor(value: torch.Tensor, is_read: bool) -> tuple[Any, ...]:
+def _twin_of(array: Any) -> tuple[Any, ...] | None:
+    """The twin of an array: a tensor with the same memory; None if its numbers are of no type of torch's."""
+    for key, one in here().arrays.items():
+        if one is array:
+            return "twin", key
+    try:
+        twin = torch.from_numpy(array)
+    except (TypeError, ValueError):
+        return None
+    key = -next(_numbers)
+    here().arrays[key], here().twins[key] = array, twin
+    here().last[key] = detached(twin), None, False
+    return "array", key, detached(twin)
+
+
+def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:
     for key, twin in here().twins.items():
         if twin is value:
             return "twin", key
@@ -84,7 +131,7 @@ def _describe_tensor(value: torch.Tensor, is_read: bool) -> tuple[Any, ...]:
         key = next(_numbers)
         here().graphs[key] = value
         return "graph", key, detached(value)
-    if is_read or value.requires_grad:
+    if torch.Tensor in kept or value.requires_grad:
         key = -next(_numbers)
         here().twins[key] = value
         here().last[key] = detached(value), detached(value.grad), value.requires_grad
@@ -120,8 +167,11 @@ def _has_changed(value: Any, before: Any) -> bool:
     if len(value) != len(before):
         return True
     if isinstance(value, list):
-        return any(a is not b and not (type(a) in PLAIN and a == b) for a, b in zip(value, before, strict=True))
+        return any(_is_other(a, b) for a, b in zip(value, before, strict=True))
     if isinstance(value, dict):
-        missing = object()
-        return any(before.get(key, missing) is not one for key, one in value.items()) and bool(value != before)
+        return any(key not in before or _is_other(one, before[key]) for key, one in value.items())
     return bool(value != before)
+
+
+def _is_other(one: Any, before: Any) -> bool:
+    return one is not before and not (type(one) in PLAIN and type(one) is type(before) and one == before)

@@ -50,6 +50,7 @@ class FarSide:
 
     Attributes:
         twins: tensors that both sides have, by key; those that were made here have keys below 0.
+        arrays: those of these twins that are an array's memory, by the same key.
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
@@ -70,6 +71,7 @@ class FarSide:
 
     def __init__(self, log: "Log | None") -> None:
         self.twins: dict[int, torch.Tensor] = {}
+        self.arrays: dict[int, Any] = {}
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
@@ -164,6 +166,9 @@ def is_same_state(one: Any, other: Any) -> bool:
 def take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
+        if data is None and key < 0:  # an array that the test has no more
+            del here().arrays[key], here().twins[key], here().last[key]
+            continue
         if data is None:
             take_state(key, grad)
             continue

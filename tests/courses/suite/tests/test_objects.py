@@ -180,6 +180,24 @@ def test_coroutines():
 
 def test_array():
     np.testing.assert_allclose(objects.doubled(np.array([1.0, 2.0])), [2.0, 4.0])
+    layer = objects.Layer()
+    for array, slope in (layer.params["w"], 4.0), (layer.bias(), 3.0):
+        array[1] += 1e-4
+        above = layer.loss()
+        array[1] -= 2e-4
+        assert abs((above - layer.loss()) / 2e-4 - slope) < 1e-3
+        array[1] += 1e-4
+    layer.bias().flat[0] += 1  # nobody holds the array afterwards
+    assert abs(layer.loss() - 8) < 1e-9 and layer.bias() is layer.bias() and layer.params["w"] is layer.params["w"]
+    seen = {}
+    weight, mine = layer.params["w"], layer.copy(seen) + 0 * layer.copy(seen)
+    layer.step()
+    mine += 1
+    np.testing.assert_allclose(weight, [0.5, 1.5])
+    np.testing.assert_allclose(objects.doubled(layer.params["w"]), [1.0, 3.0])
+    np.testing.assert_allclose(seen["w"], [2.0, 4.0])
+    layer.params["w"] = np.zeros(2)
+    assert layer.loss() == 3
 
 
 @pytest.mark.timeout(1)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import floats
 from pkg import Scalar
-from pkg.deep.ops import add
+from pkg.deep.ops import *  # noqa: F403
 
 small = floats(-10, 10)
 scalars = small.map(lambda x: Scalar(x))
@@ -21,12 +21,12 @@ ONE = Scalar(1.0)
 @settings(max_examples=20)
 def test_add(a, b):
     print("a print of the test's own")
-    assert add(a, b) == a + b
+    assert add(a, b) == a + b  # noqa: F405
 
 
 def test_same():
     assert ops.add(1, 2) == pkg.add(1, 2)
-    assert callable(getattr(pkg, "work", add))
+    assert callable(getattr(pkg, "work", add))  # noqa: F405
 
 
 @given(scalars)

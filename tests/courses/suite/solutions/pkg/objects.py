@@ -1,6 +1,7 @@
 """Objects of many kinds, as tests use them."""
 
 import asyncio
+import collections
 import enum
 import logging
 import sys
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 
@@ -162,6 +164,25 @@ class Connection:
 
 def doubled(array):
     return 2 * array
+
+
+class Layer:
+    def __init__(self):
+        self.params = collections.OrderedDict(w=np.array([1.0, 2.0]))
+        self._bias = np.zeros(2)
+
+    def bias(self):
+        return self._bias
+
+    def loss(self):
+        return (self.params["w"] ** 2 + 3 * self._bias).sum()
+
+    def step(self):
+        self.params["w"] -= 0.5
+
+    def copy(self, seen):
+        seen["w"] = seen.get("w", 0) + self.params["w"]
+        return self.params["w"].copy()
 
 
 def late():
