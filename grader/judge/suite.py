@@ -118,6 +118,8 @@ class SuiteCheck(Check):
             if self.keeps_arguments:
                 raise AssertionError(_CHANGES) from None
             raise in_words(error, self.sentence, channel.last) from None
+        except pytest.skip.Exception as skipped:
+            raise skipped if bridge.has_asked else CannotBeAssessed(str(skipped)) from None
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:

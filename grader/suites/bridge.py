@@ -61,6 +61,7 @@ class Bridge:
     Attributes:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
+        has_asked: whether the test has asked the submission for anything.
         changed: kinds of arguments of the test that the submission has changed in place.
         keeps_arguments: whether such a change is not made here.
     """
@@ -75,7 +76,7 @@ class Bridge:
         forwards_logs: bool = False,
     ) -> None:
         self.channel = channel
-        self.is_waiting = False
+        self.is_waiting = self.has_asked = False
         self.made: dict[int, Any] = {}
         self.changed: set[str] = set()
         self.keeps_arguments = False
@@ -130,6 +131,7 @@ class Bridge:
             return self._run(operation, target, *args, shown=shown, **kwargs)
 
     def _run(self, operation: str, target: object, *args: object, shown: Call | None, **kwargs: object) -> Any:
+        self.has_asked = True
         self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
