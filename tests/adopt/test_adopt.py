@@ -157,7 +157,7 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
         "tests/test_shapes.py:26: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
         "tests/test_shapes.py:28: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
         "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
-        "tests/test_shapes.py:34: `test_area_there` is skipped on the solution with some of its parameters, which count",
+        "tests/test_shapes.py:34: `test_area_there` is skipped on the solution with some parameters, which count",
         "tests/test_shapes.py:37: `test_known_area` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",

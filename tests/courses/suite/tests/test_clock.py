@@ -15,7 +15,9 @@ def test_secret():
 
 
 class TestMemory:
-    @pytest.mark.parametrize("device", [pytest.param("tpu", marks=pytest.mark.skip(reason="needs a TPU")), "ours", "cpu"])
+    @pytest.mark.parametrize(
+        "device", [pytest.param("tpu", marks=pytest.mark.skip(reason="needs a TPU")), "ours", "cpu"]
+    )
     def test_device(self, device):
         if device == "ours":
             pytest.skip("needs ours")
