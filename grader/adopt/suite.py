@@ -212,6 +212,8 @@ class _AdoptedSuite:
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
+            elif one.reason:
+                yield f"{place} is skipped on the solution with some parameters, which count nowhere: {one.reason}"
         for link in self._tests.rglob("*"):
             copy = suite / link.relative_to(self._tests)
             if link.is_symlink() and copy.exists() and not (real := link.resolve()).is_relative_to(self._tests):

@@ -41,7 +41,7 @@ class Recorder:
             self.errors.append((report.nodeid, _reason(report)))
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        found = {"outcome": "passed", "line": item.location[1] or 0, "calls": {}}
+        found = {"outcome": "skipped", "line": item.location[1] or 0, "calls": {}}
         found["marks"] = [mark.name for mark in item.iter_markers()]
         self.tests.setdefault(_name(item), found)
 
@@ -66,8 +66,12 @@ class Recorder:
         found = self.tests[report.nodeid.partition("[")[0]]
         if report.failed:
             found |= {"outcome": "failed", "reason": _reason(report)}
-        elif report.skipped and found["outcome"] == "passed":
-            found |= {"outcome": "skipped", "reason": str(getattr(report, "wasxfail", "")) or _reason(report)}
+        elif hasattr(report, "wasxfail"):
+            found["marks"].append("xfail")
+        elif report.skipped:
+            found.setdefault("reason", _reason(report))
+        elif report.when == "call" and found["outcome"] == "skipped":
+            found["outcome"] = "passed"
 
     def _recording(self, calls: dict[str, None]) -> Generator[None, object, object]:
         """While the wrapped hook runs, notes the students' names that are called from elsewhere."""

@@ -58,6 +58,7 @@ class Test(msgspec.Struct, frozen=True):
     Attributes:
         name: ``test_nn.py::TestLinear::test_shape``.
         line: from 0.
+        reason: why it failed or was skipped; if only some of its parameters were, it has passed.
         calls: ``FILE::NAME`` of the students' functions and classes that it calls; the last one called comes last.
     """
 

@@ -84,6 +84,12 @@ def test_skipped():
 @pytest.mark.xfail
 def test_known_fault():
     assert shapes.area(1, 1) == 2
+@pytest.mark.parametrize("b", [pytest.param(1, marks=pytest.mark.skip(reason="needs a GPU")), 2])
+def test_area_there(b):
+    assert shapes.area(1, b) == b
+@pytest.mark.parametrize("b", [1, pytest.param(2, marks=pytest.mark.xfail)])
+def test_known_area(b):
+    assert shapes.area(1, b) == 1
 """,
     "tests/inner/test_tools.py": """
 import tools.files, tools.lists
@@ -131,6 +137,7 @@ def test_a_test_belongs_to_the_name_that_it_says_or_to_the_rarest_that_it_calls(
             "test_shapes.py::test_area",
             "test_shapes.py::test_area_by_a_helper",
             "test_shapes.py::test_area_and_more",
+            "test_shapes.py::test_area_there",
         ),
         "shapes.side": ("test_shapes.py::test_there_and_back", "test_shapes.py::test_back_and_there"),
         "shapes.Point": ("test_shapes.py::test_point",),
@@ -150,6 +157,8 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
         "tests/test_shapes.py:26: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
         "tests/test_shapes.py:28: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
         "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
+        "tests/test_shapes.py:34: `test_area_there` is skipped on the solution with some parameters, which count",
+        "tests/test_shapes.py:37: `test_known_area` is expected to fail, so it is left out",
         "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
         "tests/words.txt: was a link to tools/words.txt, and is a copy now, which students get",

@@ -1,6 +1,7 @@
 import time
 
 import pkg
+import pytest
 
 
 def test_fast():
@@ -14,6 +15,14 @@ def test_secret():
 
 
 class TestMemory:
+    @pytest.mark.parametrize(
+        "device", [pytest.param("tpu", marks=pytest.mark.skip(reason="needs a TPU")), "ours", "cpu"]
+    )
+    def test_device(self, device):
+        if device == "ours":
+            pytest.skip("needs ours")
+        assert pkg.LIMIT == 3
+
     def test_little(self):
         import resource
 
