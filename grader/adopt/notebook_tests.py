@@ -378,7 +378,7 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
             else:
                 given |= set(written_in([one]))
                 if names_in(one) & derived.union(*written.values()):
-                    derived |= set(written_in([one]))
+                    derived |= {*written_in([one]), *changed_parts(one)}
     all_written = frozenset(name for names in written.values() for name in names)
     own = frozenset(given) - all_written
     names = NotebookNames(all_written, own, frozenset(derived), imports, frozenset(counting))

@@ -190,10 +190,12 @@ def test_variables_that_a_solution_changes_in_place_are_written_by_students() ->
         (-1, "import numpy as np\nbase, kept = {}, []\ngrid = np.zeros(3)"),
         (0, "# solution:\nbase['b'] = 2\ngrid[0] = 5\nnp.random.seed(3)\n# end"),
         (1, "# solution:\nkept.append(4)\n# end\nlast = kept[-1]\n\n\ndef first():\n    return kept[0]"),
+        (1, "class Net: ...\n\n\ndef two():\n    global base\n\n\nNet.first = first"),
     ]
     names, written = names_of(cells)
     assert written == {0: ["base", "grid"], 1: ["kept"]}
-    assert (names.given, names.derived) == ({"last", "first"}, {"last", "first"})
+    assert (names.given, names.derived) == ({"last", "first", "Net", "two"}, {"last", "first", "Net"})
+    assert names.counting == {"base"}
 
 
 def test_what_students_do_not_get_is_between_our_markers() -> None:
