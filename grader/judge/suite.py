@@ -38,6 +38,7 @@ from grader.errors import CourseError, UserError
 from grader.files import python_files
 from grader.judge import session
 from grader.judge.check import Check
+from grader.judge.in_process import ModuleProcess
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.suite_failure import exception_expected, in_words
@@ -80,7 +81,7 @@ class SuiteCheck(Check):
     """
 
     runs_item = True
-    leftovers: Leftovers | None = None
+    leftovers: Leftovers
 
     def __init__(
         self,
@@ -112,10 +113,14 @@ class SuiteCheck(Check):
         bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), *reads)
         bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
         try:
-            if self.leftovers is not None:
-                self.leftovers.begin(channel.transport)
-            with _place_kept(self._root), bridge.active(), contextlib.redirect_stdout(io.StringIO()):
-                _run_item(self.item)  # what it prints itself must not mix with the grader's output
+            with contextlib.ExitStack() as stack:
+                if isinstance(channel.transport, ModuleProcess):
+                    stack.enter_context(self.leftovers.beside(channel.transport))
+                else:
+                    self.leftovers.begin(channel.transport)
+                for one in (_place_kept(self._root), bridge.active(), contextlib.redirect_stdout(io.StringIO())):
+                    stack.enter_context(one)  # what it prints itself must not mix with the grader's output
+                _run_item(self.item)
         except AssertionError as error:
             if self.hidden:
                 raise AssertionError("the answer is wrong") from None

@@ -317,7 +317,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
         try:
             with contextlib.closing(LocalDesk(course.solutions_dir, check.topic, course)) as desk:
                 verdict = "failed" if desk.import_failure else run(desk)[0].verdict
-            check.changed_by_solution = check.changed
+            check.changed_by_solution = check.changed if verdict == "passed" else None
             if verdict in ("passed", "skipped"):
                 check.on_reference = "passes"
             else:

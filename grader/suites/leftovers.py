@@ -81,6 +81,8 @@ class Leftovers:
     """
 
     def __init__(self, folder: Path, more: Iterable[Any]) -> None:
+        more = [*more]
+        self._of = folder, more
         self._process: Callable[[], object] = lambda: None
         self._put_back: list[Callable[[], object]] = []
         self._seen: dict[int, object] = {}
@@ -100,6 +102,20 @@ class Leftovers:
         if self._process() is process:
             return
         self._process = weakref.ref(process)
+        self._put_all_back()
+
+    @contextlib.contextmanager
+    def beside(self, process: object) -> Iterator[None]:
+        """For a test on the solution between two of a submission, which finds afterwards all as it has left it."""
+        now, before = Leftovers(*self._of), self._process
+        self.begin(process)
+        try:
+            yield
+        finally:
+            now._put_all_back()
+            self._process = before
+
+    def _put_all_back(self) -> None:
         for put_back in self._put_back:
             put_back()
         for read, put, before in self._settings:

@@ -66,6 +66,24 @@ class TestKept:
         assert self.cached() == "abc"
 
 
+class TestOrder:
+    """Each needs what the one before has left, in one submission; the solution changes its argument, too."""
+
+    left = []  # noqa: RUF012
+
+    def test_first(self):
+        x = torch.ones(2)
+        work.doubled(x)
+        self.left.append(x[0].item())
+
+    def test_second(self):
+        assert self.left == [2.0]
+        self.test_first()
+
+    def test_third(self):
+        assert self.left == [2.0, 2.0]
+
+
 def test_object():
     STATE.text = STATE.text or work.text()
     assert STATE.text == "abc"
