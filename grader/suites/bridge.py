@@ -439,6 +439,8 @@ class Bridge:
                 return self._array(rest[0]) if rest[0] in self._arrays else self._tensors[rest[0]]
             case "array":
                 key, data = rest
+                if key >= 0 or key in self._tensors:
+                    raise ValueError("the key of another")
                 self._add(key, data)
                 self._last[key] = detached(data), None, False
                 return self._array(key)
