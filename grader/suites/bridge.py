@@ -18,11 +18,12 @@ import pickle
 import re
 import sys
 import threading
+import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import torch
 from torch import nn
@@ -41,6 +42,8 @@ from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.side import detached, is_same, is_same_state
 from grader.testkit.rebuilt import rebuilt
 
+Keywords: TypeAlias = Mapping[str, object]
+NO_KEYWORDS: Final[Keywords] = types.MappingProxyType({})
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _MOST_HELD: Final = 64
 _MOST_CAUSES: Final = 4
@@ -120,22 +123,27 @@ class Bridge:
 
     # ---------------------------------------------------------------- operations
 
-    def run(self, operation: str, target: object, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+    def run(
+        self, operation: str, target: object, *args: object, shown: Call | None = None, keywords: Keywords = NO_KEYWORDS
+    ) -> Any:
         """The result of an operation on something of the submission.
+
+        Args:
+            keywords: the arguments with a name.
 
         Raises:
             Exception: the submission's code has raised: a built-in exception, which `submissions` knows, or a
                 `SubmissionRaised`.
         """
         with self._turn:  # of the test's threads
-            return self._run(operation, target, *args, shown=shown, **kwargs)
+            return self._run(operation, target, *args, shown=shown, keywords=keywords)
 
-    def _run(self, operation: str, target: object, *args: object, shown: Call | None, **kwargs: object) -> Any:
+    def _run(self, operation: str, target: object, *args: object, shown: Call | None, keywords: Keywords) -> Any:
         self.has_asked = True
         self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
-        named = [(name, passing.tree(one)) for name, one in kwargs.items()]
+        named = [(name, passing.tree(one)) for name, one in keywords.items()]
         around = self._states(), list(self._surroundings.changes(passing))
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if shown is not None:
@@ -359,10 +367,11 @@ class Bridge:
                     self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
                 continue
             if (tensor := self._tensors.get(key)) is not None:
-                if key > 0 and not is_same(tensor.detach(), data):
-                    self.changed.add(type(tensor).__name__)
-                    data = tensor.detach() if self.keeps_arguments else data
-                put(tensor, data)
+                if not is_same(tensor.detach(), data):  # else a graph that needs it would notice
+                    if key > 0:
+                        self.changed.add(type(tensor).__name__)
+                    if key < 0 or not self.keeps_arguments:
+                        put(tensor, data)
                 if tensor.is_leaf:
                     tensor.requires_grad_(requires_grad)
                     tensor.grad = grad

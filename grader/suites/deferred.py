@@ -9,7 +9,7 @@ import pytest
 
 from grader.border.failures import UnwrittenValue
 from grader.border.proxies import Call
-from grader.suites.bridge import running
+from grader.suites.bridge import NO_KEYWORDS, Keywords, running
 from grader.suites.passing import Passing
 from grader.suites.proxies import METHODS, TYPES, Base, Handle, Used, attribute
 
@@ -49,17 +49,17 @@ class Deferred(Used):
         made = passing.bridge.made
         if id(self) not in made:
             name, target, args, kwargs = self._made_by
-            made[id(self)] = passing.bridge.run(name, target, *args, **kwargs)
+            made[id(self)] = passing.bridge.run(name, target, *args, keywords=kwargs)
         return passing.tree(made[id(self)])
 
-    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+    def _run(self, name: str, *args: object, shown: Call | None = None, keywords: Keywords = NO_KEYWORDS) -> Any:
         if not running:
             if not asked_while_collecting:
                 raise pytest.UsageError(f"`{self!r}` is used where there is no submission")
             return asked_while_collecting[-1](name, self, *args)
-        return super()._run(name, *args, shown=shown, **kwargs)
+        return super()._run(name, *args, shown=shown, keywords=keywords)
 
-    def _call(self, *args: object, **kwargs: object) -> Call:
+    def _call(self, /, *args: object, **kwargs: object) -> Call:
         return Call(self.__name__, args, kwargs)
 
     def _now(self) -> Any:
@@ -76,7 +76,7 @@ class Deferred(Used):
         value = self._now() if running else self
         return self if isinstance(value, Used | list | dict | set) else value
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         return (
             METHODS["call"](self, *args, **kwargs)
             if running

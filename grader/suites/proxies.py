@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from grader.border.failures import BadReply
 from grader.border.proxies import Call, FarObject
-from grader.suites.bridge import running
+from grader.suites.bridge import NO_KEYWORDS, Keywords, running
 from grader.suites.exceptions import named
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
@@ -56,10 +56,10 @@ class Used(Crossing):
 
     __slots__ = ()
 
-    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
-        return running[-1].run(name, self, *args, shown=shown, **kwargs)
+    def _run(self, name: str, *args: object, shown: Call | None = None, keywords: Keywords = NO_KEYWORDS) -> Any:
+        return running[-1].run(name, self, *args, shown=shown, keywords=keywords)
 
-    def _call(self, *args: object, **kwargs: object) -> Call:
+    def _call(self, /, *args: object, **kwargs: object) -> Call:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
@@ -177,7 +177,7 @@ def _of_type(kind: type, value: object) -> Any:
 
 
 def _call(self: Used, /, *args: object, **kwargs: object) -> Any:
-    return self._run("call", *args, shown=self._call(*args, **kwargs), **kwargs)
+    return self._run("call", *args, shown=self._call(*args, **kwargs), keywords=kwargs)
 
 
 def _getitem(self: Used, key: object) -> Any:
@@ -329,8 +329,8 @@ assert {*SPECIAL} == {*METHODS}
 class Class(type):
     """The class of classes of the far side: those of handles, and those that a suite derives from a submission's."""
 
-    def __call__(cls, *args: object, **kwargs: object) -> Any:
-        return running[-1].run("call", cls, *args, shown=Call(cls.__name__, args, kwargs), **kwargs)
+    def __call__(cls, /, *args: object, **kwargs: object) -> Any:
+        return running[-1].run("call", cls, *args, shown=Call(cls.__name__, args, kwargs), keywords=kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         if cls.__module__ == __name__:
@@ -377,12 +377,12 @@ class Handle(Used, FarObject, metaclass=Class):
                 return found
         return type(self)
 
-    def _run(self, name: str, *args: object, shown: Call | None = None, **kwargs: object) -> Any:
+    def _run(self, name: str, *args: object, shown: Call | None = None, keywords: Keywords = NO_KEYWORDS) -> Any:
         if name == "call" and shown is not None and shown.name in _COMPARING:
             if any(isinstance(one, torch.Tensor | np.ndarray) for one in args):
                 raise AssertionError(_NO_VALUE)
             note("their-equality", running[-1].root)
-        result = super()._run(name, *args, shown=shown, **kwargs)
+        result = super()._run(name, *args, shown=shown, keywords=keywords)
         if self._differs == "by a factor":
             if name == "data":
                 raise AssertionError(_NO_VALUE)
@@ -402,7 +402,7 @@ class Handle(Used, FarObject, metaclass=Class):
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         return "value", FarObject(self._channel, self._number, self._kind)
 
-    def _call(self, *args: object, **kwargs: object) -> Call:
+    def _call(self, /, *args: object, **kwargs: object) -> Call:
         made = self._made
         if made is not None and made.is_read:  # a method
             return Call(made.name, args, kwargs, made.owner)

@@ -116,7 +116,7 @@ def _await(owner: Any, name: str = "", *args: Any) -> Any:
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
-    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "call": lambda function, /, *args, **kwargs: function(*args, **kwargs),
     "get": lambda value: value,
     "item": lambda owner, at: list(owner)[at],
     "copy": copy.copy,
