@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,6 +19,8 @@ _COMPARES: Final = frozenset({
     "assert_approx_equal", "assert_close", "assertEqual", "assertAlmostEqual",
 })  # fmt: skip
 """Functions of NumPy, torch and unittest that compare their first two arguments."""
+_EXPECTED_FIRST: Final = re.compile(r"\bassert\w*\(\w*(?:expect|correct|desired|reference)", re.IGNORECASE)
+"""A call whose first argument is named as what is expected."""
 _MOST: Final = 120
 """Characters of the test's sentence, and of a call, in the first line."""
 
@@ -34,8 +38,9 @@ def in_words(error: AssertionError, sentence: str, call: Call | None) -> Asserti
 
 
 def _in_words(error: AssertionError, title: str, call: Call | None) -> AssertionError:
-    for actual, expected in _compared(error):
-        if call is not None and call.answered and expected is call.result and actual is not call.result:
+    for actual, expected, line in _compared(error):
+        is_result = [call is not None and call.answered and one is call.result for one in (actual, expected)]
+        if is_result == [False, True] or (_EXPECTED_FIRST.search(line) and not is_result[0]):
             actual, expected = expected, actual
         return Mismatch(f"{title}: {_difference(actual, expected)}", actual, expected)
     text = str(error) or "the answer is wrong"
@@ -43,15 +48,17 @@ def _in_words(error: AssertionError, title: str, call: Call | None) -> Assertion
     return AssertionError(f"{title}: {said}\nthe test: {text}" if said else f"{title}: {text}")
 
 
-def _compared(error: BaseException) -> Iterator[tuple[Any, Any]]:
-    """The two values that a function of a library has compared, if it is such a failure."""
-    traceback = error.__traceback__
+def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str]]:
+    """The two values that a function of a library has compared, if it is such a failure, and the line that calls it."""
+    traceback, line = error.__traceback__, ""
     while traceback is not None:
-        frame, traceback = traceback.tb_frame, traceback.tb_next
+        frame, number, traceback = traceback.tb_frame, traceback.tb_lineno, traceback.tb_next
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _COMPARES and module in ("numpy", "torch", "unittest"):
             names = [name for name in frame.f_code.co_varnames[: frame.f_code.co_argcount] if name != "self"]
-            yield frame.f_locals[names[0]], frame.f_locals[names[1]]
+            yield frame.f_locals[names[0]], frame.f_locals[names[1]], line
+        if module not in ("numpy", "torch", "unittest", "contextlib"):
+            line = linecache.getline(frame.f_code.co_filename, number)
 
 
 def _difference(actual: Any, expected: Any) -> str:

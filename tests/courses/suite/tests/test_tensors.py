@@ -46,7 +46,8 @@ def test_in_place_and_identity():
     assert x.tolist() == [0.0, 2.0]
     array = np.array([1.0, 2.0])
     assert scale(array, 3) is None
-    np.testing.assert_allclose(array, [3.0, 6.0])
+    expected = [3.0, 6.0]
+    np.testing.assert_allclose(expected, array)
 
 
 def test_own_module_passed():
