@@ -107,7 +107,9 @@ class _AdoptedSuite:
         taken: set[str] = set()
         for file, name in self._groups:
             if file in module.written:
-                own = name if name not in taken else f"{name}_{file.stem}"
+                own, places = name, file.with_suffix("").parts
+                while own in taken:
+                    own, places = f"{own}_{places[-1]}", places[:-1]
                 taken.add(own)
                 yield (file, name), own
 

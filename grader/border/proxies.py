@@ -80,7 +80,7 @@ class RemoteFunction:
         self._channel = channel
         self._name = name
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         call = call_of(self, args, kwargs)
         return _made_by(call, self._channel, "call", self, *call.args)
 
@@ -113,7 +113,7 @@ class Remote(FarObject):
 
     __slots__ = ()
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         call = call_of(self, args, kwargs)
         return _made_by(call, self._channel, "call", self, *call.args)
 

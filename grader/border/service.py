@@ -57,7 +57,7 @@ _SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
 
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
-    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "call": lambda function, /, *args, **kwargs: function(*args, **kwargs),
     "value": lambda value: value,
     **{operation.__name__: operation for operation in (getattr, setattr, operator.getitem, len, iter, next)},
 }

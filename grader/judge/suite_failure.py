@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import linecache
 import re
 import traceback
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ _COMPARES: Final = frozenset({
 })  # fmt: skip
 """Functions of NumPy, torch and unittest that compare their first two arguments."""
 _EXPECTS: Final = re.compile(r"\b(raises|assertRaises\w*)$")
+_EXPECTED_FIRST: Final = re.compile(r"\bassert\w*\(\w*(?:expect|correct|desired|reference)", re.IGNORECASE)
+"""A call whose first argument is named as what is expected."""
 _MOST: Final = 120
 """Characters of the test's sentence, and of a call, in the first line."""
 
@@ -58,8 +61,9 @@ def _tree(file: Path) -> ast.Module:
 
 
 def _in_words(error: AssertionError, title: str, call: Call | None) -> AssertionError:
-    for actual, expected in _compared(error):
-        if call is not None and call.answered and expected is call.result and actual is not call.result:
+    for actual, expected, line in _compared(error):
+        is_result = [call is not None and call.answered and one is call.result for one in (actual, expected)]
+        if is_result == [False, True] or (_EXPECTED_FIRST.search(line) and not is_result[0]):
             actual, expected = expected, actual
         return Mismatch(f"{title}: {_difference(actual, expected)}", actual, expected)
     text = str(error) or "the answer is wrong"
@@ -67,13 +71,16 @@ def _in_words(error: AssertionError, title: str, call: Call | None) -> Assertion
     return AssertionError(f"{title}: {said}\nthe test: {text}" if said else f"{title}: {text}")
 
 
-def _compared(error: BaseException) -> Iterator[tuple[Any, Any]]:
-    """The two values that a function of a library has compared, if it is such a failure."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
+def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str]]:
+    """The two values that a function of a library has compared, if it is such a failure, and the line that calls it."""
+    line = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _COMPARES and module in ("numpy", "torch", "unittest"):
             names = [name for name in frame.f_code.co_varnames[: frame.f_code.co_argcount] if name != "self"]
-            yield frame.f_locals[names[0]], frame.f_locals[names[1]]
+            yield frame.f_locals[names[0]], frame.f_locals[names[1]], line
+        if module not in ("numpy", "torch", "unittest", "contextlib"):
+            line = linecache.getline(frame.f_code.co_filename, number)
 
 
 def _difference(actual: Any, expected: Any) -> str:

@@ -393,9 +393,9 @@ class Bridge:
                     self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
                 continue
             if (tensor := self._tensors.get(key)) is not None:
-                if key > 0 and not is_same(tensor.detach(), data) and not self.may(type(tensor).__name__):
-                    data = tensor.detach()
-                put(tensor, data)
+                is_changed = not is_same(tensor.detach(), data)
+                if is_changed and (key < 0 or self.may(type(tensor).__name__)):  # else a graph would notice
+                    put(tensor, data)
                 if tensor.is_leaf:
                     if key > 0 and not is_same(tensor.grad, grad) and not self.may("a gradient"):
                         grad = tensor.grad

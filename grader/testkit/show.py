@@ -155,11 +155,10 @@ def _one(value: object) -> str:
     if isinstance(value, FunctionType | type):
         module = "" if value.__module__ == "builtins" else value.__module__.removeprefix("grader.testkit.")
         return f"{module}.{value.__name__}".removeprefix(".")
-    if is_iterator(value):
-        return f"<{type(value).__name__}>"
     if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]!r}…"
-    return repr(value)
+    text = repr(value)
+    return f"<{type(value).__name__}>" if text[:1] == "<" and is_iterator(value) else text
 
 
 def _array(value: Any) -> str:

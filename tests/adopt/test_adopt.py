@@ -40,6 +40,8 @@ def size(items):
     return len(items)
 """,
     "tools/words.txt": "data\n",
+    "tools/more/__init__.py": "",
+    "tools/more/lists.py": "def size(items):\n    return 0\n",
     "unused.py": "",
     "conftest.py": "",
     "tests/conftest.py": """
@@ -92,7 +94,7 @@ def test_known_area(b):
     assert shapes.area(1, b) == 1
 """,
     "tests/inner/test_tools.py": """
-import tools.files, tools.lists
+import tools.files, tools.lists, tools.more.lists
 class TestSize:
     def test_of_a_file(self, tmp_path):
         (tmp_path / "a").write_text("abc")
@@ -102,6 +104,8 @@ class TestSize:
         assert tools.files.size(tmp_path / "b") == 0
 def test_size_of_a_list():
     assert tools.lists.size([1]) == 1
+def test_size_of_nothing():
+    assert tools.more.lists.size([]) == 0
 def test_stack(stack):
     assert stack.x == 1
 def test_stack_again(stack):
@@ -144,6 +148,7 @@ def test_a_test_belongs_to_the_name_that_it_says_or_to_the_rarest_that_it_calls(
         "shapes.cube": ("test_shapes.py::test_cube",),
         "tools.size": ("inner/test_tools.py::TestSize",),
         "tools.size_lists": ("inner/test_tools.py::test_size_of_a_list",),
+        "tools.size_lists_more": ("inner/test_tools.py::test_size_of_nothing",),
         "tools.Stack": ("inner/test_tools.py::test_stack", "inner/test_tools.py::test_stack_again"),
     }
 
@@ -172,6 +177,7 @@ def test_students_get_stubs_and_what_lies_beside_them(adopted: Adopted) -> None:
     begin = adopted.course / "exercises"
     files = {one.relative_to(begin).as_posix() for one in begin.rglob("*") if one.is_file()}
     package = {"tools/__init__.py", "tools/files.py", "tools/lists.py", "tools/words.txt"}
+    package |= {"tools/more/__init__.py", "tools/more/lists.py"}
     assert files == {"shapes.py", "helpers.py", *package}
     assert (begin / "helpers.py").read_text() == ""
     stub = (begin / "shapes.py").read_text()

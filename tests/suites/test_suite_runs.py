@@ -12,6 +12,8 @@ from shared import WarmUp, exercise_of
 from grader.files import python_files
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.suites.deferred import Deferred
+from grader.testkit.show import show
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
 ADAPTERS, PKG, OPS, OBJECTS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"
@@ -122,7 +124,8 @@ def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
     assert first == "Iterates: words('a b') gives ['a b'] where ['a', 'b'] was expected"
     assert "the test: assert ['a b'] == ['a', 'b']" in rest and "Iterates" not in rest
     array, softmax = (one.message for one in exercise_of(result, "tensors").checks if one.verdict == "failed")
-    assert array.startswith("In place and identity: 2 of 2 values differ") and "[3., 6.]" in array
+    assert array.startswith("In place and identity: 2 of 2 values differ, the first at [0]: 4.0 where 3.0 was expected")
+    assert show(Deferred("pkg", ("Scalar",))) == "Scalar"  # by whose name a message shows calls of its methods
     assert softmax.startswith("Parametrized: assert False")
     fixture = next(one.message for one in exercise_of(result, "scalars").checks if one.name == "fixture")
     assert fixture.startswith("Fixture: assert")  # and not with its fixture's end, which fails, too

@@ -56,6 +56,7 @@ def test_values():
     assert repr(Scalar(1.0)) == "Scalar(1.0)"
     assert pkg.LIMIT == 3
     assert float(Scalar(2.5)) == 2.5
+    assert pkg.total(self=1, name=2, target=3, operation=4, function=5, shown=6, keywords=7) == 28
 
 
 @pytest.mark.parametrize(("name", "function", "expected"), pkg.table())
