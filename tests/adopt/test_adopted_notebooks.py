@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -57,7 +58,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """The topic, its course, and what the command printed."""
     tool, topic = request.param
     course = tmp_path_factory.mktemp(tool) / "course"
-    done = run_here("adopt", ADOPTED / tool / f"{topic}.ipynb", "--to", course)
+    folder = shutil.copytree(ADOPTED / tool, course.parent / "source")
+    text = (folder / f"{topic}.ipynb").read_text()
+    (folder / f"{topic}.ipynb").write_text(
+        text.replace("as a list.", r"as a list.\n\n    >>> squares(2)\n    [1, 4] here")
+    )
+    done = run_here("adopt", folder / f"{topic}.ipynb", "--to", course)
     assert done.returncode == 0, done.stderr
     return topic, course, done.stdout
 
@@ -81,6 +87,7 @@ def test_what_a_person_must_look_at_is_listed_with_its_cell(made: tuple[str, Pat
 def test_the_made_course_is_sound(made: tuple[str, Path, str]) -> None:
     done = run_here("verify", "--course", made[1])
     assert done.returncode == 0 and "the course is sound" in done.stdout, done.stdout
+    assert ("note: " in done.stdout and "`squares(2)` gives `[1, 4]`" in done.stdout) == (made[0] == "vectors")
 
 
 def test_students_get_the_notebook_without_answers_tests_and_marks(made: tuple[str, Path, str], tmp_path: Path) -> None:
