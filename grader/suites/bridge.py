@@ -242,7 +242,7 @@ class Bridge:
                 args, fields = (self._value(tree, Passing(self)) for tree in given)
                 cause, known = known, self.exceptions.known(one, classes, args, fields)
                 known.__cause__ = cause
-        return known  # type: ignore[no-any-return]
+        return error if known is None else known
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""

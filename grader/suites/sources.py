@@ -65,14 +65,16 @@ def _source_in(home: str, name: str) -> tuple[str, int] | None:
 
 @functools.lru_cache(maxsize=256)
 def _header_of(home: str, source: str) -> list[str]:
-    """What a class needs of the imports, constants and classes at the top of its module, each as a text, in order."""
-    found = [sent for one in _tree(home).body if (sent := _sent(one, home)) is not None]
+    """What a class needs of its module, each as a text: imports, and constants and classes at the top."""
+    tree = _tree(home)
+    inside = (one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom) and one not in tree.body)
+    found = [sent for one in (*tree.body, *inside) if (sent := _sent(one, home)) is not None]
     needed, more = names_in(ast.parse(source)), {"*"}
     while more:
         needed |= more
         mentioned = [names_in(one) for one in found if not needed.isdisjoint(names_bound_by(one))]
         more = set[str]().union(*mentioned) - needed
-    return [ast.unparse(one) for one in found if not needed.isdisjoint(names_bound_by(one))]
+    return list(dict.fromkeys(ast.unparse(one) for one in found if not needed.isdisjoint(names_bound_by(one))))
 
 
 def _sent(node: ast.stmt, home: str) -> ast.stmt | None:

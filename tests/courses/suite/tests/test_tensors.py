@@ -79,6 +79,15 @@ def test_subclass():
     layer.weight.data.fill_(1.0)
     assert layer(torch.ones(3)).tolist() == [6.0, 6.0]
     assert isinstance(layer, Layer)
+    from .adapters import Layer as OnlyHere
+
+    class Minus(OnlyHere):
+        def forward(self, x):
+            return -super().forward(x)
+
+    layer = Minus(3, 2)
+    layer.weight.data.fill_(1.0)
+    assert layer(torch.ones(3)).tolist() == [-3.0, -3.0]
 
 
 def test_callbacks():
