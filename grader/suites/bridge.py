@@ -534,9 +534,10 @@ def _as_returned(value: Any) -> Any:
     """A result for messages: its arrays are copies, which a test does not change."""
     if isinstance(value, np.ndarray):
         return value.copy()
-    if type(value) in (list, tuple) and len(value) <= _MOST_HELD:
-        return type(value)(map(_as_returned, value))
-    return {key: _as_returned(one) for key, one in value.items()} if type(value) is dict else value
+    if type(value) not in (list, tuple, dict) or len(value) > _MOST_HELD:
+        return value
+    items = map(_as_returned, value.values() if type(value) is dict else value)
+    return dict(zip(value, items, strict=True)) if type(value) is dict else type(value)(items)
 
 
 def _items_of(value: Any) -> list[Any]:
