@@ -119,7 +119,8 @@ def line_of(file: Path, line: int) -> str:
 def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.CaptureFixture[str]) -> None:
     found: list[Defect] = []
     looked_at = verify_course(Course.load(COURSE), found.append, is_quick=True)
-    (memory,) = (check for exercise in looked_at for check in exercise.not_assessed)
+    devices, memory = (check for exercise in looked_at for check in exercise.not_assessed)
+    assert "needs a TPU" in devices
     assert "`TestMemory.little`: it limits its own process" in memory
     assert "a print of the test's own" not in capfd.readouterr().out
     assert [str(one) for one in found if not one.is_note] == []
@@ -128,6 +129,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert re.search(r"`adapters`: \d+ tests without a docstring", notes)
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
+    assert "`step` is handed out and does the same as `adapters.step`; students get it with the tests" in notes
     assert re.search(r"test_pkg.py:40: asks the student's own `==`", notes)
 
 
