@@ -107,12 +107,13 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
-    """No function of a file that is handed out does the same as the solution."""
+    """No function of a file that is handed out does the same as the solution; one of a suite's tests is a note."""
     stub, solution = (file.read_bytes() for file in (evidence.stub, evidence.solution))
     files = {one: one.read_bytes() for one in files_that_students_read(evidence.course, evidence.topic.name)}
     for file, line, function, of in given_away(evidence.topic.name, solution, stub, files):
-        message = f"`{function}` is handed out and does the same as `{of}`; move it to checks/reference/"
-        yield Defect(file, line, message)
+        is_suite = evidence.course.suite is not None
+        fix = "students get it with the tests" if is_suite else "move it to checks/reference/"
+        yield Defect(file, line, f"`{function}` is handed out and does the same as `{of}`; {fix}", is_note=is_suite)
 
 
 def lesson_is_there(evidence: TopicEvidence) -> Iterator[Defect]:

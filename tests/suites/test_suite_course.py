@@ -124,6 +124,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert re.search(r"`adapters`: \d+ tests without a docstring", notes)
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
+    assert "`step` is handed out and does the same as `adapters.step`; students get it with the tests" in notes
     assert re.search(r"test_pkg.py:40: asks the student's own `==`", notes)
 
 
