@@ -63,6 +63,8 @@ class Bridge:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
         changed: kinds of arguments of the test that the submission has changed in place.
+        paths: those of the test that the submission has been given.
+        stamps: what was at each when both sides last had the same.
         keeps_arguments: whether such a change is not made here.
     """
 
@@ -94,6 +96,8 @@ class Bridge:
         self._classes: dict[Any, Any] = {}
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
+        self.paths: dict[int, Path] = {}
+        self.stamps: dict[int, dict[str, object]] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
         self._stdout = sys.stdout
@@ -136,7 +140,8 @@ class Bridge:
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
-        around = self._states(), list(self._surroundings.changes(passing))
+        settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
+        around = self._states(), settings
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
@@ -322,11 +327,11 @@ class Bridge:
         return number
 
     def held(self, value: object) -> int | None:
-        """The number of a list or dict that was read from the submission."""
+        """The number of a list, set or dict that was read from the submission."""
         return self._held_numbers.get(id(value))
 
     def _fill(self) -> None:
-        """Sends the lists and dicts of the submission that the test has changed since."""
+        """Sends the lists, sets and dicts of the submission that the test has changed since."""
         for number, (value, before) in list(self._held.items()):
             if not _has_same(value, before):
                 self._held[number] = value, _items_of(value)
@@ -381,7 +386,7 @@ class Bridge:
     # ---------------------------------------------------------------- results
 
     def _hold(self, number: int, value: Any) -> Any:
-        """A list or dict of the submission: the same one each time, with its content of now."""
+        """A list, set or dict of the submission: the same one each time, with its content of now."""
         known = self._held[number][0] if number in self._held else value
         if known is not value and type(known) is type(value):
             known.clear()
@@ -491,8 +496,10 @@ def _items_of(value: Any) -> list[Any]:
 
 
 def _has_same(value: Any, before: Sequence[Any]) -> bool:
-    """Whether a list or dict holds the same objects as before."""
+    """Whether a list, set or dict holds the same objects as before."""
     items = _items_of(value)
+    if isinstance(value, set):
+        return value == {*before}
     if isinstance(value, dict):
         items, before = [one for pair in items for one in pair], [one for pair in before for one in pair]
     return len(items) == len(before) and all(map(operator.is_, items, before))

@@ -7,8 +7,10 @@ import collections
 import enum
 import functools
 import inspect
+import itertools
 import os
 import random
+import re
 import sys
 import tempfile
 import types
@@ -35,6 +37,7 @@ from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.suites.harmless import harmless
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
+from grader.testkit.far.files import change_file, stamps
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
@@ -84,14 +87,13 @@ class Passing:
         self.has_functions = False
         self.bridge = bridge
         self._passed: dict[int, Any] = {}
-        self._paths: dict[int, Path] = {}
 
     def original(self, number: int) -> Any:
         return self._passed[number]
 
     def path(self, text: str) -> Path:
         """The test's name of a path of the far side."""
-        for number, own in self._paths.items():
+        for number, own in self.bridge.paths.items():
             inside = f"suite_files/{number}/{own.name}"
             if inside in text:
                 return Path(str(own) + text.partition(inside)[2])
@@ -135,13 +137,14 @@ class Passing:
         one in the folder of the course, which other submissions use, too.
         """
         for number, inside, content in written[:_MOST_FILES]:
-            place = self._paths[number]
-            file = place / inside if inside else place
+            file = self.bridge.paths[number] / inside
             if ".." in Path(inside).parts or Path(inside).is_absolute() or not self._may_be_written(file):
                 continue
-            if (readable := harmless(content)) is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(readable)
+            readable = harmless(content) if content else content
+            if readable is not None or content is None:
+                change_file(file, inside, readable)
+        for number in {number for number, *_ in written}:
+            self.bridge.stamps[number] = self._stamps(self.bridge.paths[number])
 
     def _number(self, value: object) -> int:
         number = len(self._passed) + 1
@@ -181,6 +184,8 @@ class Passing:
             return "held", held
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
+        if kind is re.Pattern:
+            return "pattern", value.pattern, value.flags
         if kind is slice:
             return "slice", [self.tree(one) for one in (value.start, value.stop, value.step)]
         if isinstance(value, nn.Module):
@@ -213,8 +218,9 @@ class Passing:
             if (place := _place_in_library(value)) is not None:
                 return "class", *place, "", []
             self.has_functions = True
-            words = (one if isinstance(one := getattr(value, name, None), str) else None for name in _WORDS)
-            return "later" if inspect.iscoroutinefunction(value) else "function", self.bridge.keep(value), *words
+            names = {name: getattr(value, name, None) for name in (*_WORDS, *getattr(value, "__dict__", ()))}
+            data = {name: one for name, one in names.items() if type(one) in PLAIN and one is not None}
+            return "function", self.bridge.keep(value), inspect.iscoroutinefunction(value), data
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
@@ -236,7 +242,8 @@ class Passing:
         if kind in (list, dict) and _is_data(value):
             return "data", self._number(value), value
         if isinstance(value, set | frozenset):
-            return "set", self._number(value) if kind is set else 0, [self.tree(one) for one in value]
+            is_set = isinstance(value, set)
+            return "set", self._number(value) if is_set else 0, [self.tree(one) for one in value]
         if isinstance(value, list):
             return "list", self._number(value), [self.tree(one) for one in value]
         return "dict", self._number(value), *([self.tree(one) for one in part] for part in (value, value.values()))
@@ -331,15 +338,31 @@ class Passing:
         )
 
     def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
-        number = len(self._paths) + 1
-        self._paths[number] = path
-        files: list[tuple[str, bytes]] | None = None
-        if self._may_be_sent(path) and path.exists():
-            below = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-            below = [one for one in below if one == path or not self._is_code(one)]
-            below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
-            files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
-        return "path", number, path.name, is_text, files
+        number = next((key for key, one in self.bridge.paths.items() if one == path), len(self.bridge.paths) + 1)
+        self.bridge.paths[number] = path
+        return "path", number, path.name, is_text, self._changes_at(number)
+
+    def changed_paths(self) -> Iterator[tuple[Any, ...]]:
+        """The paths that the submission has been given before, and at which the test has changed something since."""
+        for number, path in self.bridge.paths.items():
+            if changes := self._changes_at(number):
+                yield "path", number, path.name, False, changes
+
+    def _changes_at(self, number: int) -> list[tuple[str, bytes | None]]:
+        path, before = self.bridge.paths[number], self.bridge.stamps.get(number, {})
+        now = self.bridge.stamps[number] = self._stamps(path)
+        new = [inside for inside, stamp in now.items() if inside not in before or before[inside] != stamp]
+        gone = sorted(before.keys() - now.keys(), reverse=True)
+        made = [(inside, b"" if inside.endswith("/") else (path / inside).read_bytes()) for inside in new]
+        return [*made, *((inside, None) for inside in gone)]
+
+    def _stamps(self, path: Path) -> dict[str, object]:
+        """What is at a path that may be sent."""
+        if not self._may_be_sent(path):
+            return {}
+        found = [(inside, stamp) for inside, stamp in stamps(path) if not inside or not self._is_code(path / inside)]
+        small = (one for one in found if one[0][-1:] == "/" or (path / one[0]).stat().st_size <= _MOST_FILE_BYTES)
+        return dict(itertools.islice(small, _MOST_FILES))
 
 
 def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:

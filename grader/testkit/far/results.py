@@ -45,7 +45,7 @@ def describe(value: Any, passed: Sequence[Passed] = (), *, is_read: bool = False
         return "value", value
     if (parts := parts_of(value)) is not None:
         return "rebuilt", kind.__name__, [describe(one, passed) for one in parts]
-    if is_read and kind in (list, dict) and len(value) <= _MOST_HELD:
+    if is_read and kind in (list, dict, set) and len(value) <= _MOST_HELD:
         number = next((key for key, one in here().held.items() if one is value), None)
         if number is None:
             number = next(_numbers)

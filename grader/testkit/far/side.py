@@ -55,7 +55,9 @@ class FarSide:
         objects: modules and optimizers of the test, by its number for them.
         optimizers: these optimizers, with their state as both sides last had it.
         early: states of those that are yet to be made.
-        held: lists and dicts of the submission that the test has read, and may change.
+        paths: those that the test has passed, by its number for them.
+        files: what is at each, as both sides last had it.
+        held: lists, sets and dicts of the submission that the test has read, and may change.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
@@ -75,6 +77,8 @@ class FarSide:
         self.objects: dict[int, Any] = {}
         self.optimizers: dict[int, tuple[Any, Any]] = {}
         self.early: dict[int, Any] = {}
+        self.paths: dict[int, Path] = {}
+        self.files: dict[int, dict[str, object]] = {}
         self.held: dict[int, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
