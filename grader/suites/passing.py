@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import enum
 import functools
 import inspect
@@ -12,7 +13,6 @@ import os
 import random
 import re
 import sys
-import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from io import BytesIO, IOBase, StringIO
@@ -87,6 +87,7 @@ class Passing:
         self.has_functions = False
         self.bridge = bridge
         self._passed: dict[int, Any] = {}
+        self._classes: set[type] = set()
 
     def original(self, number: int) -> Any:
         return self._passed[number]
@@ -138,7 +139,7 @@ class Passing:
         """
         for number, inside, content in written[:_MOST_FILES]:
             file = self.bridge.paths[number] / inside
-            if ".." in Path(inside).parts or Path(inside).is_absolute() or not self._may_be_written(file):
+            if ".." in Path(inside).parts or Path(inside).is_absolute() or not self.bridge.folder_of(file):
                 continue
             readable = harmless(content) if content else content
             if readable is not None or content is None:
@@ -203,7 +204,13 @@ class Passing:
         if isinstance(value, type):
             if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
                 return "kind", self.tree(example)
-            return "class", *sources.of_class(value, self.bridge.root)
+            sent, needs = sources.of_class(value, self.bridge.root), []
+            is_new = bool(sent[2]) and value not in self._classes  # it may mention itself
+            self._classes.add(value)
+            for name, one in sources.needs_of(value).items() if is_new else ():
+                with contextlib.suppress(TypeError):  # else the class is made without it
+                    needs.append((name, self.tree(one)))
+            return "class", *sent, needs
         if isinstance(value, enum.Enum):
             return "member", self.tree(kind), value.name
         if isinstance(value, BaseException):
@@ -239,7 +246,7 @@ class Passing:
         kind = type(value)
         if isinstance(value, tuple):
             return "tuple", [self.tree(one) for one in value]
-        if kind in (list, dict) and _is_data(value):
+        if kind in (list, dict) and self._is_data(value):
             return "data", self._number(value), value
         if isinstance(value, set | frozenset):
             is_set = isinstance(value, set)
@@ -311,24 +318,27 @@ class Passing:
         is_later, is_magic = inspect.iscoroutinefunction(value), isinstance(value, MagicMixin)
         return "mock", self.bridge.keep(value, functools.partial(_use, value)), is_magic, is_later
 
+    def _is_data(self, value: Any) -> bool:
+        """Whether a value consists of plain values alone, none of which is a path of the test."""
+        kind = type(value)
+        if kind in (list, tuple):
+            return all(map(self._is_data, value))
+        if kind is dict:
+            return all(type(key) in PLAIN for key in value) and all(map(self._is_data, value.values()))
+        return kind in PLAIN and not (kind is str and self._is_file(value))
+
     def _is_file(self, text: str) -> bool:
         """Whether a text is the path of a file of the suite, or a temporary one of the test."""
         return 0 < len(text) < 1000 and "\n" not in text and os.sep in text and self._may_be_sent(Path(text))
 
     def _may_be_sent(self, path: Path) -> bool:
         try:
+            if self.bridge.folder_of(path):
+                return True
             whole = path.resolve()
-            is_own = whole.is_relative_to(self.bridge.root) or any(part.startswith("pytest-") for part in whole.parts)
-            return is_own and (whole.exists() or whole.parent.exists())
+            return whole.is_relative_to(self.bridge.root) and (whole.exists() or whole.parent.exists())
         except (OSError, ValueError):
             return False
-
-    def _may_be_written(self, path: Path) -> bool:
-        """Whether it is in a temporary folder, and not in the course's."""
-        whole = path.resolve()
-        temporary = Path(tempfile.gettempdir()).resolve()
-        is_temporary = whole.is_relative_to(temporary) or any(part.startswith("pytest-") for part in whole.parts)
-        return is_temporary and not whole.is_relative_to(self.bridge.root.resolve())
 
     def _is_code(self, path: Path) -> bool:
         """Whether it is the solution, a test or a stub of the course, which a folder that is passed may hold, too."""
@@ -338,20 +348,21 @@ class Passing:
         )
 
     def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
-        number = next((key for key, one in self.bridge.paths.items() if one == path), len(self.bridge.paths) + 1)
-        self.bridge.paths[number] = path
-        return "path", number, path.name, is_text, self._changes_at(number)
+        root = self.bridge.folder_of(path) or path
+        number = next((key for key, one in self.bridge.paths.items() if one == root), len(self.bridge.paths) + 1)
+        self.bridge.paths[number] = root
+        return "path", number, root.name, str(path.relative_to(root)), is_text, self._changes_at(number)
 
     def changed_paths(self) -> Iterator[tuple[Any, ...]]:
         """The paths that the submission has been given before, and at which the test has changed something since."""
         for number, path in self.bridge.paths.items():
             if changes := self._changes_at(number):
-                yield "path", number, path.name, False, changes
+                yield "path", number, path.name, "", False, changes
 
     def _changes_at(self, number: int) -> list[tuple[str, bytes | None]]:
         path, before = self.bridge.paths[number], self.bridge.stamps.get(number, {})
         now = self.bridge.stamps[number] = self._stamps(path)
-        new = [inside for inside, stamp in now.items() if inside not in before or before[inside] != stamp]
+        new = [inside for inside, stamp in now.items() if before.get(inside) != stamp]
         gone = sorted(before.keys() - now.keys(), reverse=True)
         made = [(inside, b"" if inside.endswith("/") else (path / inside).read_bytes()) for inside in new]
         return [*made, *((inside, None) for inside in gone)]
@@ -399,15 +410,3 @@ def _place_in_library(function: Any) -> tuple[str, str] | None:
         if found is function:
             return home, name
     return None
-
-
-def _is_data(value: Any) -> bool:
-    """Whether a value consists of plain values alone."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return all(type(one) in PLAIN or _is_data(one) for one in value)
-    if kind is dict:
-        return all(type(key) in PLAIN for key in value) and all(
-            type(one) in PLAIN or _is_data(one) for one in value.values()
-        )
-    return kind in PLAIN

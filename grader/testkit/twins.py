@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import warnings
+from io import StringIO
 from typing import Any, Final
 
 import torch
@@ -71,6 +72,8 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
             stack.callback(os.chdir, os.getcwd())
             value.mkdir(parents=True, exist_ok=True)
             os.chdir(value)
+        case "stderr":
+            stack.enter_context(contextlib.redirect_stderr(here().complaints))
         case "warnings":
             seen = stack.enter_context(warnings.catch_warnings(record=True))
             warnings.simplefilter(value)
@@ -141,7 +144,8 @@ def run(
         warned, here().warned = here().warned, []
         here().moment = Moment(before)
         drawn = [tuple(one) for one in here().seeds.drawn(before, here().moment)]
-        return changed(call.passed), pulls(), written(), logged, warned, drawn
+        complaint, here().complaints = here().complaints.getvalue(), StringIO()
+        return changed(call.passed), pulls(), written(), logged, warned, drawn, complaint
 
     if not may_ask:
         return work()

@@ -96,15 +96,15 @@ class Crossed:
         file.seek(place)
         return self.keep(number, file, (content, place))
 
-    def _make_path(self, number: int, name: str, is_text: bool, changes: list[tuple[str, bytes | None]]) -> Any:
-        """A path of the test, where what has changed since it came last is done."""
+    def _make_path(self, number: int, name: str, inside: str, is_text: bool, changes: Any) -> Any:
+        """A path of the test, in a folder in which is done what has changed since it came last."""
         place = here().folder() / str(number) / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        for inside, content in changes:
-            change_file(place / inside, inside, content)
+        for changed, content in changes:
+            change_file(place / changed, changed, content)
         here().paths[number] = place
         here().files[number] = dict(stamps(place))
-        return str(place) if is_text else place
+        return str(place / inside) if is_text else place / inside
 
     def _make_function(self, number: int, is_later: bool, names: dict[str, Any]) -> Any:
         made = _once(number, lambda: _later(_callback(number)) if is_later else _callback(number))
@@ -178,7 +178,7 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "opaque": lambda call, key: _once(key, object),
     "member": lambda call, kind, name: call.build(kind)[name],
     "exception": lambda call, kind, args: call.build(kind)(*call.many(args)),
-    "class": lambda call, *place: _class_of(*place),
+    "class": lambda call, *place: _class_of(call, *place),
     "kind": lambda call, example: type(call.build(example)),
 }
 
@@ -190,7 +190,7 @@ def _once(key: int, make: Callable[[], Any]) -> Any:
     return here().objects[key]
 
 
-def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
+def _class_of(call: Crossed, home: str, name: str, source: str, header: list[str], needs: Any = ()) -> Any:
     """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
     if not source:
         found: Any = _import(home)
@@ -198,6 +198,7 @@ def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
             found = getattr(found, part)
         return found
     names = here().homes.setdefault(home, {"__name__": home})
+    names.update({needed: call.build(tree) for needed, tree in needs})
     known = here().sent.setdefault(home, set())
     for lines in (*header, source):
         if lines not in known:

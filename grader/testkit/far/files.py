@@ -17,7 +17,7 @@ def stamps(place: Path) -> Iterator[tuple[str, object]]:
     for file in below[:_MOST]:
         name = "" if file == place else str(file.relative_to(place))
         if file.is_dir():
-            yield f"{name or '.'}/", None
+            yield f"{name or '.'}/", "folder"
         elif file.is_file():
             known = file.stat()
             yield name, hash(file.read_bytes()) if known.st_size <= _MOST_READ else (known.st_mtime_ns, known.st_size)

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,6 +68,7 @@ class FarSide:
         moment: these generators as both sides last had them.
         raised: the last exception.
         done: what the operation that raised it had done before.
+        complaints: what is written to `sys.stderr`, if the test reads it.
         warned: the classes and the text of each warning that the test may see.
     """
 
@@ -89,6 +91,7 @@ class FarSide:
         self.moment = Moment()
         self.raised: BaseException | None = None
         self.done: tuple[Any, ...] = ()
+        self.complaints = StringIO()
         self.warned: list[tuple[list[str], str]] = []
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
