@@ -30,7 +30,7 @@ from grader.grading.suite_run import (
     modules_named,
     roots_of,
 )
-from grader.suites.honesty import places_in
+from grader.suites.honesty import places_in, together
 from grader.text import counted, listed
 
 _LEFT_OUT: Final = frozenset({"xfail", "setrlimit"})
@@ -214,7 +214,7 @@ class _AdoptedSuite:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.path.name}: {why}"
         names = [one.name for one in (*self._modules, *self._ran.further)]
-        yield from map(str, places_in(suite, names))
+        yield from map(str, together(places_in(suite, names)))
         above, own = self._tests.parent / "conftest.py", self._tests / "conftest.py"
         if above.is_file() and own.is_file():
             yield f"{above}: is not taken along; copy what the tests need of it into {own}, and adopt again"

@@ -390,6 +390,8 @@ def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         return getattr(mock, f"__{name}__")(*args)
     if name not in ("getattr", "setattr") or args[0].startswith(("__", "_mock")) or hasattr(NonCallableMock, args[0]):
         raise AttributeError(f"Mock object has no attribute {args[0]!r}")
+    if any(isinstance(one, Crossing) for one in args[1:]):  # the test would ask it in the place of the mock
+        raise AttributeError(f"can't set attribute {args[0]!r} of a mock to an object")
     return getattr(mock, args[0]) if name == "getattr" else setattr(mock, *args)
 
 

@@ -128,7 +128,8 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert re.search(r"`adapters`: \d+ tests without a docstring", notes)
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
-    assert re.search(r"test_pkg.py:40: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:40: asks the student's own `==`.* \(also in line", notes)
+    assert len(re.findall(r"test_pkg.py:\d+: asks the student's own `==`", notes)) == 1
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
