@@ -329,7 +329,11 @@ class Passing:
 
     def _is_file(self, text: str) -> bool:
         """Whether a text is the path of a file of the suite, or a temporary one of the test."""
-        return 0 < len(text) < 1000 and "\n" not in text and os.sep in text and self._may_be_sent(Path(text))
+        if not 0 < len(text) < 1000 or "\n" in text or os.sep not in text or not self._may_be_sent(Path(text)):
+            return False
+        if os.path.isabs(text):
+            return True
+        return os.path.exists(text) and not self.bridge.folder_of(Path(text))  # the current folder is there, too
 
     def _may_be_sent(self, path: Path) -> bool:
         try:

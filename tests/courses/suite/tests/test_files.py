@@ -21,6 +21,7 @@ def test_path():
     assert count_words(DATA / "corpus.txt") == 3
     assert count_words(str(DATA / "corpus.txt")) == 3
     assert count_words("tests/data/corpus.txt") == 3
+    assert list(words("4 0 /")) == ["4", "0", "/"]
 
 
 def test_tmp(tmp_path):
