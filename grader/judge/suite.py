@@ -110,7 +110,8 @@ class SuiteCheck(Check):
         reads = (not _READ_PRINTS.isdisjoint(names), has_logs)
         channel = submission._channel
         assert isinstance(channel, Channel)
-        bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), *reads)
+        temporary = pytest.TempPathFactory.getbasetemp(vars(self.item.config)["_tmp_path_factory"])
+        bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), temporary, *reads)
         bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
         try:
             with contextlib.ExitStack() as stack:

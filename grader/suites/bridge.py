@@ -16,6 +16,7 @@ import logging
 import operator
 import re
 import sys
+import tempfile
 import threading
 import warnings
 import weakref
@@ -60,6 +61,7 @@ class Bridge:
         root: the folder of the course: only files in it, and temporary ones of the test, are sent.
         make_handle: makes the proxy of an object that stays on the far side.
         exceptions: of the submission, as its tests know them.
+        temporary: the folder of pytest, with one in it for each test.
         forwards_prints, forwards_logs: whether the test reads prints, or logs.
 
     Attributes:
@@ -68,6 +70,8 @@ class Bridge:
         changed: kinds of arguments of the test that the submission has changed in place, and what else it `may` do.
         keeps_arguments: whether the submission `may` do no more of that than the course's solution.
         by_solution: what this does.
+        paths: those of the test that the submission has been given.
+        stamps: what was at each when both sides last had the same.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Bridge:
         root: Path,
         make_handle: Callable[..., Any],
         exceptions: Exceptions,
+        temporary: Path,
         forwards_prints: bool = False,
         forwards_logs: bool = False,
     ) -> None:
@@ -100,9 +105,13 @@ class Bridge:
         self._classes: dict[Any, Any] = {}
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
+        self._places: tuple[Path, ...] = (temporary.resolve(),)
+        self._of_others = frozenset(self._places[0].iterdir())
+        self.paths: dict[int, Path] = {}
+        self.stamps: dict[int, dict[str, object]] = {}
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
-        self._stdout = sys.stdout
+        self._stdout, self._stderr = sys.stdout, sys.stderr
         self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
@@ -120,8 +129,13 @@ class Bridge:
         try:
             self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
             self.channel.record.clear()  # a test that skips itself now has asked nothing
-            with self._surroundings.watching():
-                yield
+            with self._surroundings.watching(), tempfile.TemporaryDirectory() as place:
+                before, tempfile.tempdir = tempfile.tempdir, place  # what the test makes there is its own
+                self._places = Path(place).resolve(), self._places[-1]
+                try:
+                    yield
+                finally:
+                    tempfile.tempdir = before
         finally:
             running.pop()
             self.exceptions.end()
@@ -152,7 +166,9 @@ class Bridge:
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
-        around = self._states(), list(self._surroundings.changes(passing))
+        reads = [("stderr", ("value", None))] if self._reads_errors() else []
+        settings = [*reads, *self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
+        around = self._states(), settings
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
@@ -185,7 +201,9 @@ class Bridge:
 
     def _take(self, done: Sequence[Any], passing: Passing) -> None:
         """Takes over what an operation has done over there beside its result."""
-        changed, pulls, written, logged, warned, drawn = done
+        changed, pulls, written, logged, warned, drawn, complaint = done
+        if complaint and self._reads_errors():
+            sys.stderr.write(str(complaint))
         self._draw(drawn)
         self._pull(pulls)
         for name, level, message in logged if self._forwards_logs else ():
@@ -237,6 +255,7 @@ class Bridge:
             facts, done = self._ask(twins.facts_of_raised)
             if done:
                 self._take(done, passing)
+            facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
             for place, (text, classes, *given) in [*enumerate(facts[:_MOST_CAUSES])][::-1]:
                 one = SubmissionRaised(str(text)) if place else error
                 args, fields = (self._value(tree, Passing(self)) for tree in given)
@@ -294,6 +313,9 @@ class Bridge:
         with _reading():
             return tuple(self._value(one, Passing(self)) for one in reply)
 
+    def _reads_errors(self) -> bool:
+        return self._forwards_prints or sys.stderr is not self._stderr
+
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
             sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
@@ -337,12 +359,21 @@ class Bridge:
             self._optimizers[number] = value, None
         return number
 
+    def folder_of(self, path: Path) -> Path | None:
+        """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""
+        whole = path.resolve()
+        for place in self._places:
+            inside = whole.relative_to(place).parts if whole.is_relative_to(place) else ()
+            if inside and place / inside[0] not in self._of_others:
+                return place / inside[0]
+        return None
+
     def held(self, value: object) -> int | None:
-        """The number of a list or dict that was read from the submission."""
+        """The number of a list, set or dict that was read from the submission."""
         return self._held_numbers.get(id(value))
 
     def _fill(self) -> None:
-        """Sends the lists and dicts of the submission that the test has changed since."""
+        """Sends the lists, sets and dicts of the submission that the test has changed since."""
         for number, (value, before) in list(self._held.items()):
             if not _has_same(value, before):
                 self._held[number] = value, _items_of(value)
@@ -418,7 +449,7 @@ class Bridge:
     # ---------------------------------------------------------------- results
 
     def _hold(self, number: int, value: Any) -> Any:
-        """A list or dict of the submission: the same one each time, with its content of now."""
+        """A list, set or dict of the submission: the same one each time, with its content of now."""
         known = self._held[number][0] if number in self._held else value
         if known is not value and type(known) is type(value):
             known.clear()
@@ -545,8 +576,10 @@ def _items_of(value: Any) -> list[Any]:
 
 
 def _has_same(value: Any, before: Sequence[Any]) -> bool:
-    """Whether a list or dict holds the same objects as before."""
+    """Whether a list, set or dict holds the same objects as before."""
     items = _items_of(value)
+    if isinstance(value, set):
+        return value == {*before}
     if isinstance(value, dict):
         items, before = [one for pair in items for one in pair], [one for pair in before for one in pair]
     return len(items) == len(before) and all(map(operator.is_, items, before))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import enum
 import functools
 import inspect
+import itertools
 import os
 import random
+import re
 import sys
-import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from io import BytesIO, IOBase, StringIO, TextIOBase
@@ -34,6 +36,7 @@ from torch.utils.data import (
 from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
+from grader.testkit.far.files import change_file, stamps
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
@@ -83,14 +86,14 @@ class Passing:
         self.has_functions = False
         self.bridge = bridge
         self._passed: dict[int, Any] = {}
-        self._paths: dict[int, Path] = {}
+        self._classes: set[type] = set()
 
     def original(self, number: int) -> Any:
         return self._passed[number]
 
     def path(self, text: str) -> Path:
         """The test's name of a path of the far side."""
-        for number, own in self._paths.items():
+        for number, own in self.bridge.paths.items():
             inside = f"suite_files/{number}/{own.name}"
             if inside in text:
                 return Path(str(own) + text.partition(inside)[2])
@@ -134,11 +137,11 @@ class Passing:
         One in the folder of the course is left out: other submissions use it, too.
         """
         for number, inside, content in written[:_MOST_FILES]:
-            place = self._paths[number]
-            file = place / inside if inside else place
-            if ".." not in Path(inside).parts and not Path(inside).is_absolute() and self._may_be_written(file):
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+            file = self.bridge.paths[number] / inside
+            if ".." not in Path(inside).parts and not Path(inside).is_absolute() and self.bridge.folder_of(file):
+                change_file(file, inside, content)
+        for number in {number for number, *_ in written}:
+            self.bridge.stamps[number] = self._stamps(self.bridge.paths[number])
 
     def _number(self, value: object) -> int:
         number = len(self._passed) + 1
@@ -179,6 +182,8 @@ class Passing:
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
+        if kind is re.Pattern:
+            return "pattern", value.pattern, value.flags
         if kind is slice:
             return "slice", [self.tree(one) for one in (value.start, value.stop, value.step)]
         if isinstance(value, nn.Module):
@@ -196,7 +201,13 @@ class Passing:
         if isinstance(value, type):
             if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
                 return "kind", self.tree(example)
-            return "class", *sources.of_class(value, self.bridge.root)
+            sent, needs = sources.of_class(value, self.bridge.root), []
+            is_new = bool(sent[2]) and value not in self._classes  # it may mention itself
+            self._classes.add(value)
+            for name, one in sources.needs_of(value).items() if is_new else ():
+                with contextlib.suppress(TypeError):  # else the class is made without it
+                    needs.append((name, self.tree(one)))
+            return "class", *sent, needs
         if isinstance(value, enum.Enum):
             return "member", self.tree(kind), value.name
         if isinstance(value, BaseException):
@@ -211,8 +222,9 @@ class Passing:
             if (place := _place_in_library(value)) is not None:
                 return "class", *place, "", []
             self.has_functions = True
-            words = (one if isinstance(one := getattr(value, name, None), str) else None for name in _WORDS)
-            return "later" if inspect.iscoroutinefunction(value) else "function", self.bridge.keep(value), *words
+            names = {name: getattr(value, name, None) for name in (*_WORDS, *getattr(value, "__dict__", ()))}
+            data = {name: one for name, one in names.items() if type(one) in PLAIN and one is not None}
+            return "function", self.bridge.keep(value), inspect.iscoroutinefunction(value), data
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
@@ -231,10 +243,11 @@ class Passing:
         kind = type(value)
         if isinstance(value, tuple):
             return "tuple", [self.tree(one) for one in value]
-        if kind in (list, dict) and _is_data(value):
+        if kind in (list, dict) and self._is_data(value):
             return "data", self._number(value), value
         if isinstance(value, set | frozenset):
-            return "set", self._number(value) if kind is set else 0, [self.tree(one) for one in value]
+            is_set = isinstance(value, set)
+            return "set", self._number(value) if is_set else 0, [self.tree(one) for one in value]
         if isinstance(value, list):
             return "list", self._number(value), [self.tree(one) for one in value]
         return "dict", self._number(value), *([self.tree(one) for one in part] for part in (value, value.values()))
@@ -303,25 +316,31 @@ class Passing:
         is_later, is_magic = inspect.iscoroutinefunction(value), isinstance(value, MagicMixin)
         return "mock", self.bridge.keep(value, functools.partial(_use, value)), is_magic, is_later
 
+    def _is_data(self, value: Any) -> bool:
+        """Whether a value consists of plain values alone, none of which is a path of the test."""
+        kind = type(value)
+        if kind in (list, tuple):
+            return all(map(self._is_data, value))
+        if kind is dict:
+            return all(type(key) in PLAIN for key in value) and all(map(self._is_data, value.values()))
+        return kind in PLAIN and not (kind is str and self._is_file(value))
+
     def _is_file(self, text: str) -> bool:
         """Whether a text is the path of a file of the suite, or a temporary one of the test; `6/` is none."""
-        is_path = 0 < len(text) < 1000 and "\n" not in text and os.sep in text
-        return is_path and (os.path.isabs(text) or os.path.exists(text)) and self._may_be_sent(Path(text))
+        if not 0 < len(text) < 1000 or "\n" in text or os.sep not in text or not self._may_be_sent(Path(text)):
+            return False
+        if os.path.isabs(text):
+            return True
+        return os.path.exists(text) and not self.bridge.folder_of(Path(text))  # the current folder is there, too
 
     def _may_be_sent(self, path: Path) -> bool:
         try:
+            if self.bridge.folder_of(path):
+                return True
             whole = path.resolve()
-            is_own = whole.is_relative_to(self.bridge.root) or any(part.startswith("pytest-") for part in whole.parts)
-            return is_own and (whole.exists() or whole.parent.exists())
+            return whole.is_relative_to(self.bridge.root) and (whole.exists() or whole.parent.exists())
         except (OSError, ValueError):
             return False
-
-    def _may_be_written(self, path: Path) -> bool:
-        """Whether it is in a temporary folder, and not in the course's."""
-        whole = path.resolve()
-        temporary = Path(tempfile.gettempdir()).resolve()
-        is_temporary = whole.is_relative_to(temporary) or any(part.startswith("pytest-") for part in whole.parts)
-        return is_temporary and not whole.is_relative_to(self.bridge.root.resolve())
 
     def _is_code(self, path: Path) -> bool:
         """Whether it is the solution, a test or a stub of the course, which a folder that is passed may hold, too."""
@@ -331,15 +350,32 @@ class Passing:
         )
 
     def _path(self, path: Path, *, is_text: bool) -> tuple[Any, ...]:
-        number = len(self._paths) + 1
-        self._paths[number] = path
-        files: list[tuple[str, bytes]] | None = None
-        if self._may_be_sent(path) and path.exists():
-            below = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-            below = [one for one in below if one == path or not self._is_code(one)]
-            below = [one for one in below[:_MOST_FILES] if one.stat().st_size <= _MOST_FILE_BYTES]
-            files = [("" if one == path else str(one.relative_to(path)), one.read_bytes()) for one in below]
-        return "path", number, path.name, is_text, files
+        root = self.bridge.folder_of(path) or path
+        number = next((key for key, one in self.bridge.paths.items() if one == root), len(self.bridge.paths) + 1)
+        self.bridge.paths[number] = root
+        return "path", number, root.name, str(path.relative_to(root)), is_text, self._changes_at(number)
+
+    def changed_paths(self) -> Iterator[tuple[Any, ...]]:
+        """The paths that the submission has been given before, and at which the test has changed something since."""
+        for number, path in self.bridge.paths.items():
+            if changes := self._changes_at(number):
+                yield "path", number, path.name, "", False, changes
+
+    def _changes_at(self, number: int) -> list[tuple[str, bytes | None]]:
+        path, before = self.bridge.paths[number], self.bridge.stamps.get(number, {})
+        now = self.bridge.stamps[number] = self._stamps(path)
+        new = [inside for inside, stamp in now.items() if before.get(inside) != stamp]
+        gone = sorted(before.keys() - now.keys(), reverse=True)
+        made = [(inside, b"" if inside.endswith("/") else (path / inside).read_bytes()) for inside in new]
+        return [*made, *((inside, None) for inside in gone)]
+
+    def _stamps(self, path: Path) -> dict[str, object]:
+        """What is at a path that may be sent."""
+        if not self._may_be_sent(path):
+            return {}
+        found = [(inside, stamp) for inside, stamp in stamps(path) if not inside or not self._is_code(path / inside)]
+        small = (one for one in found if one[0][-1:] == "/" or (path / one[0]).stat().st_size <= _MOST_FILE_BYTES)
+        return dict(itertools.islice(small, _MOST_FILES))
 
 
 def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -356,6 +392,8 @@ def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         return getattr(mock, f"__{name}__")(*args)
     if name not in ("getattr", "setattr") or args[0].startswith(("__", "_mock")) or hasattr(NonCallableMock, args[0]):
         raise AttributeError(f"Mock object has no attribute {args[0]!r}")
+    if any(isinstance(one, Crossing) for one in args[1:]):  # the test would ask it in the place of the mock
+        raise AttributeError(f"can't set attribute {args[0]!r} of a mock to an object")
     return getattr(mock, args[0]) if name == "getattr" else setattr(mock, *args)
 
 
@@ -376,15 +414,3 @@ def _place_in_library(function: Any) -> tuple[str, str] | None:
         if found is function:
             return home, name
     return None
-
-
-def _is_data(value: Any) -> bool:
-    """Whether a value consists of plain values alone."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return all(type(one) in PLAIN or _is_data(one) for one in value)
-    if kind is dict:
-        return all(type(key) in PLAIN for key in value) and all(
-            type(one) in PLAIN or _is_data(one) for one in value.values()
-        )
-    return kind in PLAIN

@@ -11,6 +11,7 @@ import functools
 import inspect
 import sys
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from grader.course.source import names_bound_by, names_in
@@ -42,6 +43,19 @@ def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:
     return home, kind.__name__, source, _header_of(home, source)
 
 
+def needs_of(kind: type) -> dict[str, Any]:
+    """What the methods of a class mention besides: functions of its file, and variables of the function around it."""
+    found: dict[str, Any] = {}
+    for one in vars(kind).values():
+        method = getattr(one, "__func__", one)
+        if isinstance(method, FunctionType):
+            cells = zip(method.__code__.co_freevars, method.__closure__ or (), strict=True)
+            found |= {name: cell.cell_contents for name, cell in cells if name != "__class__"}
+            beside = ((name, method.__globals__.get(name)) for name in method.__code__.co_names)
+            found |= {name: value for name, value in beside if isinstance(value, FunctionType)}
+    return found
+
+
 @functools.lru_cache(maxsize=64)
 def _tree(home: str) -> ast.Module:
     try:
@@ -66,9 +80,8 @@ def _source_in(home: str, name: str) -> tuple[str, int] | None:
 @functools.lru_cache(maxsize=256)
 def _header_of(home: str, source: str) -> list[str]:
     """What a class needs of its module, each as a text: imports, and constants and classes at the top."""
-    tree = _tree(home)
-    inside = (one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom) and one not in tree.body)
-    found = [sent for one in (*tree.body, *inside) if (sent := _sent(one, home)) is not None]
+    imports = [one for one in ast.walk(_tree(home)) if isinstance(one, ast.Import | ast.ImportFrom)]
+    found = [sent for one in (*imports, *_tree(home).body) if (sent := _sent(one, home)) is not None]
     needed, more = names_in(ast.parse(source)), {"*"}
     while more:
         needed |= more

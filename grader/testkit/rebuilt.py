@@ -24,9 +24,10 @@ class _Kind(NamedTuple):
 
 
 _FACTORIES: Final = {one.__name__: one for one in (int, float, str, bool, list, dict, set, tuple)}
-_OF_CLOCK: Final = ("hour", "minute", "second", "microsecond")
+_OF_CLOCK: Final = ("hour", "minute", "second", "microsecond", "tzinfo")
 _OF_DAY: Final = ("year", "month", "day")
 _INT: Final = (int,)
+_ZONES: Final = (type(None), datetime.timezone)
 _MOST: Final = 1_000_000
 """Items of a range, and digits of a decimal number: larger ones stay over there."""
 _KINDS: Final[dict[type, _Kind]] = {
@@ -34,10 +35,13 @@ _KINDS: Final[dict[type, _Kind]] = {
     bytearray: _Kind(lambda value: (bytes(value),), ((bytes,),)),
     fractions.Fraction: _Kind(lambda value: (int(value.numerator), int(value.denominator)), (_INT,) * 2),
     decimal.Decimal: _Kind(lambda value: (str(value),), ((str,),)),
+    datetime.timezone: _Kind(lambda value: (value.utcoffset(None),), ((datetime.timedelta,),)),
     datetime.timedelta: _Kind(lambda value: (value.days, value.seconds, value.microseconds), (_INT,) * 3),
     datetime.date: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_DAY), (_INT,) * 3),
-    datetime.time: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_CLOCK), (_INT,) * 4),
-    datetime.datetime: _Kind(lambda value: tuple(getattr(value, name) for name in (*_OF_DAY, *_OF_CLOCK)), (_INT,) * 7),
+    datetime.time: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_CLOCK), (*(_INT,) * 4, _ZONES)),
+    datetime.datetime: _Kind(
+        lambda value: tuple(getattr(value, name) for name in (*_OF_DAY, *_OF_CLOCK)), (*(_INT,) * 7, _ZONES)
+    ),
     torch.Size: _Kind(lambda value: (tuple(value),), ((tuple,),)),
     collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None))), is_mutable=True),
     collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
@@ -54,7 +58,7 @@ _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
 def parts_of(value: object) -> tuple[Any, ...] | None:
     """The parts of a value; None if it is of no such kind."""
     kind = _KINDS.get(type(value))
-    if kind is None or getattr(value, "tzinfo", None) is not None or _is_large(value):
+    if kind is None or type(getattr(value, "tzinfo", None)) not in _ZONES or _is_large(value):
         return None
     return kind.parts(value)
 

@@ -11,12 +11,13 @@ import importlib
 import os
 import sys
 import warnings
+from io import StringIO
 from typing import Any, Final
 
 import torch
 
 from grader.testkit.draws import Moment, set_state
-from grader.testkit.far.arguments import Crossed
+from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.operations import names_of, operation
 from grader.testkit.far.results import changed, describe, kept_of
@@ -24,6 +25,7 @@ from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
 _MOST_CAUSES: Final = 4
+_MOST_NAMES: Final = 100
 
 
 def begin(logs: bool) -> None:
@@ -46,14 +48,12 @@ def resume(answer: Any, pushes: list[Any]) -> Any:
 
 
 def fill(number: int, items: list[Any]) -> None:
-    """Gives a list or dict of the submission the content that the test has given it."""
+    """Gives a list, set or dict of the submission the content that the test has given it."""
     held, call = here().held.get(number), Crossed()
     values = [call.build(one) for one in items]
-    if isinstance(held, list):
-        held[:] = values
-    elif isinstance(held, dict):
+    if held is not None:
         held.clear()
-        held.update(dict(values))
+        (held.extend if isinstance(held, list) else held.update)(values)
 
 
 def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
@@ -72,6 +72,8 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
             stack.callback(os.chdir, os.getcwd())
             value.mkdir(parents=True, exist_ok=True)
             os.chdir(value)
+        case "stderr":
+            stack.enter_context(contextlib.redirect_stderr(here().complaints))
         case "warnings":
             seen = stack.enter_context(warnings.catch_warnings(record=True))
             warnings.simplefilter(value)
@@ -142,7 +144,8 @@ def run(
         warned, here().warned = here().warned, []
         here().moment = Moment(before)
         drawn = [tuple(one) for one in here().seeds.drawn(before, here().moment)]
-        return changed(call.passed), pulls(), call.written(), logged, warned, drawn
+        complaint, here().complaints = here().complaints.getvalue(), StringIO()
+        return changed(call.passed), pulls(), written(), logged, warned, drawn, complaint
 
     if not may_ask:
         return work()
@@ -158,6 +161,17 @@ def _text_of(error: BaseException) -> str:
     return ""
 
 
+def _attributes(error: BaseException) -> dict[str, Any]:
+    """The attributes of an exception, with the properties and methods of classes that are not Python's own."""
+    names = [name for kind in type.mro(type(error)) if kind.__module__ != "builtins" for name in vars(kind)]
+    found = {}
+    for name in names if len(names) <= _MOST_NAMES else ():
+        if not name.startswith("_"):
+            with contextlib.suppress(Exception):
+                found[name] = getattr(error, name)
+    return found | dict(getattr(error, "__dict__", {}))
+
+
 def facts_of_raised() -> Any:
     """Of the exception that was raised last, and of its causes: the text, the classes, arguments and attributes; and
     what the operation had done before it raised, once."""
@@ -165,7 +179,7 @@ def facts_of_raised() -> Any:
     here().done = ()
     found: list[tuple[Any, ...]] = []
     while error is not None and len(found) < _MOST_CAUSES:
-        args, fields = getattr(error, "args", ()), dict(getattr(error, "__dict__", {}))
+        args, fields = getattr(error, "args", ()), _attributes(error)
         found.append((_text_of(error), names_of(type(error)), describe(args), describe(fields)))
         error = error.__cause__
     return found, done

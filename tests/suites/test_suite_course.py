@@ -125,7 +125,8 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     # Seen while the tests ran.
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
     assert "`step` is handed out and does the same as `adapters.step`; students get it with the tests" in notes
-    assert re.search(r"test_pkg.py:40: asks the student's own `==`", notes)
+    assert re.search(r"test_pkg.py:40: asks the student's own `==`.* \(also in line", notes)
+    assert len(re.findall(r"test_pkg.py:\d+: asks the student's own `==`", notes)) == 1
 
 
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:

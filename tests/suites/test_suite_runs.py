@@ -30,6 +30,9 @@ WRONG = (
     (ADAPTERS, "yield from text.split()", "yield text", {"iterates"}),
     (ADAPTERS, "return torch.randn(3).tolist()", "return torch.rand(3).tolist()", {"random_state"}),
     (ADAPTERS, "    np.random.seed(n)", "    np.random.seed(n + int(torch.seed() % 9) + 1)", {"their_seed"}),
+    (ADAPTERS, "self.path.unlink()", "pass", {"diary"}),
+    (ADAPTERS, "return 2 * self._number", "return self._number", {"times_and_sets"}),
+    (ADAPTERS, "function.__name__", '"function"', {"local_class"}),
     (ADAPTERS, 'os.environ["SUITE_HOME"]', '"home"', {"place"}),
     (ADAPTERS, "time.sleep(seconds)", "time.sleep(0)", {"patched"}),
     (ADAPTERS, 'warnings.warn("old", DeprecationWarning, stacklevel=2)', "pass", {"warning"}),
@@ -91,8 +94,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 70
-    assert result.score == result.max == 54.75
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 76
+    assert result.score == result.max == 55.75
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

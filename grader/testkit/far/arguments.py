@@ -5,9 +5,9 @@ import copy
 import functools
 import importlib
 import random
+import re
 from collections.abc import Callable, Iterable
 from io import BytesIO, StringIO
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
+from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named
 from grader.testkit.far.results import Passed
 from grader.testkit.far.side import detached, here, take_state
@@ -52,8 +53,6 @@ class Crossed:
 
     def __init__(self) -> None:
         self.passed: list[Passed] = []
-        self.paths: dict[int, Path] = {}
-        self.files: dict[tuple[int, str], tuple[int, int]] = {}
         self.given: list[torch.Tensor] = []
 
     def keep(self, number: int, value: Any, before: Any) -> Any:
@@ -97,26 +96,21 @@ class Crossed:
         file.seek(place)
         return self.keep(number, file, (content, place))
 
-    def _make_path(self, number: int, name: str, is_text: bool, files: list[tuple[str, bytes]] | None) -> Any:
+    def _make_path(self, number: int, name: str, inside: str, is_text: bool, changes: Any) -> Any:
+        """A path of the test, in a folder in which is done what has changed since it came last."""
         place = here().folder() / str(number) / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        for inside, content in files or ():
-            file = place / inside if inside else place
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        if files == []:
-            place.mkdir(exist_ok=True)
-        self.paths[number] = place
-        self.files |= {(number, inside): stamp for inside, stamp in _stamps(place)}
-        return str(place) if is_text else place
+        for changed, content in changes:
+            change_file(place / changed, changed, content)
+        here().paths[number] = place
+        here().files[number] = dict(stamps(place))
+        return str(place / inside) if is_text else place / inside
 
-    def _make_function(self, number: int, name: str | None, words: str | None, make: Any = None) -> Any:
-        made = _once(number, lambda: (make or _callback)(number))
-        made.__name__, made.__doc__ = name or made.__name__, words
+    def _make_function(self, number: int, is_later: bool, names: dict[str, Any]) -> Any:
+        made = _once(number, lambda: _later(_callback(number)) if is_later else _callback(number))
+        for name, value in names.items():
+            setattr(made, name, value)
         return made
-
-    def _make_later(self, number: int, name: str | None, words: str | None) -> Any:
-        return self._make_function(number, name, words, lambda _: _later(_callback(number)))
 
     def _make_mock(self, number: int, is_magic: bool, is_later: bool) -> Any:
         kind = MagicMocked if is_magic else Mocked
@@ -168,15 +162,6 @@ class Crossed:
     def _make_loader(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
         return _once(key, lambda: self.build(kind)(**{name: self.build(value) for name, value in fields}))
 
-    def written(self) -> list[tuple[int, str, bytes]]:
-        """The files that were written at paths which the test has passed."""
-        found = []
-        for number, place in self.paths.items():
-            for inside, stamp in _stamps(place):
-                if self.files.get((number, inside)) != stamp and stamp[1] <= _MOST_BYTES:
-                    found.append((number, inside, (place / inside if inside else place).read_bytes()))
-        return found
-
 
 _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "value": lambda call, value: value,
@@ -186,13 +171,14 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "tensor": lambda call, number, value: call.keep(number, value, detached(value)),
     "array": lambda call, number, value: call.keep(number, value, value.copy()),
     "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
+    "pattern": lambda call, text, flags: re.compile(text, flags),
     "tuple": lambda call, items: tuple(call.many(items)),
     "slice": lambda call, items: slice(*call.many(items)),
     "iterator": lambda call, items: iter(call.many(items)),
     "opaque": lambda call, key: _once(key, object),
     "member": lambda call, kind, name: call.build(kind)[name],
     "exception": lambda call, kind, args: call.build(kind)(*call.many(args)),
-    "class": lambda call, *place: _class_of(*place),
+    "class": lambda call, *place: _class_of(call, *place),
     "kind": lambda call, example: type(call.build(example)),
 }
 
@@ -204,7 +190,7 @@ def _once(key: int, make: Callable[[], Any]) -> Any:
     return here().objects[key]
 
 
-def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
+def _class_of(call: Crossed, home: str, name: str, source: str, header: list[str], needs: Any = ()) -> Any:
     """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
     if not source:
         found: Any = _import(home)
@@ -212,6 +198,7 @@ def _class_of(home: str, name: str, source: str, header: list[str]) -> Any:
             found = getattr(found, part)
         return found
     names = here().homes.setdefault(home, {"__name__": home})
+    names.update({needed: call.build(tree) for needed, tree in needs})
     known = here().sent.setdefault(home, set())
     for lines in (*header, source):
         if lines not in known:
@@ -229,12 +216,17 @@ def _later(ask: Callable[..., Any]) -> Callable[..., Any]:
     return ask_later
 
 
-def _stamps(place: Path) -> Iterable[tuple[str, tuple[int, int]]]:
-    """The files at a path, with what tells whether each was written."""
-    files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()] if place.is_dir() else []
-    for file in files:
-        known = file.stat()
-        yield "" if file == place else str(file.relative_to(place)), (known.st_mtime_ns, known.st_size)
+def written() -> list[tuple[int, str, bytes | None]]:
+    """What has changed since at all paths that the test has passed: files, folders, and what is gone (None)."""
+    found: list[tuple[int, str, bytes | None]] = []
+    for number, place in here().paths.items():
+        before, now = here().files[number], dict(stamps(place))
+        here().files[number] = now
+        for inside, stamp in now.items():
+            if before.get(inside) != stamp and (inside.endswith("/") or (place / inside).stat().st_size <= _MOST_BYTES):
+                found.append((number, inside, b"" if inside.endswith("/") else (place / inside).read_bytes()))
+        found += [(number, inside, None) for inside in sorted(before.keys() - now.keys(), reverse=True)]
+    return found
 
 
 def _callback(number: int) -> Callable[..., Any]:

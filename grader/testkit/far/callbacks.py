@@ -51,7 +51,7 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kind, value = answer
     if kind == "raised":
         name, message, key = value
-        error = here().objects[key] = getattr(builtins, name, RuntimeError)(message)
+        error = here().objects[key] = getattr(builtins, name, RuntimeError)(*([message] if message else []))
         raise error
     return value
 

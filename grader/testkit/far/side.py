@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,7 +57,9 @@ class FarSide:
         objects: modules and optimizers of the test, by its number for them.
         optimizers: these optimizers, with their state as both sides last had it.
         early: states of those that are yet to be made.
-        held: lists and dicts of the submission that the test has read, and may change.
+        paths: those that the test has passed, by its number for them.
+        files: what is at each, as both sides last had it.
+        held: lists, sets and dicts of the submission that the test has read, and may change.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
@@ -66,6 +69,7 @@ class FarSide:
         moment: these generators as both sides last had them.
         raised: the last exception.
         done: what the operation that raised it had done before.
+        complaints: what is written to `sys.stderr`, if the test reads it.
         warned: the classes and the text of each warning that the test may see.
     """
 
@@ -77,6 +81,8 @@ class FarSide:
         self.objects: dict[int, Any] = {}
         self.optimizers: dict[int, tuple[Any, Any]] = {}
         self.early: dict[int, Any] = {}
+        self.paths: dict[int, Path] = {}
+        self.files: dict[int, dict[str, object]] = {}
         self.held: dict[int, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
@@ -87,6 +93,7 @@ class FarSide:
         self.moment = Moment()
         self.raised: BaseException | None = None
         self.done: tuple[Any, ...] = ()
+        self.complaints = StringIO()
         self.warned: list[tuple[list[str], str]] = []
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []

@@ -1,8 +1,10 @@
 import collections
+import datetime
 import json
 import logging
 import os
 import random
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -222,3 +224,65 @@ class Held:
 
     def add(self):
         self.added += 1
+
+
+class Diary:
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, text):
+        self.path.write_text(text)
+
+    def read(self):
+        return self.path.read_text()
+
+    def shelve(self, name):
+        self.path.unlink()
+        (self.path.parent / name).mkdir()
+
+
+def command(args):
+    try:
+        count = len(Path(args[1]).read_text().split())
+    except OSError:
+        print("no file", file=sys.stderr)
+        return -1
+    print(count)
+    return count
+
+
+def total_of(counting, function):
+    return counting.total() + function(0) + counting["a"] - 1, function.words, function.__name__
+
+
+def later(when):
+    assert when.utcoffset() == datetime.timedelta(hours=2)
+    return when + datetime.timedelta(1)
+
+
+def found(pattern, text):
+    return pattern.search(text).group()
+
+
+KNOWN = set()
+
+
+def is_known(name):
+    return name in KNOWN
+
+
+class Refused(ValueError):
+    def __init__(self, number):
+        super().__init__(f"no {number}")
+        self._number = number
+
+    @property
+    def double(self):
+        return 2 * self._number
+
+    def times(self, n):
+        return n * self._number
+
+
+def refuse(number):
+    raise Refused(number)
