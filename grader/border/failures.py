@@ -178,7 +178,8 @@ def source_lines(frames: Sequence[SentLine]) -> tuple[Frame, ...]:
 
 def one_line(text: str, limit: int = 100) -> str:
     """A name or a line of source as it was sent: without control characters, and no longer than real code needs."""
-    return "".join(c if c.isprintable() else "�" for c in text[:limit])
+    text = text[:limit]
+    return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)
 
 
 def is_exception(name: str) -> bool:

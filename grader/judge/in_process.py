@@ -7,12 +7,13 @@ Isolates nothing: submitted code shares memory with the checks here, and ranks a
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import socket
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -221,18 +222,27 @@ class ModuleProcess(TopicProcess):
         super().end_others()
 
 
+@functools.lru_cache(maxsize=16)
+def _top_names(folder: Path, _changed: int) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the modules and of the packages in a folder."""
+    modules = frozenset(file.stem for file in folder.glob("*.py"))
+    return modules, frozenset(file.parent.name for file in folder.glob("*/__init__.py"))
+
+
 @contextlib.contextmanager
 def importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
     """Names of a folder's files mean its modules meanwhile; those that are imported are kept for the next time."""
-    names = {file.stem for file in folder.glob("*.py")}
-    packages = tuple(f"{file.parent.name}." for file in folder.glob("*/__init__.py"))
+    names, packages = _top_names(folder, folder.stat().st_mtime_ns)
 
-    def taken() -> dict[str, ModuleType]:
-        own = [name for name in sys.modules if f"{name}.".startswith(packages)] if packages else []
-        return {name: sys.modules.pop(name) for name in (*names, *own) if name in sys.modules}
+    def taken(known: Iterable[str] | None = None) -> dict[str, ModuleType]:
+        if known is None:  # a module of a package is not there without it
+            tops = packages if any(name in sys.modules for name in packages) else ()
+            known = [*names, *(name for name in sys.modules if tops and name.partition(".")[0] in tops)]
+        return {name: sys.modules.pop(name) for name in known if name in sys.modules}
 
     before = taken()
     sys.modules.update(imported)
+    count = len(sys.modules)
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(folder))
     try:
@@ -241,5 +251,5 @@ def importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
         sys.dont_write_bytecode = dont_write
-        imported.update(taken())
+        imported.update(taken(imported if len(sys.modules) == count else None))  # to look at all takes long
         sys.modules.update(before)

@@ -118,7 +118,9 @@ def run(
     states, settings = around[0], [(key, call.build(one)) for key, one in around[1]]
     for number, state in states:
         set_state(number, state)
-    before = here().moment = Moment(here().moment)
+    if states:
+        here().moment = Moment(here().moment)
+    before = here().moment
 
     def work() -> tuple[Any, ...]:
         if name == "setattr" and isinstance(owner, type(sys) | type):
