@@ -122,7 +122,7 @@ def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
     wrong = "\ndef words(text): return [text]\ndef scale(a, n):\n    a *= n + 1\ndef softmax_(x, dim): return x\n"
     adds = "\ndel work\ndef add_(self, other):\n    self.data = 5.0\n    return self\nScalar.__add__ = add_\n"
     result = warm(COURSE).of(submission(more={ADAPTERS: wrong, PKG: adds}))
-    _, check = (one for one in exercise_of(result, "files").checks if one.verdict == "failed")
+    (check,) = (one for one in exercise_of(result, "files").checks if one.verdict == "failed")
     first, _, rest = check.message.partition("\n")
     assert first == "Iterates: words('a b') gives ['a b'] where ['a', 'b'] was expected"
     assert "the test: assert ['a b'] == ['a', 'b']" in rest and "Iterates" not in rest
@@ -133,7 +133,7 @@ def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
     fixture = next(one.message for one in exercise_of(result, "scalars").checks if one.name == "fixture")
     assert fixture.startswith("Fixture: assert")  # and not with its fixture's end, which fails, too
     raises = warm(COURSE).of(submission(more={ADAPTERS: "\n\ndef words(text):\n    return text.splitt()\n"}))
-    _, check = (one for one in exercise_of(raises, "files").checks if one.verdict == "failed")
+    (check,) = (one for one in exercise_of(raises, "files").checks if one.verdict == "failed")
     assert "return text.splitt()" in check.message
     missing = next(one for one in exercise_of(result, "clock").checks if one.name == "fast")
     assert "`work` is not defined in pkg" in missing.message
