@@ -186,3 +186,15 @@ class Held:
 
     def add(self):
         raise NotImplementedError
+
+
+class Refused(ValueError):
+    def __init__(self, number):
+        raise NotImplementedError
+
+    @property
+    def double(self):
+        raise NotImplementedError
+
+    def times(self, n):
+        raise NotImplementedError
