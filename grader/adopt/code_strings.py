@@ -1,4 +1,4 @@
-"""Reads tests that are texts with code: lists of them in modules, and what otter has generated. Runs nothing."""
+"""Reads tests that are texts with code: lists of them in modules, and files that otter has generated. Runs nothing."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class NotebookNames(NamedTuple):
 
 
 class EarlierTest(NamedTuple):
-    """What later tests may need of a test.
+    """The statements of a test that later ones may need.
 
     Attributes:
         alone: its imports and definitions, by the names that they bind.
@@ -175,7 +175,7 @@ def _reading_again(code: str, module: str, names: Iterable[str]) -> str:
 
 
 def earlier_test(test: WrittenTest) -> EarlierTest:
-    """What later tests may need of a test."""
+    """The statements of a test that later ones may need."""
     code = "\n".join(step.code for step in test.steps)
     try:
         body = ast.parse(code).body

@@ -120,7 +120,7 @@ class SuiteCheck(Check):
                 else:
                     self.leftovers.begin(channel.transport)
                 for one in (_place_kept(self._root), bridge.active(), contextlib.redirect_stdout(io.StringIO())):
-                    stack.enter_context(one)  # what it prints itself must not mix with the grader's output
+                    stack.enter_context(one)  # its own prints must not mix with the grader's output
                 _run_item(self.item)
         except AssertionError as error:
             if self.hidden:
@@ -144,7 +144,7 @@ class SuiteCheck(Check):
 
 def _run_item(item: pytest.Function) -> None:
     """Sets a test up, runs it, and tears it down, as pytest does it; the first exception goes out."""
-    if vars(item).get("_instance") is not None:  # else a test in a class keeps what it has put into `self`
+    if vars(item).get("_instance") is not None:  # else a test in a class keeps its `self`
         item._obj = None
         del item._instance
     item._initrequest()

@@ -67,11 +67,11 @@ class Bridge:
     Attributes:
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
-        changed: kinds of arguments of the test that the submission has changed in place, and what else it `may` do.
+        changed: kinds of arguments of the test that the submission has changed in place, and other uses that it `may`.
         keeps_arguments: whether the submission `may` do no more of that than the course's solution.
         by_solution: what this does.
         paths: those of the test that the submission has been given.
-        stamps: what was at each when both sides last had the same.
+        stamps: the files at each when both sides last had the same.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Bridge:
             self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
             self.channel.record.clear()  # a test that skips itself now has asked nothing
             with self._surroundings.watching(), tempfile.TemporaryDirectory() as place:
-                before, tempfile.tempdir = tempfile.tempdir, place  # what the test makes there is its own
+                before, tempfile.tempdir = tempfile.tempdir, place  # the test's own files
                 self._places = Path(place).resolve(), self._places[-1]
                 try:
                     yield
@@ -200,7 +200,7 @@ class Bridge:
         return result
 
     def _take(self, done: Sequence[Any], passing: Passing) -> None:
-        """Takes over what an operation has done over there beside its result."""
+        """Takes over the effects of an operation over there, beside its result."""
         changed, pulls, written, logged, warned, drawn, complaint = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
@@ -344,7 +344,7 @@ class Bridge:
         return self._tensors.get(key)
 
     def keep(self, value: object, function: Callable[..., Any] | None = None) -> int:
-        """A number for an object, which is kept alive while the check runs, and what the submission calls by it."""
+        """A number for an object, which is kept alive while the check runs, and for the function called by it."""
         if isinstance(value, MethodType):  # Python makes it anew each time
             value = self._methods.setdefault((id(value.__self__), value.__func__), value)
         self._kept[id(value)] = value

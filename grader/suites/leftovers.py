@@ -1,4 +1,4 @@
-"""What a suite's modules, libraries and settings hold when the suite has been collected.
+"""A suite's modules, libraries and settings as they are when the suite has been collected.
 
 A test may leave something behind: a result that it keeps, or a setting if the submission raises before it is set back.
 Whoever is asked next gets none of it.
@@ -125,7 +125,7 @@ class Leftovers:
             put(before)
 
     def _visit(self, values: Any) -> None:
-        """Remembers what the suite's own objects hold, and what these hold."""
+        """Remembers the content of the suite's own objects, at any depth."""
         left = [*values]
         while left:
             value = left.pop()

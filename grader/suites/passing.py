@@ -306,7 +306,7 @@ class Passing:
         return "file", self._number(value), value.read() if value.readable() else empty, 0
 
     def _mock(self, value: NonCallableMock) -> tuple[Any, ...]:
-        """A mock is used here; but what it wraps of a library does over there what it does."""
+        """A mock is used here; but a function of a library that it wraps is called over there."""
         wrapped = vars(value)["_mock_wraps"]
         if isinstance(wrapped, types.ModuleType):
             return "name", wrapped.__name__, []
@@ -370,7 +370,7 @@ class Passing:
         return [*made, *((inside, None) for inside in gone)]
 
     def _stamps(self, path: Path) -> dict[str, object]:
-        """What is at a path that may be sent."""
+        """The files at a path that may be sent."""
         if not self._may_be_sent(path):
             return {}
         found = [(inside, stamp) for inside, stamp in stamps(path) if not inside or not self._is_code(path / inside)]
@@ -379,7 +379,7 @@ class Passing:
 
 
 def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
-    """What the submission does with a mock of the test; what the test itself asks of a mock is none of its business.
+    """A use of the test's mock by the submission; the questions that a test asks of a mock are none of its business.
 
     Raises:
         AttributeError: there is no such use.

@@ -44,7 +44,7 @@ def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:
 
 
 def needs_of(kind: type) -> dict[str, Any]:
-    """What the methods of a class mention besides: functions of its file, and variables of the function around it."""
+    """Functions of its file, and variables of the function around it, that the methods of a class mention."""
     found: dict[str, Any] = {}
     for one in vars(kind).values():
         method = getattr(one, "__func__", one)
@@ -79,7 +79,7 @@ def _source_in(home: str, name: str) -> tuple[str, int] | None:
 
 @functools.lru_cache(maxsize=256)
 def _header_of(home: str, source: str) -> list[str]:
-    """What a class needs of its module, each as a text: imports, and constants and classes at the top."""
+    """The imports, and the constants and classes at the top of its module, that a class needs, each as a text."""
     imports = [one for one in ast.walk(_tree(home)) if isinstance(one, ast.Import | ast.ImportFrom)]
     found = [sent for one in (*imports, *_tree(home).body) if (sent := _sent(one, home)) is not None]
     needed, more = names_in(ast.parse(source)), {"*"}

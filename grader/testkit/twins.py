@@ -141,7 +141,7 @@ def run(
         return "returned", describe(results[0], call.passed, kept_of(name, owner, results)), *done()
 
     def done() -> tuple[Any, ...]:
-        """What the operation has done beside its result."""
+        """The effects of the operation beside its result."""
         logged = log.take() if (log := here().log) is not None else []
         warned, here().warned = here().warned, []
         here().moment = Moment(before)
@@ -176,7 +176,7 @@ def _attributes(error: BaseException) -> dict[str, Any]:
 
 def facts_of_raised() -> Any:
     """Of the exception that was raised last, and of its causes: the text, the classes, arguments and attributes; and
-    what the operation had done before it raised, once."""
+    the effects of the operation before it raised, once."""
     error, done = here().raised, here().done
     here().done = ()
     found: list[tuple[Any, ...]] = []

@@ -97,7 +97,7 @@ class Crossed:
         return self.keep(number, file, (content, place))
 
     def _make_path(self, number: int, name: str, inside: str, is_text: bool, changes: Any) -> Any:
-        """A path of the test, in a folder in which is done what has changed since it came last."""
+        """A path of the test, in a folder that is brought up to date first."""
         place = here().folder() / str(number) / name
         place.parent.mkdir(parents=True, exist_ok=True)
         for changed, content in changes:
@@ -217,7 +217,7 @@ def _later(ask: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def written() -> list[tuple[int, str, bytes | None]]:
-    """What has changed since at all paths that the test has passed: files, folders, and what is gone (None)."""
+    """The changes since at all paths that the test has passed: files, folders, and None for each that is gone."""
     found: list[tuple[int, str, bytes | None]] = []
     for number, place in here().paths.items():
         before, now = here().files[number], dict(stamps(place))

@@ -57,7 +57,7 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Mocked:
-    """Stands for a mock of the test: what is done with it is done with the mock.
+    """Stands for a mock of the test: each use of it is a use of the mock.
 
     Args:
         use: does so, by the name of an operation.

@@ -1,4 +1,4 @@
-"""Files that a test and a submission both have: what tells which of them has changed one."""
+"""Files that a test and a submission both have, and how to see which of them has changed one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ _MOST: Final = 1000
 
 
 def stamps(place: Path) -> Iterator[tuple[str, object]]:
-    """The files and folders at a path, each by its name in there, with what tells whether it was changed.
+    """The files and folders at a path, each by its name in there, with a stamp that is another one if it was changed.
 
     A folder ends with a slash. Of small files the content counts: clocks of file systems are coarse.
     """

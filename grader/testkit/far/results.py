@@ -20,7 +20,7 @@ from grader.testkit.rebuilt import PLAIN, parts_of
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
 _DICTS: Final = frozenset({dict, collections.OrderedDict, collections.defaultdict, collections.Counter})
 _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
-"""Kinds of values that both sides keep the same if the test has read an attribute: what changes one, changes it."""
+"""Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 _GOT: Final = _READ - _TENSORS
 """The same for what a method of an object has returned, which may be a part of it."""
 _MOST_HELD: Final = 64

@@ -58,7 +58,7 @@ class FarSide:
         optimizers: these optimizers, with their state as both sides last had it.
         early: states of those that are yet to be made.
         paths: those that the test has passed, by its number for them.
-        files: what is at each, as both sides last had it.
+        files: the files at each, as both sides last had them.
         held: lists, sets and dicts of the submission that the test has read, and may change.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
@@ -68,8 +68,8 @@ class FarSide:
         seeds: the seeds of random generators that the submission sets.
         moment: these generators as both sides last had them.
         raised: the last exception.
-        done: what the operation that raised it had done before.
-        complaints: what is written to `sys.stderr`, if the test reads it.
+        done: the effects of the operation that raised it.
+        complaints: the text written to `sys.stderr`, if the test reads it.
         warned: the classes and the text of each warning that the test may see.
     """
 
