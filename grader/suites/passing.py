@@ -15,6 +15,7 @@ import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
+from importlib.machinery import all_suffixes
 from io import BytesIO, IOBase, StringIO, TextIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -134,11 +135,13 @@ class Passing:
     def write(self, written: Sequence[Any]) -> None:
         """Writes the files of the submission where the test looks for them.
 
-        One in the folder of the course is left out: other submissions use it, too.
+        One in the folder of the course is left out: other submissions use it, too. So is one that an import may find:
+        it would run here.
         """
         for number, inside, content in written[:_MOST_FILES]:
             file = self.bridge.paths[number] / inside
-            if ".." not in Path(inside).parts and not Path(inside).is_absolute() and self.bridge.folder_of(file):
+            is_inside = ".." not in Path(inside).parts and not Path(inside).is_absolute()
+            if is_inside and self.bridge.folder_of(file) and not _may_be_imported(file):
                 change_file(file, inside, content)
         for number in {number for number, *_ in written}:
             self.bridge.stamps[number] = self._stamps(self.bridge.paths[number])
@@ -395,6 +398,12 @@ def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     if any(isinstance(one, Crossing) for one in args[1:]):  # the test would ask it in the place of the mock
         raise AttributeError(f"can't set attribute {args[0]!r} of a mock to an object")
     return getattr(mock, args[0]) if name == "getattr" else setattr(mock, *args)
+
+
+def _may_be_imported(file: Path) -> bool:
+    """Whether it is code in a folder in which Python looks for modules: a test may have put its own one there."""
+    places = [Path(one).resolve() for one in sys.path]
+    return file.suffix in all_suffixes() and any(file.resolve().is_relative_to(one) for one in places)
 
 
 def is_made_file(value: object) -> bool:

@@ -1,7 +1,8 @@
 """Pickles in a test: the bytes may be the submission's, and a pickle can call any function.
 
 While a suite runs, all of `pickle` is its Python half, which can be asked about each step: it makes values and layers,
-and objects of classes that the suite has itself. Only files that came with the suite are read as ever.
+and objects of classes that the suite has itself. Files that came with the suite are read without these
+limits.
 """
 
 from __future__ import annotations

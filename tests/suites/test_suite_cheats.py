@@ -200,7 +200,7 @@ def save_text(data, path):
     Path(path).write_bytes(b"I1\\n0" + BOMB)
 
 def save_words(words, path):
-    Path(path).write_text(words)
+    Path(path).write_text(words.replace("VALUE = 1", "VALUE = 2"))  # a module of the test: it would run in the judge
 
 def saved(data, file):
     file.write(BOMB)
@@ -267,6 +267,7 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
         "parameter[x0]",
         "text_that_is_no_path",
         "open_files",
+        "module_of_the_test",
     }
     honest |= {f"TestOrder.{name}" for name in ("first", "second", "third")}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")

@@ -1,5 +1,7 @@
+import importlib
 import io
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,14 @@ def test_bytes():
 def test_text_that_is_no_path():
     for one in ("6/", "http://", "and/or", "/"):
         assert same(one) == one
+
+
+def test_module_of_the_test(tmp_path, monkeypatch):
+    (tmp_path / "of_the_test.py").write_text("VALUE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    save_words("VALUE = 1\n", tmp_path / "of_the_test.py")
+    assert importlib.import_module("of_the_test").VALUE == 1
+    del sys.modules["of_the_test"]
 
 
 def test_open_files(tmp_path):
