@@ -147,6 +147,13 @@ CHANGES: dict[str, tuple[str, Change]] = {
 """For what a misconception says to see: words of the line where it is, and the change that makes the mistake."""
 
 
+def _change_of(seen: str, function: ast.AST) -> Change:
+    is_block = any(isinstance(one, ast.Yield) for one in ast.walk(function))
+    return (
+        _without("eval") if seen == "no_eval" and is_block else CHANGES[seen][1]
+    )  # a block's flags are put back anyway
+
+
 class _Changed(ast.NodeTransformer):
     def __init__(self, change: Change) -> None:
         self.change = change
@@ -162,7 +169,7 @@ def with_slips(topic: str, part: str, *seen: str) -> str | None:
         before = ast.unparse(tree)
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part:
-                tree.body[tree.body.index(node)] = _Changed(CHANGES[one][1]).visit(node)
+                tree.body[tree.body.index(node)] = _Changed(_change_of(one, node)).visit(node)
         if ast.unparse(tree) == before:
             return None
         tree = ast.parse(ast.unparse(ast.fix_missing_locations(tree)))
@@ -179,7 +186,6 @@ def pairs() -> Iterator[tuple[Misconception, Misconception]]:
         for one, other in itertools.combinations(known.values(), 2):
             orders = ((one.seen, other.seen), (other.seen, one.seen))
             is_one_function = one.exercise == other.exercise and one.part == other.part
-            is_one_function &= one.part != "evaluating"  # without its flags, its `finally` goes, too: a third mistake
             if is_one_function and all(with_slips(topic.name, one.part, *order) for order in orders):
                 yield one, other
 
