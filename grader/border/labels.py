@@ -1,7 +1,8 @@
 """The device that a tensor is said to be on: a label on its storage, so that every view of the same memory shares it.
 
 A simulated GPU tensor is an ordinary CPU tensor with such a label. So is, in the judge, a tensor that came from a
-student's real GPU. Must never move a tensor, except in a student process that uses real devices.
+student's real GPU, except in a test of a suite, which is written for the GPU itself. Must never move a tensor, except
+there and in a student process that uses real devices.
 """
 
 import re

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NoReturn
 
+from grader import machine
 from grader.grading.protocol import Done, Fault, Sender, Work, WorkerOptions, receive
 from grader.judge.time_limit import TimeLimit
 
@@ -90,6 +91,7 @@ def _serve(requests: IO[bytes], sender: Sender, host: Host, options: WorkerOptio
     host.prepare(hidden_paths(course), preload, options.devices, course.kit)
     from grader.judge.judge import open_judge  # takes a while, in which the host gets ready
 
+    os.environ.update(machine.gpu_environment(options.devices))  # a suite's tests see the GPUs that submissions see
     # The reference solution runs in this process: on the same devices, with the same modules.
     if options.devices != "simulated":
         from grader.testkit import devices

@@ -34,12 +34,13 @@ from torch import nn
 from grader.border import wire
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
+from grader.border.labels import surroundings
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import with_graph
 from grader.suites.passing import Passing, put
 from grader.suites.surroundings import AroundTest
-from grader.testkit import twins
+from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.side import detached, is_same, is_same_state
@@ -126,6 +127,7 @@ class Bridge:
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
+        were_real, surroundings.real = surroundings.real, devices.real(1)
         try:
             self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
             self.channel.record.clear()  # a test that skips itself now has asked nothing
@@ -138,6 +140,7 @@ class Bridge:
                     tempfile.tempdir = before
         finally:
             running.pop()
+            surroundings.real = were_real
             self.exceptions.end()
 
     def may(self, operation: str) -> bool:

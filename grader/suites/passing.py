@@ -63,13 +63,16 @@ class Crossing:
 
 
 def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
-    """Writes numbers into a tensor.
+    """Writes numbers into a tensor, which moves to their device.
 
     Raises:
         BadReply: they are of another shape or dtype.
     """
     if tensor.shape != data.shape or tensor.dtype != data.dtype:
         raise BadReply("changed the shape or dtype of a tensor that it was given")
+    if tensor.device != data.device:
+        tensor.data = data
+        return
     with torch.no_grad():
         tensor.copy_(data)
 

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import torch
 
+from grader.border.labels import surroundings
+from grader.testkit import devices
 from grader.testkit.draws import Moment, set_state
 from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
@@ -29,11 +31,12 @@ _MOST_NAMES: Final = 100
 
 
 def begin(logs: bool) -> None:
-    """Forgets the check before.
+    """Forgets the check before. The test and the submission use the GPUs of this machine, unless they are hidden.
 
     Args:
         logs: whether the test reads logs.
     """
+    surroundings.real = devices.real(1)
     while sides:
         sides.pop().end()
     sides.append(FarSide(Log() if logs else None))

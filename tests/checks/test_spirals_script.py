@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def output(folder: Path, *command: str) -> str:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}  # two ranks may have one GPU
     done = subprocess.run(
         [sys.executable, *command],
         cwd=folder,

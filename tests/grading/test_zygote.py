@@ -125,7 +125,8 @@ def test_all_pools_of_a_process_share_one_zygote_of_which_workers_and_hosts_are_
 
 def test_a_zygote_that_has_ended_is_replaced() -> None:
     """What it had forked has ended with it; the submission at hand is graded by a new worker."""
-    with LocalWorkers(Course.load(OWN_COURSE), OPTIONS) as workers:
+    alone = 26  # the seed of hashes: other tests' workers have another zygote
+    with LocalWorkers(Course.load(OWN_COURSE), OPTIONS, hash_seed=alone) as workers:
         assert workers.grade(RIGHT).fault == ""
         (worker,) = workers._workers
         zygote = psutil.Process(worker.process.pid).ppid()

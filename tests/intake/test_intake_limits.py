@@ -61,8 +61,8 @@ def zip_of(name: str, content: bytes) -> bytes:
 def bombs() -> dict[str, tuple[str, bytes]]:
     """By name, the file and its content; made when first asked for, because every tester imports this module."""
     return {
-        "finally": ("vectors.py", nested_finally(22).encode()),
-        "finally_cell": ("vectors.ipynb", notebook(nested_finally(22))),
+        "finally": ("vectors.py", nested_finally(20).encode()),
+        "finally_cell": ("vectors.ipynb", notebook(nested_finally(20))),
         "brackets": ("vectors.py", b"x = " + b"[" * 100_000),
         "parentheses": (
             "vectors.ipynb",

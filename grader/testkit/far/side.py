@@ -151,10 +151,10 @@ def detached(tensor: torch.Tensor | None) -> torch.Tensor | None:
 
 
 def is_same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
-    """Whether both have the same numbers, shape and dtype; NaN is NaN."""
+    """Whether both have the same numbers, shape, dtype and device; NaN is NaN."""
     if one is None or other is None:
         return one is other
-    if one.shape != other.shape or one.dtype != other.dtype:
+    if (one.shape, one.dtype, one.device) != (other.shape, other.dtype, other.device):
         return False
     return _equal(one, other) or (one.is_floating_point() and _equal(one.nan_to_num(0.5), other.nan_to_num(0.5)))
 
@@ -185,7 +185,10 @@ def take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
             twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
             here().twins[key] = twin
         else:
-            twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
+            if twin.device == data.device:
+                twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
+            else:
+                twin.data = data
             if twin.is_leaf:
                 twin.requires_grad_(requires_grad)
         twin.grad = grad
