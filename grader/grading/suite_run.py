@@ -218,8 +218,8 @@ class SuiteRun:
         if done is None or not out.is_file():
             why = f"they did not end in {_PATIENCE // 60} minutes"
             if done is not None:
-                why = f"one of them ended the process (exit status {done.returncode})"
-                why = one_line(said[-1]) if done.stderr.strip() else why
+                why = next((one_line(line) for line in reversed(said) if "Error" in line), "")
+                why = why or f"one of them ended the process (exit status {done.returncode})"
             raise UserError(f"the tests did not run on the solution: {why}", fix="run them with pytest there first")
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         out.unlink()

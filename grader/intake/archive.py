@@ -172,12 +172,10 @@ class Tar(Archive):
 class _Header(tarfile.TarInfo):
     """A header of a tar; those that are read as a whole must be short."""
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
-        found = super().frombuf(buf, encoding, errors)
-        if found.type in _EXTENDED and found.size > _HEADER_BYTES:
+    def _proc_member(self, tar: tarfile.TarFile) -> Any:  # which Python offers to subclasses
+        if self.type in _EXTENDED and self.size > _HEADER_BYTES:
             raise BrokenArchive(f"a header of more than {_HEADER_BYTES >> 10} KiB: nothing was read")
-        return found
+        return super()._proc_member(tar)  # type: ignore[misc]
 
 
 class Folder(Archive):

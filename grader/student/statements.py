@@ -15,6 +15,7 @@ import dis
 import importlib.util
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -265,7 +266,14 @@ class _Loading:
             SyntaxError, UnicodeDecodeError: it cannot be parsed.
         """
         file = path.relative_to(self.folder).as_posix()
-        found = list(statements(importlib.util.decode_source(path.read_bytes()), str(path)))
+        source = importlib.util.decode_source(path.read_bytes())
+        if self._loop is None and re.search("async|await", source):
+            import asyncio  # here, because hardly any file needs it
+
+            # One for all statements: what one begins, another awaits.
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        found = list(statements(source, str(path)))
         self.files[file] = namespace, found
         for number, one in enumerate(found):
             self._run(one, (file, number), namespace, str(path))
@@ -310,11 +318,7 @@ class _Loading:
     def execute(self, code: CodeType, namespace: dict[str, object]) -> None:
         """Runs code, and an ``await`` at its top level to its end."""
         awaited = eval(code, namespace)
-        if code.co_flags & _AWAITS:
-            import asyncio  # here, because hardly any file needs it
-
-            # One for all statements: what one begins, another awaits.
-            self._loop = self._loop or asyncio.new_event_loop()
+        if code.co_flags & _AWAITS and self._loop is not None:
             self._loop.run_until_complete(awaited)
 
     def close(self) -> None:

@@ -68,6 +68,7 @@ def test_no_line_is_wider_than_the_terminal_and_without_colours_there_is_no_esca
 
 
 def test_no_color_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[38" in text_of(LOSS, 80, colours=True)
     monkeypatch.setenv("NO_COLOR", "1")
     text = text_of(LOSS, 80, colours=True)

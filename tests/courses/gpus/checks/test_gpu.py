@@ -37,6 +37,6 @@ def test_model_moves_once(submission):
 @exercise("gpu.mean")
 def test_reads_once(submission):
     """One value is read back."""
-    submission.there(devices.start, gpus=1)
+    submission.there(devices.start, gpus=1, recording=True)
     assert_equal(submission.mean(devices.on(torch.ones(4), "cuda:0")), 1.0)
     assert_equal(submission.there(devices.syncs), ["item"])
