@@ -48,6 +48,8 @@ from grader.testkit.rebuilt import rebuilt
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _MOST_HELD: Final = 64
 _MOST_ARRAYS: Final = 256
+_ALONE: Final = 3
+"""References to a list that only the bridge has, while they are counted."""
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 running: Final[list[Bridge]] = []
@@ -166,14 +168,18 @@ class Bridge:
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
-        reads = [("stderr", ("value", None))] if self._reads_errors() else []
-        settings = [*reads, *self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
-        around = self._states(), settings
+        settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
+        if self._reads_errors():
+            settings.append(("stderr", ("value", None)))
+        states = self._states()
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
+        request = [operation, *trees, named, self._pushes(), states, settings, self._has_functions]
+        while not request[-1]:  # as most of it is in most exchanges
+            request.pop()
         try:
-            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
+            reply = self._ask(twins.run, *request)
             while reply[0] == "asks":
                 reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
         except SubmissionRaised as error:
@@ -201,6 +207,8 @@ class Bridge:
 
     def _take(self, done: Sequence[Any], passing: Passing) -> None:
         """Takes over the effects of an operation over there, beside its result."""
+        if not done:
+            return
         changed, pulls, written, logged, warned, drawn, complaint = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
@@ -253,8 +261,7 @@ class Bridge:
         known: Any = None
         with _reading():
             facts, done = self._ask(twins.facts_of_raised)
-            if done:
-                self._take(done, passing)
+            self._take(done, passing)
             facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
             for place, (text, classes, *given) in [*enumerate(facts[:_MOST_CAUSES])][::-1]:
                 one = SubmissionRaised(str(text)) if place else error
@@ -380,6 +387,8 @@ class Bridge:
                 passing = Passing(self)
                 items = _items_of(value)
                 self._ask(twins.fill, number, [passing.tree(one) for one in items])
+            elif sys.getrefcount(value) == _ALONE:  # the test has it no more
+                del self._held[number], self._held_numbers[id(value)]
 
     def has_state(self, generator: object, state: object) -> bool:
         """Whether the twin of a random generator has had this state, and so may have gone on from there."""

@@ -395,7 +395,7 @@ class Handle(Used, FarObject, metaclass=Class):
         return result
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
-        return "value", FarObject(self._channel, self._number, self._kind)
+        return "value", self
 
     def _call(self, /, *args: object, **kwargs: object) -> Call:
         made = self._made

@@ -170,7 +170,7 @@ def is_same_state(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
+def take(pushes: Iterable[Any]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
         if data is None and key < 0:  # an array that the test has no more
