@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pickle import dumps  # that of the tests asks about each step
 from types import MethodType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -45,6 +45,9 @@ from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.side import detached, is_same, is_same_state
 from grader.testkit.rebuilt import rebuilt
 
+if TYPE_CHECKING:
+    from grader.suites.handles import Handles
+
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _MOST_HELD: Final = 64
 _MOST_ARRAYS: Final = 256
@@ -61,7 +64,7 @@ class Bridge:
 
     Args:
         root: the folder of the course: only files in it, and temporary ones of the test, are sent.
-        make_handle: makes the proxy of an object that stays on the far side.
+        handles: the proxies of objects that stay on the far side.
         exceptions: of the submission, as its tests know them.
         temporary: the folder of pytest, with one in it for each test.
         forwards_prints, forwards_logs: whether the test reads prints, or logs.
@@ -74,13 +77,14 @@ class Bridge:
         by_solution: what this does.
         paths: those of the test that the submission has been given.
         stamps: the files at each when both sides last had the same.
+        set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
     """
 
     def __init__(
         self,
         channel: Channel,
         root: Path,
-        make_handle: Callable[..., Any],
+        handles: Handles,
         exceptions: Exceptions,
         temporary: Path,
         forwards_prints: bool = False,
@@ -93,7 +97,8 @@ class Bridge:
         self.keeps_arguments = False
         self.by_solution: frozenset[str] = frozenset()
         self.root = root
-        self._make_handle = make_handle
+        self.handles = handles
+        self.set_names: set[object] = set()
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
@@ -103,8 +108,6 @@ class Bridge:
         self._functions: dict[int, Callable[..., Any]] = {}
         self._methods: dict[tuple[int, Any], MethodType] = {}
         self._has_functions = False
-        self._handles: dict[int, Any] = {}
-        self._classes: dict[Any, Any] = {}
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
         self._places: tuple[Path, ...] = (temporary.resolve(),)
@@ -163,7 +166,17 @@ class Bridge:
         with self._turn:  # of the test's threads
             return self._run(operation, target, *args, _shown=_shown, **kwargs)
 
-    def _run(self, operation: str, target: object, /, *args: object, _shown: Call | None, **kwargs: object) -> Any:
+    def read(self, method: Any) -> None:
+        """Reads a method that was known to be one, because it is used for something else than a call."""
+        self.handles.note_read(method, self.run("getattr", *method._late))
+
+    def _run(self, operation: str, target: Any, /, *args: object, _shown: Call | None, **kwargs: object) -> Any:
+        for method in self.handles.to_read(target if operation == "call" else None):
+            self.read(method)
+        if operation == "call" and (late := self.handles.unread(target)):
+            operation, target, args = "method", late[0], (late[1], *args)
+        if operation in ("setattr", "delattr"):
+            self.set_names.add(args[0])
         self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
@@ -510,15 +523,7 @@ class Bridge:
             case "path":
                 return passing.path(rest[0])
             case "handle":
-                remote, classes, special, own_name = rest
-                if not isinstance(remote, FarObject):  # a list or dict of a class of its own
-                    return remote
-                number = remote._number
-                if number not in self._handles:
-                    names = [str(one) for one in classes]
-                    kinds = self._classes
-                    self._handles[number] = self._make_handle(remote, names, str(special), str(own_name), kinds)
-                return self._handles[number]
+                return self.handles.proxy(*rest)
             case "named":
                 name, fields, items = rest
                 kind: Any = collections.namedtuple(  # type: ignore[misc]

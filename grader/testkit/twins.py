@@ -129,20 +129,24 @@ def run(
     def work() -> tuple[Any, ...]:
         if name == "setattr" and isinstance(owner, type(sys) | type):
             here().replaced.append((owner, values[0], vars(owner).get(values[0], FarSide)))
+        is_method, subject, operands = name == "method", owner, values[:]
+        used = "call" if is_method else name
         try:
             with contextlib.ExitStack() as stack:
                 for key, value in around:
                     _enter(stack, key, value)
+                if is_method:  # which the test has read and used for nothing but this call
+                    subject = getattr(owner, operands.pop(0))
                 if name == "delattr" and here().put_back(owner, *values):
                     results: list[Any] = [None]
                 else:
-                    results = [operation(name)(owner, *values, **named_values)]
+                    results = [operation(used)(subject, *operands, **named_values)]
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None, *done()
         except Exception as error:
             here().raised, here().done = error, done()
             raise
-        return "returned", describe(results[0], call.passed, kept_of(name, owner, results)), *done()
+        return "returned", describe(results[0], call.passed, kept_of(used, subject, results)), *done()
 
     def done() -> tuple[Any, ...]:
         """The effects of the operation beside its result."""
