@@ -78,6 +78,7 @@ class Bridge:
         paths: those of the test that the submission has been given.
         stamps: the files at each when both sides last had the same.
         set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
+        functions: the places of functions and classes in modules that the test has read.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Bridge:
         self.root = root
         self.handles = handles
         self.set_names: set[object] = set()
+        self.functions: set[Any] = set()
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
