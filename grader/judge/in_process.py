@@ -237,7 +237,8 @@ def importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
     def taken(known: Iterable[str] | None = None) -> dict[str, ModuleType]:
         if known is None:  # a module of a package is not there without it
             tops = packages if any(name in sys.modules for name in packages) else ()
-            known = [*names, *(name for name in sys.modules if tops and name.partition(".")[0] in tops)]
+            inside = [name for name in sys.modules if name.partition(".")[0] in tops] if tops else ()
+            known = [*names, *inside]
         return {name: sys.modules.pop(name) for name in known if name in sys.modules}
 
     before = taken()

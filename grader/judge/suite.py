@@ -46,9 +46,9 @@ from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
 from grader.suites.exceptions import Exceptions
+from grader.suites.handles import Handles
 from grader.suites.leftovers import Leftovers
 from grader.suites.modules import standing_in
-from grader.suites.proxies import make_handle
 from grader.suites.unpickling import unpickling_carefully
 
 try:
@@ -111,7 +111,7 @@ class SuiteCheck(Check):
         channel = submission._channel
         assert isinstance(channel, Channel)
         temporary = pytest.TempPathFactory.getbasetemp(vars(self.item.config)["_tmp_path_factory"])
-        bridge = Bridge(channel, self._root, make_handle, Exceptions(self._exceptions), temporary, *reads)
+        bridge = Bridge(channel, self._root, Handles(), Exceptions(self._exceptions), temporary, *reads)
         bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
         try:
             with contextlib.ExitStack() as stack:

@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pickle import dumps  # that of the tests asks about each step
 from types import MethodType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -46,9 +46,14 @@ from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.side import detached, is_same, is_same_state
 from grader.testkit.rebuilt import rebuilt
 
+if TYPE_CHECKING:
+    from grader.suites.handles import Handles
+
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _MOST_HELD: Final = 64
 _MOST_ARRAYS: Final = 256
+_ALONE: Final = 3
+"""References to a list that only the bridge has, while they are counted."""
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 running: Final[list[Bridge]] = []
@@ -60,7 +65,7 @@ class Bridge:
 
     Args:
         root: the folder of the course: only files in it, and temporary ones of the test, are sent.
-        make_handle: makes the proxy of an object that stays on the far side.
+        handles: the proxies of objects that stay on the far side.
         exceptions: of the submission, as its tests know them.
         temporary: the folder of pytest, with one in it for each test.
         forwards_prints, forwards_logs: whether the test reads prints, or logs.
@@ -73,13 +78,15 @@ class Bridge:
         by_solution: what this does.
         paths: those of the test that the submission has been given.
         stamps: the files at each when both sides last had the same.
+        set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
+        functions: the places of functions and classes in modules that the test has read.
     """
 
     def __init__(
         self,
         channel: Channel,
         root: Path,
-        make_handle: Callable[..., Any],
+        handles: Handles,
         exceptions: Exceptions,
         temporary: Path,
         forwards_prints: bool = False,
@@ -92,7 +99,9 @@ class Bridge:
         self.keeps_arguments = False
         self.by_solution: frozenset[str] = frozenset()
         self.root = root
-        self._make_handle = make_handle
+        self.handles = handles
+        self.set_names: set[object] = set()
+        self.functions: set[Any] = set()
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._tensors: dict[int, torch.Tensor] = {}
@@ -102,8 +111,6 @@ class Bridge:
         self._functions: dict[int, Callable[..., Any]] = {}
         self._methods: dict[tuple[int, Any], MethodType] = {}
         self._has_functions = False
-        self._handles: dict[int, Any] = {}
-        self._classes: dict[Any, Any] = {}
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
         self._places: tuple[Path, ...] = (temporary.resolve(),)
@@ -164,19 +171,33 @@ class Bridge:
         with self._turn:  # of the test's threads
             return self._run(operation, target, *args, _shown=_shown, **kwargs)
 
-    def _run(self, operation: str, target: object, /, *args: object, _shown: Call | None, **kwargs: object) -> Any:
+    def read(self, method: Any) -> None:
+        """Reads a method that was known to be one, because it is used for something else than a call."""
+        self.handles.note_read(method, self.run("getattr", *method._late))
+
+    def _run(self, operation: str, target: Any, /, *args: object, _shown: Call | None, **kwargs: object) -> Any:
+        for method in self.handles.to_read(target if operation == "call" else None):
+            self.read(method)
+        if operation == "call" and (late := self.handles.unread(target)):
+            operation, target, args = "method", late[0], (late[1], *args)
+        if operation in ("setattr", "delattr"):
+            self.set_names.add(args[0])
         self._fill()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
-        reads = [("stderr", ("value", None))] if self._reads_errors() else []
-        settings = [*reads, *self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
-        around = self._states(), settings
+        settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
+        if self._reads_errors():
+            settings.append(("stderr", ("value", None)))
+        states = self._states()
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
+        request = [operation, *trees, named, self._pushes(), states, settings, self._has_functions]
+        while not request[-1]:  # as most of it is in most exchanges
+            request.pop()
         try:
-            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
+            reply = self._ask(twins.run, *request)
             while reply[0] == "asks":
                 reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
         except SubmissionRaised as error:
@@ -204,6 +225,8 @@ class Bridge:
 
     def _take(self, done: Sequence[Any], passing: Passing) -> None:
         """Takes over the effects of an operation over there, beside its result."""
+        if not done:
+            return
         changed, pulls, written, logged, warned, drawn, complaint = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
@@ -256,8 +279,7 @@ class Bridge:
         known: Any = None
         with _reading():
             facts, done = self._ask(twins.facts_of_raised)
-            if done:
-                self._take(done, passing)
+            self._take(done, passing)
             facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
             for place, (text, classes, *given) in [*enumerate(facts[:_MOST_CAUSES])][::-1]:
                 one = SubmissionRaised(str(text)) if place else error
@@ -383,6 +405,8 @@ class Bridge:
                 passing = Passing(self)
                 items = _items_of(value)
                 self._ask(twins.fill, number, [passing.tree(one) for one in items])
+            elif sys.getrefcount(value) == _ALONE:  # the test has it no more
+                del self._held[number], self._held_numbers[id(value)]
 
     def has_state(self, generator: object, state: object) -> bool:
         """Whether the twin of a random generator has had this state, and so may have gone on from there."""
@@ -504,15 +528,7 @@ class Bridge:
             case "path":
                 return passing.path(rest[0])
             case "handle":
-                remote, classes, special, own_name = rest
-                if not isinstance(remote, FarObject):  # a list or dict of a class of its own
-                    return remote
-                number = remote._number
-                if number not in self._handles:
-                    names = [str(one) for one in classes]
-                    kinds = self._classes
-                    self._handles[number] = self._make_handle(remote, names, str(special), str(own_name), kinds)
-                return self._handles[number]
+                return self.handles.proxy(*rest)
             case "named":
                 name, fields, items = rest
                 kind: Any = collections.namedtuple(  # type: ignore[misc]

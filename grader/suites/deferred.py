@@ -13,6 +13,7 @@ from grader.suites.bridge import running
 from grader.suites.passing import Passing
 from grader.suites.proxies import METHODS, TYPES, Base, Handle, Used, attribute
 
+_OF_FUNCTIONS: Final = frozenset({"builtins.function", "builtins.type"})
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
 
@@ -73,7 +74,11 @@ class Deferred(Used):
 
     def in_a_test(self) -> Any:
         """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
-        value = self._now() if running else self
+        if not running or (self.place in running[-1].functions and self.__name__ not in running[-1].set_names):
+            return self
+        value = self._now()
+        if isinstance(value, Handle) and not _OF_FUNCTIONS.isdisjoint(value._classes):
+            running[-1].functions.add(self.place)
         return self if isinstance(value, Used | list | dict | set) else value
 
     def __call__(self, /, *args: object, **kwargs: Any) -> Any:

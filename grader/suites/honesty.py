@@ -7,6 +7,7 @@ print the list, and docs/security.md explains it.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -51,10 +52,15 @@ def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: 
     frame = sys._getframe(1)
     while file is None and frame.f_back is not None:
         frame = frame.f_back
-        if Path(frame.f_code.co_filename).is_relative_to(root):
+        if _is_in(frame.f_code.co_filename, root):
             file, line = Path(frame.f_code.co_filename), frame.f_lineno
     if file is not None:
         _seen.add(SuitePlace(file, line, kind, text or TEXTS[kind]))
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _is_in(file: str, root: Path) -> bool:
+    return Path(file).is_relative_to(root)
 
 
 def seen_in(folder: Path) -> list[SuitePlace]:

@@ -68,10 +68,13 @@ class Used(Crossing):
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        value = _read(self, name)
+        value = self._attribute(name)
         if isinstance(value, Handle) and value._made is None:
             object.__setattr__(value, "_made", Call(name, (), {}, self, is_read=True))  # type: ignore[arg-type]
         return value
+
+    def _attribute(self, name: str) -> Any:
+        return _read(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._run("setattr", name, value)
@@ -347,6 +350,10 @@ class Class(type):
             raise AttributeError(name)
         return _read(cls, name)
 
+    def has_methods(cls, names: frozenset[str]) -> None:
+        """An attribute of these names is a method of the object, and need not be read to be called."""
+        type.__setattr__(cls, "_methods", names)
+
     def __eq__(cls, other: object) -> bool:
         """Of an object of torch's own ``type(layer) == nn.Linear`` is true."""
         name = next(iter(getattr(cls, "_classes", ())), "")
@@ -367,8 +374,10 @@ class Base(metaclass=Class):
 class Handle(Used, FarObject, metaclass=Class):
     """An object that stays in the student process; `isinstance` asks the names of its classes that came with it."""
 
-    __slots__ = ("__weakref__", "_plain")
+    __slots__ = ("__weakref__", "_late", "_plain")
     _classes: tuple[str, ...] = ()
+    _methods: frozenset[str] = frozenset()
+    _late: tuple[Handle, str] | None
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -395,7 +404,13 @@ class Handle(Used, FarObject, metaclass=Class):
         return result
 
     def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
-        return "value", FarObject(self._channel, self._number, self._kind)
+        if self._late is not None:
+            running[-1].read(self)
+        return passing.tree(self._plain[0]) if self._number < 0 else ("value", self)
+
+    def _attribute(self, name: str) -> Any:
+        is_method = running and name in type(self)._methods and name not in running[-1].set_names
+        return running[-1].handles.method(self, name) if is_method else _read(self, name)
 
     def _call(self, /, *args: object, **kwargs: object) -> Call:
         made = self._made
@@ -439,32 +454,39 @@ def _of_library(name: str) -> Any:
     return found if isinstance(found, type) else type(None) if name == "builtins.NoneType" else None
 
 
-def make_handle(
-    remote: FarObject, classes: Sequence[str], special: str, own_name: str, known: dict[Any, Class]
-) -> Handle | type:
-    """The proxy of an object of the submission; a class that both sides have, if calling it does no harm, is itself.
+def class_of_library(name: str) -> type | None:
+    """A class that both sides have, if calling it does no harm: it is itself, and no proxy."""
+    here = _of_library(name)
+    is_harmless = here in _DATA or (here is not None and issubclass(here, (*_OF_TORCH, enum.Enum, Exception)))
+    return here if is_harmless else None
+
+
+def class_of_handles(name: str, classes: Sequence[str], special: str) -> Class:
+    """The class of the proxies of a class's objects.
 
     Args:
         classes: the names of its classes, the most special first.
-        special: the special methods that it has, and, with a dash, those that it has not.
-        own_name: of a class.
-        known: the classes of handles up to now.
+        special: the special methods that its objects have, and, with a dash, those that they have not.
     """
-    here = _of_library(own_name)
-    if here in _DATA or (here is not None and issubclass(here, (*_OF_TORCH, enum.Enum, Exception))):
-        return here  # type: ignore[no-any-return]
-    if (kind := known.get((*classes, special))) is None:
-        names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
-        for name in special.split():
-            if (own := name.strip("-")) in METHODS:
-                names[f"__{own}__"] = METHODS.get(name)
-        for name in ("doc", "dict"):
-            names[f"__{name}__"] = attribute(name)
-        base = Coroutine if classes[:1] == ["builtins.coroutine"] else Handle
-        kind = known[(*classes, special)] = Class(remote._kind, (base,), names)
+    names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
+    for method in special.split():
+        if (own := method.strip("-")) in METHODS:
+            names[f"__{own}__"] = METHODS.get(method)
+    for own in ("doc", "dict"):
+        names[f"__{own}__"] = attribute(own)
+    return Class(name, (Coroutine if classes[:1] == ["builtins.coroutine"] else Handle,), names)
+
+
+def make_handle(kind: Class, remote: FarObject, late: tuple[Handle, str] | None = None) -> Handle:
+    """The proxy of an object of the submission.
+
+    Args:
+        late: of a method that is not read yet: the object and its name.
+    """
     made: Any = object.__new__(kind)  # type: ignore[arg-type]
     FarObject.__init__(made, remote._channel, remote._number, remote._kind)
     object.__setattr__(made, "_plain", ())
-    if "example" not in vars(kind):
+    object.__setattr__(made, "_late", late)
+    if late is None and "example" not in vars(kind):
         type.__setattr__(kind, "example", made)  # by it the class itself crosses
     return made  # type: ignore[no-any-return]

@@ -19,8 +19,12 @@ _PAIR: Final = 4
 _LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WORDS), slice(24 + 8 * _WORDS, None)
 """The parts of torch's state: draws left in the block, the next one, the block, and the normal number that is kept."""
 
-_NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address, 4 * _WORDS + 4
-"""The memory with NumPy's block and its place in it: to read the state itself takes long."""
+_TWISTER_BYTES: Final = 4 * _WORDS + 4
+_NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address
+_RANDOM: Final = vars(random)["_inst"]
+_RANDOM_PLACE: Final = id(_RANDOM) + object.__basicsize__
+"""Where NumPy's and Python's blocks lie, with the place in them: to read the state itself takes long."""
+_memory_at, _get_torch_state, _get_random_state = ctypes.string_at, torch.default_generator.get_state, random.getstate
 
 
 class State(NamedTuple):
@@ -103,13 +107,18 @@ class Moment:
 
     def __init__(self, last: "Moment | None" = None) -> None:
         self.torch_seed = torch.initial_seed()
-        torch_bytes = torch.default_generator.get_state().numpy().tobytes()
-        memory = ctypes.string_at(*_NUMPY_PLACE)
+        raw = _get_torch_state()
+        numpy_memory = _memory_at(_NUMPY_PLACE, _TWISTER_BYTES)
+        random_memory = _memory_at(_RANDOM_PLACE, _TWISTER_BYTES), _RANDOM.gauss_next
         numpy_state: Any = None if last is None else last._states[1]
-        if last is None or memory != last._memory or numpy_state[3]:  # a number that it keeps lies elsewhere
+        if last is None or numpy_memory != last._memory[1] or numpy_state[3]:  # a number that it keeps lies elsewhere
             numpy_state = np.random.get_state()
-        self._memory: bytes = memory
-        self._states: tuple[bytes, Any, Any] = torch_bytes, numpy_state, random.getstate()
+        random_state: Any = None if last is None else last._states[2]
+        if last is None or random_memory != last._memory[2]:
+            random_state = _get_random_state()
+        torch_memory = _memory_at(raw.data_ptr(), raw.nbytes)
+        self._memory: tuple[bytes, bytes, tuple[bytes, Any]] = torch_memory, numpy_memory, random_memory
+        self._states: tuple[bytes, Any, Any] = torch_memory, numpy_state, random_state
 
     def __getitem__(self, number: int) -> State:
         raw, numpy_state, random_state = self._states
@@ -119,9 +128,8 @@ class Moment:
 
     def changed_since(self, before: "Moment") -> list[int]:
         """The numbers of the generators that have another state."""
-        (one, one_numpy, one_random), (other, other_numpy, other_random) = self._states, before._states
-        is_same_numpy = self._memory == before._memory and one_numpy[3:] == other_numpy[3:]
-        same = one == other, is_same_numpy, one_random == other_random
+        same = [one == other for one, other in zip(self._memory, before._memory, strict=True)]
+        same[1] = same[1] and self._states[1][3:] == before._states[1][3:]
         return [number for number in range(3) if not same[number]]
 
 

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any, Final
 
@@ -99,26 +100,29 @@ def _set_environ(values: dict[str, str | None]) -> None:
 def run(
     name: str,
     target: Any,
-    args: list[Any],
-    kwargs: list[tuple[str, Any]],
-    pushes: list[Any],
-    around: tuple[list[Any], list[Any]],
-    may_ask: bool,
+    args: Sequence[Any] = (),
+    kwargs: Sequence[tuple[str, Any]] = (),
+    pushes: Sequence[Any] = (),
+    states: Sequence[tuple[int, Any]] = (),
+    settings: Sequence[tuple[str, Any]] = (),
+    may_ask: bool = False,
 ) -> Any:
     """One operation on the submission.
 
     Args:
-        around: the states of random generators that have changed, and what else is as the test has set it.
+        states: those of random generators that have changed.
+        settings: what else is as the test has set it.
 
     Returns:
-        The result, or the code of an exit; the arguments and twins that were changed, the files that were written, the
-        logs, the warnings, and how random generators were used. Or the question to a function of the test.
+        The result, or the code of an exit. If there are any effects: the arguments and twins that were changed, the
+        files that were written, the logs, the warnings, and how random generators were used. Or the question to a
+        function of the test.
     """
     take(pushes)
     call = Crossed()
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}
-    states, settings = around[0], [(key, call.build(one)) for key, one in around[1]]
+    around = [(key, call.build(one)) for key, one in settings]
     for number, state in states:
         set_state(number, state)
     if states:
@@ -128,20 +132,24 @@ def run(
     def work() -> tuple[Any, ...]:
         if name == "setattr" and isinstance(owner, type(sys) | type):
             here().replaced.append((owner, values[0], vars(owner).get(values[0], FarSide)))
+        is_method, subject, operands = name == "method", owner, values[:]
+        used = "call" if is_method else name
         try:
             with contextlib.ExitStack() as stack:
-                for key, value in settings:
+                for key, value in around:
                     _enter(stack, key, value)
+                if is_method:  # which the test has read and used for nothing but this call
+                    subject = getattr(owner, operands.pop(0))
                 if name == "delattr" and here().put_back(owner, *values):
                     results: list[Any] = [None]
                 else:
-                    results = [operation(name)(owner, *values, **named_values)]
+                    results = [operation(used)(subject, *operands, **named_values)]
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None, *done()
         except Exception as error:
             here().raised, here().done = error, done()
             raise
-        return "returned", describe(results[0], call.passed, kept_of(name, owner, results)), *done()
+        return "returned", describe(results[0], call.passed, kept_of(used, subject, results)), *done()
 
     def done() -> tuple[Any, ...]:
         """The effects of the operation beside its result."""
@@ -149,8 +157,10 @@ def run(
         warned, here().warned = here().warned, []
         here().moment = Moment(before)
         drawn = [tuple(one) for one in here().seeds.drawn(before, here().moment)]
-        complaint, here().complaints = here().complaints.getvalue(), StringIO()
-        return changed(call.passed), pulls(), written(), logged, warned, drawn, complaint
+        if complaint := here().complaints.getvalue():
+            here().complaints = StringIO()
+        effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint
+        return effects if any(effects) else ()
 
     if not may_ask:
         return work()

@@ -130,6 +130,25 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert len(re.findall(r"test_pkg.py:\d+: asks the student's own `==`", notes)) == 1
 
 
+def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
+    """A method's call is one, too, and names of classes come along with the first object alone."""
+    (course / "tests" / "test_objects.py").write_text(
+        "import pkg.objects as objects\n"
+        "from grader.suites.bridge import running\n\n\n"
+        "def test_uses():\n"
+        "    record, machine = running[-1].channel.record, objects.Machine()\n"
+        "    for use in (lambda: machine.start(2), lambda: machine.started, lambda: objects.area(2), objects.Machine):\n"
+        "        use()\n"
+        "        before = len(record)\n"
+        "        use()\n"
+        "        assert len(record) == before + 1 and len(record[-1].request) + len(record[-1].reply) < 200\n"
+        "    lists = [machine.started for _ in range(3)]\n"
+        "    assert len(running[-1]._held) == 1\n"
+    )
+    (result,) = grade_here(course, Submission("right", python_files(COURSE / "solutions")), only=["pkg.objects"])
+    assert [(one.verdict, one.message) for one in result.exercises[0].checks] == [("passed", "")]
+
+
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
     file = course / "tests" / "test_files.py"
     file.write_text(f"import not_there\n{file.read_text()}")

@@ -4,16 +4,20 @@ import asyncio
 import builtins
 import copy
 import dataclasses
+import dis
 import importlib.util
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 from grader.testkit.far.side import here
 
-_import = importlib.import_module
+_import, _instructions, _STORE = importlib.import_module, dis.get_instructions, dis.opmap["STORE_ATTR"]
+_LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 
 
 BINARY: Final = (
@@ -42,6 +46,27 @@ def special_of(kind: type) -> str:
     for one in reversed(type.mro(kind)[:-1]):  # not by `getattr`, which finds those of a metaclass, too
         own.update(vars(one))
     return " ".join(f"{'-' * (own[whole] is None)}{name}" for name in SPECIAL if (whole := f"__{name}__") in own)
+
+
+def methods_of(kind: type) -> str:
+    """The methods of a class: of an attribute of these names it is known, unread, that it is the method.
+
+    A name is left out if code of the class sets it, of whatever object.
+    """
+    kinds = type.mro(kind)[-2::-1]
+    own = {name: one for kind in kinds for name, one in vars(kind).items()}
+    known = {name for name, one in own.items() if type(one) is FunctionType and not name.startswith("__")}
+    for kind in kinds:
+        if kind.__module__.partition(".")[0] not in _LIBRARIES:
+            codes = [one.__code__ for one in vars(kind).values() if type(one) is FunctionType]
+            known.difference_update(*map(_names_set_by, codes))
+    return " ".join(sorted(known) if "__getattribute__" not in own else ())
+
+
+def _names_set_by(code: CodeType) -> set[str]:
+    is_setting = _STORE in code.co_code[::2]
+    names = {one.argval for one in _instructions(code) if one.opcode == _STORE} if is_setting else set[str]()
+    return names.union(*(_names_set_by(one) for one in code.co_consts if isinstance(one, CodeType)))
 
 
 def named(module: str, names: Iterable[str]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from grader.testkit.far.operations import name_of, names_of, special_of
+from grader.testkit.far.operations import methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
 
@@ -105,7 +105,18 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
         return "dict", keys, [describe(one, passed, kept) for one in value.values()]
     if isinstance(value, Path) and kind.__module__.partition(".")[0] == "pathlib":
         return "path", str(value)
-    return "handle", value, names_of(kind), special_of(kind), name_of(value) if isinstance(value, type) else ""
+    own_name = [name_of(value)] if isinstance(value, type) else []
+    return "handle", value, *_kind(kind), *own_name
+
+
+def _kind(kind: type) -> tuple[int, tuple[list[str], str, str] | None]:
+    """The number of a class; also the names of its classes, special methods and methods if both sides do not have
+    them, or the class has got others since."""
+    sizes = [len(vars(one)) for one in type.mro(kind)]
+    if (known := here().kinds.get(kind)) is not None and known[1] == sizes:
+        return known[0], None
+    here().kinds[kind] = number, _ = next(_numbers), sizes
+    return number, (names_of(kind), special_of(kind), methods_of(kind))
 
 
 def _twin_of(array: Any) -> tuple[Any, ...] | None:

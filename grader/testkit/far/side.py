@@ -60,6 +60,7 @@ class FarSide:
         paths: those that the test has passed, by its number for them.
         files: the files at each, as both sides last had them.
         held: lists, sets and dicts of the submission that the test has read, and may change.
+        kinds: of each class that was sent its number, and how many names it had then.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
@@ -84,6 +85,7 @@ class FarSide:
         self.paths: dict[int, Path] = {}
         self.files: dict[int, dict[str, object]] = {}
         self.held: dict[int, Any] = {}
+        self.kinds: dict[type, tuple[int, list[int]]] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
@@ -170,7 +172,7 @@ def is_same_state(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def take(pushes: Iterable[tuple[int, Any, Any, bool, bool]]) -> None:
+def take(pushes: Iterable[Any]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
         if data is None and key < 0:  # an array that the test has no more

@@ -200,6 +200,32 @@ def test_array():
     assert layer.loss() == 3
 
 
+def test_methods(monkeypatch):
+    machine, heard = objects.Machine(), []
+    start = machine.start
+    assert start(5) == 5 and machine.apply(start, 1) == 6 and machine.apply(machine.start, machine.apply(len, "ab")) == 8
+    monkeypatch.setattr(machine, "start", lambda n: heard.append(n) or start(n))
+    assert machine.start(2) == 10 and heard == [2]
+    monkeypatch.undo()
+    assert machine.start(1) == 11 and machine.started == [5, 1, 2, 2, 1] and heard == [2]
+    with mock.patch.object(machine, "apply", return_value=9):
+        assert machine.apply(len, "ab") == 9
+    assert machine.apply(len, "ab") == 2 and machine.level() == "none"
+    machine.set_level(3)
+    assert machine.level == 3
+    machine = objects.Machine()
+    machine.level = 4
+    assert machine.level == 4 and objects.Machine().level() == "none"
+    early = machine.start
+    machine.reverse()
+    assert machine.start(2) == -2 and early(2) == 2
+    assert machine.apply == machine.apply and hash(machine.apply) == hash(machine.apply) and callable(machine.apply)
+    assert machine.apply.__name__ == "apply" and machine.apply.__self__ is machine and not hasattr(machine, "later")
+    assert list(inspect.signature(objects.Machine().start).parameters) == ["n"]
+    monkeypatch.setattr(objects.Machine, "later", lambda self, n: n + 1, raising=False)
+    assert machine.later(1) == 2 and sorted([3, 1, 2], key=objects.Machine().start) == [3, 1, 2]
+
+
 @pytest.mark.timeout(1)
 def test_at_once():
     assert objects.late() == 1

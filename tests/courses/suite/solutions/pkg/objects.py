@@ -212,6 +212,29 @@ class Bell:
         return thing
 
 
+class Machine:
+    """Its methods are passed on, replaced and hidden."""
+
+    def __init__(self):
+        self.started = []
+
+    def start(self, n=1):
+        self.started.append(n)
+        return sum(self.started)
+
+    def apply(self, function, *args):
+        return function(*args)
+
+    def level(self):
+        return "none"
+
+    def set_level(self, level):
+        self.level = level
+
+    def reverse(self):
+        vars(self)["start"] = lambda n=1: -n
+
+
 def in_threads(function, n):
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(function, range(n)))

@@ -1,0 +1,81 @@
+"""The objects of a submission that one check has met: each has one proxy, whose class has the methods of its own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from types import MethodType
+from typing import Any
+
+from grader.border.proxies import FarObject
+from grader.suites.proxies import Class, Handle, class_of_handles, class_of_library, make_handle
+from grader.testkit.far.operations import names_of, special_of
+
+
+class Handles:
+    """Those of one check."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Handle | type] = {}
+        self._kinds: dict[int, Class] = {}
+        self._classes: dict[tuple[str, ...], Class] = {}
+        self._unread: list[weakref.ref[Handle]] = []
+
+    def proxy(self, remote: Any, kind: int, facts: Sequence[Any] | None, own_name: str = "") -> Any:
+        """The proxy of an object; a class that both sides have, if calling it does no harm, is itself.
+
+        Args:
+            kind: the number of its class.
+            facts: if they are new, the names of its classes, the most special first, its special methods and its
+                methods.
+            own_name: of a class.
+        """
+        if not isinstance(remote, FarObject):  # a list or dict of a class of its own
+            self._add(type(remote).__name__, kind, facts)
+            return remote
+        self._add(remote._kind, kind, facts)
+        if remote._number not in self._known:
+            here = class_of_library(own_name)
+            self._known[remote._number] = here or make_handle(self._kinds[kind], remote)
+        return self._known[remote._number]
+
+    def _add(self, name: str, kind: int, facts: Sequence[Any] | None) -> None:
+        if facts is not None:
+            classes, special, methods = facts
+            self._kinds[kind] = self._class(name, [str(one) for one in classes], str(special))
+            self._kinds[kind].has_methods(frozenset(methods.split()))
+
+    def _class(self, name: str, classes: Sequence[str], special: str) -> Class:
+        if (found := self._classes.get((*classes, special))) is None:
+            found = self._classes[(*classes, special)] = class_of_handles(name, classes, special)
+        return found
+
+    # ---------------------------------------------------------------- methods that are not read yet
+
+    def method(self, owner: Handle, name: str) -> Handle:
+        """A method of an object, which is read at the next operation unless this is its call."""
+        kind = self._class("method", names_of(MethodType), special_of(MethodType))
+        made = make_handle(kind, FarObject(owner._channel, -1, "method"), late=(owner, name))
+        self._unread.append(weakref.ref(made))
+        return made
+
+    def to_read(self, called: object) -> list[Handle]:
+        """The methods to read before an operation: those that the test still has, but for the one that it calls."""
+        if not self._unread:
+            return []
+        alive = [method for one in self._unread if (method := one()) is not None and method._late is not None]
+        self._unread = [weakref.ref(one) for one in alive if one is called]
+        return [one for one in alive if one is not called]
+
+    def unread(self, target: object) -> tuple[Handle, str] | None:
+        """Of such a method its object and its name; None for anything else."""
+        return target._late if issubclass(type(target), Handle) else None  # type: ignore[attr-defined]
+
+    def note_read(self, method: Handle, found: Any) -> None:
+        """From now on, a method is what was read."""
+        if isinstance(found, Handle):
+            object.__setattr__(method, "_number", found._number)
+            self._known[found._number] = method
+        else:
+            object.__setattr__(method, "_plain", (found,))
+        object.__setattr__(method, "_late", None)
