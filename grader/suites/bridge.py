@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from grader.border import wire
+from grader.border import tables, wire
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, FarObject, maker_of
@@ -563,7 +563,7 @@ def _hashed(keys: list[Any]) -> list[Any]:
 
 def _as_returned(value: Any) -> Any:
     """A result for messages: its arrays are copies, which a test does not change."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) or tables.is_table(value):
         return value.copy()
     if type(value) not in (list, tuple, dict) or len(value) > _MOST_HELD:
         return value
