@@ -40,12 +40,19 @@ def is_loaded() -> bool:
 
 def is_value(value: object) -> bool:
     """Whether it is of a class of pandas that can cross."""
-    return type(value).__module__.partition(".")[0] == _PANDAS and type(value) in _kinds(True)[0]
+    return str(type(value).__module__).partition(".")[0] == _PANDAS and type(value) in _kinds(True)[0]
 
 
 def is_table(value: object) -> bool:
     """Whether it is a frame or a column, which can be changed in place."""
     return is_value(value) and type(value).__name__ in ("DataFrame", "Series")
+
+
+@functools.cache
+def methods() -> frozenset[str]:
+    """The names of the methods of tables."""
+    pd = sys.modules[_PANDAS]
+    return frozenset(name for kind in (pd.DataFrame, pd.Series, pd.Index) for name in dir(kind) if name[0] != "_")
 
 
 def put(table: Any, now: Any) -> None:
