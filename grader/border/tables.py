@@ -48,6 +48,23 @@ def is_table(value: object) -> bool:
     return is_value(value) and type(value).__name__ in ("DataFrame", "Series")
 
 
+def difference(actual: Any, expected: Any, rtol: float, atol: float) -> str:
+    """How two values of one class differ, in the words of pandas; empty if they do not."""
+    pd = sys.modules[_PANDAS]
+    if isinstance(expected, pd.api.extensions.ExtensionArray):
+        actual, expected = pd.Series(actual), pd.Series(expected)
+    if not isinstance(expected, pd.DataFrame | pd.Series | pd.Index):
+        is_same = actual is expected or actual == expected
+        return "" if is_same else f"{actual!r} where {expected!r} was expected"
+    kind = {"DataFrame": "frame", "Series": "series"}.get(type(expected).__name__, "index")
+    try:
+        compare = getattr(pd.testing, f"assert_{kind}_equal")
+        compare(actual, expected, check_exact=not (rtol or atol), rtol=rtol, atol=atol)
+    except AssertionError as error:
+        return " ".join(str(error).partition("\n\n")[2].split()) or str(error)
+    return ""
+
+
 @functools.cache
 def methods() -> frozenset[str]:
     """The names of the methods of tables."""

@@ -20,6 +20,8 @@ from grader.border.failures import BadReply
 from grader.border.messages import Request, Returned
 from grader.border.proxies import Remote, SubmissionProxy
 from grader.border.service import Service
+from grader.testkit import assert_close, assert_equal
+from grader.testkit.compare import Mismatch
 from grader.testkit.show import show
 
 DAYS = pd.to_datetime(["2020-01-01", None, "2021-02-03"])
@@ -244,6 +246,26 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "reason"),
+    [
+        (FRAME, FRAME.assign(int=[1, 2, 4]), 'column name="int"'),
+        (FRAME["int"], FRAME["int"].astype(float), 'Attribute "dtype" are different'),
+        (FRAME.columns, FRAME.columns[::-1], "Index values are different"),
+        (FRAME["kind"].array, FRAME["kind"].array[::-1], "Series NA mask values are different"),
+        (pd.NA, pd.NaT, "a NAType where a NaTType was expected"),
+        (pd.Timestamp(2020, 1, 1), pd.Timestamp(2021, 1, 1), "where Timestamp('2021-01-01 00:00:00') was expected"),
+        (np.array(["a", "b"]), np.array(["a", "ccc"]), "at [1]: 'b' where 'ccc' was expected"),
+    ],
+)
+def test_comparisons_know_tables(value: Any, other: Any, reason: str) -> None:
+    assert_equal([value], [value.copy() if hasattr(value, "copy") else value])
+    for compare in (assert_equal, assert_close):
+        with pytest.raises(Mismatch) as error:
+            compare(value, other)
+        assert reason in str(error.value)
 
 
 def test_tables_are_shown_as_code() -> None:
