@@ -254,7 +254,7 @@ else:
         (FRAME, FRAME.assign(int=[1, 2, 4]), 'column name="int"'),
         (FRAME["int"], FRAME["int"].astype(float), 'Attribute "dtype" are different'),
         (FRAME.columns, FRAME.columns[::-1], "Index values are different"),
-        (FRAME["kind"].array, FRAME["kind"].array[::-1], "Series NA mask values are different"),
+        (FRAME["kind"].array, FRAME["kind"].array[::-1], "values are different"),
         (pd.NA, pd.NaT, "a NAType where a NaTType was expected"),
         (pd.Timestamp(2020, 1, 1), pd.Timestamp(2021, 1, 1), "where Timestamp('2021-01-01 00:00:00') was expected"),
         (np.array(["a", "b"]), np.array(["a", "ccc"]), "at [1]: 'b' where 'ccc' was expected"),
