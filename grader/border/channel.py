@@ -243,6 +243,7 @@ class Channel:
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if not callable(value) or not isinstance(module, str) or not self._runs_there(module):
             kind = with_article(type(value).__name__)
+            kind += " of this size, or with such cells," if tables.is_value(value) else ""
             raise TypeError(f"a check cannot pass {kind} to a submission: use a value, a handle or a recipe")
         if name is None or "." in name:
             raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")

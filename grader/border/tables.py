@@ -245,9 +245,6 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
         made.columns = labels
         return made
 
-    def texts(storage: str, is_nan: bool, cells: Any) -> Any:
-        return pd.array(cells, dtype=pd.StringDtype(storage, **({"na_value": np.nan} if is_nan else {})))
-
     indexes = pd.Index, pd.DatetimeIndex, pd.TimedeltaIndex, pd.CategoricalIndex, pd.IntervalIndex, pd.PeriodIndex
     dtypes = [getattr(pd, f"{sign}Int{bits}Dtype") for sign in ("", "U") for bits in (8, 16, 32, 64)]
     dtypes += [pd.Float32Dtype, pd.Float64Dtype, pd.BooleanDtype, pd.StringDtype]
@@ -263,7 +260,7 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
     add("masked", (*masked.values(),), lambda it: (it._data, it._mask),
         lambda values, mask: masked[values.dtype.kind](values, mask))  # fmt: skip
     add("texts", (of.StringArray, of.ArrowStringArray, type(pd.Series(["a"]).array)),
-        lambda it: (it.dtype.storage, it.dtype.na_value is not pd.NA, np.asarray(it, object)), texts)  # fmt: skip
+        lambda it: (str(it.dtype), np.asarray(it, object)), lambda name, cells: pd.array(cells, name))  # fmt: skip
     add("zoned", (of.DatetimeArray,), lambda it: (it.tz_convert("UTC").tz_localize(None).to_numpy(), _zone(it.tz)),
         lambda times, zone: _in_zone(pd.DatetimeIndex(times), zone).array)  # fmt: skip
     add("periods", (of.PeriodArray,), lambda it: (it.asi8, it.freqstr),

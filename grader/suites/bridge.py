@@ -219,7 +219,7 @@ class Bridge:
         try:
             with self._surroundings.undone():
                 answer = self.channel.request("call", (function, *args), {}, None)
-        except (SubmissionRaised, NoAnswer):
+        except (SubmissionRaised, NoAnswer, TypeError, wire.WireError):  # the last two: nothing was sent
             self.is_waiting = False
             raise
         self.is_waiting = False  # an alarm of the test's own does not get here

@@ -175,7 +175,7 @@ SAME_HASH = ["l", *(["i", hex(n * (2**61 - 1) + 2**64)] for n in range(9, 3000))
         ["P", "MultiIndex", ["l", ROWS], ["l", numbers(0, 7)], ["l", None]],
         ["P", "Categorical", numbers(0, 7), ROWS, False],
         ["P", "masked", COLUMN, COLUMN],
-        ["P", "texts", "paper", True, COLUMN],
+        ["P", "texts", "paper", COLUMN],
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "../../etc/passwd"],
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "dateutil//etc/passwd"],
         ["P", "Index", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], None, "MS"],
