@@ -221,7 +221,9 @@ class _Topic(NotebookExercises):
     def write_tests(self) -> None:
         """Writes the file of tests."""
         kept = [test for exercise in self.exercises for test in exercise.tests]
-        imports = {line for test in kept for line in test.made.imports if self._is_there(_module_of(line))}
+        lines = {line for test in kept for line in test.made.imports}
+        lines |= {line for line in self.names.imports.values() if _module_of(line) == "pandas"}  # for tables as values
+        imports = {line for line in lines if self._is_there(_module_of(line))}
         texts = [
             f'"""Tests of {self.name}, as its author wrote them."""\n\n'
             + "\n".join(["import pytest", *sorted(imports)])

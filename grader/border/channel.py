@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from grader.border import wire
+from grader.border import tables, wire
 from grader.border.arena import ALIGNMENT, ARENA_BYTES, WORDS, Arena, Sent, Slots, tensors_of
 from grader.border.bounds import Budget, WireError
 from grader.border.failures import ArgumentChanged, BadReply, MissingName, TooMuchTogether, exception_of, one_line
@@ -123,6 +123,7 @@ class Channel:
             operation,
             [wire.encode(value, self._reference) for value in args],
             [(name, wire.encode(value, self._reference)) for name, value in kwargs.items()],
+            tables.is_loaded(),
         )
         request = wire.pack(call)
         self._look_at_copies()
@@ -199,7 +200,12 @@ class Channel:
 
     def decode(self, tree: Tree, other: wire.Other = wire.no_other) -> Any:
         """The value of a tree, as a part of all that one check may receive; see `wire.decode`."""
-        return wire.decode(tree, other, Budget(whole=self._budget))
+        budget = Budget(whole=self._budget)
+
+        def unknown(part: list[Tree]) -> object:
+            return tables.made_of(part, budget, may_import=False) if part[0] == tables.TAG else other(part)
+
+        return wire.decode(tree, unknown, budget)
 
     def ask_again(self, payload: bytes, request: Request, outside: bool) -> bytes:
         """Sends a request that an earlier run has sent; its reply, which the same request of the check then gets."""
@@ -232,9 +238,12 @@ class Channel:
             items = drawn(value)
             assert isinstance(items, Drawn)
             return ["g", *wire.encode(items.items, self._reference)[1:]]
+        if (tree := tables.tree_of(value, Budget(), has_pandas=True)) is not None:
+            return tree
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if not callable(value) or not isinstance(module, str) or not self._runs_there(module):
             kind = with_article(type(value).__name__)
+            kind += " of this size, or with such cells," if tables.is_value(value) else ""
             raise TypeError(f"a check cannot pass {kind} to a submission: use a value, a handle or a recipe")
         if name is None or "." in name:
             raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")

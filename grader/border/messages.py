@@ -29,11 +29,16 @@ class _Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Request(_Message, frozen=True):
-    """One call: an operation of `Service`, its arguments as trees of the wire format."""
+    """One call: an operation of `Service`, its arguments as trees of the wire format.
+
+    Attributes:
+        has_pandas: whether the judge makes tables of pandas, if the result has some.
+    """
 
     operation: str
     args: list[Any]
     kwargs: list[tuple[str, Any]]
+    has_pandas: bool = False
 
 
 FORGET: Final = Request("forget", [], [])

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import torch
 
-from grader.border import wire
+from grader.border import tables, wire
 from grader.border.arena import Arena, Placing, is_watched
 from grader.border.bounds import Budget, WireError
 from grader.border.labels import surroundings
@@ -114,7 +114,7 @@ class Service:
                 return wire.pack(Returned(self.forget()))
             function = _OPERATIONS[call.operation]
             budget, memory = Budget(), self._placing if is_watched(call) else None
-            resolve = functools.partial(self._resolve, memory)
+            resolve = functools.partial(self._resolve, memory, budget)
             values = [wire.decode(item, resolve, budget, memory) for item in call.args]
             named = {name: wire.decode(item, resolve, budget, memory) for name, item in call.kwargs}
         except MissingError as error:
@@ -126,7 +126,8 @@ class Service:
             finally:
                 if self._placing is not None:
                     self._placing.finish_call()
-            return wire.pack(Returned(wire.encode(result, self._keep)))
+            budget = Budget()
+            return wire.pack(Returned(wire.encode(result, functools.partial(self._keep, budget, call), budget)))
         except WireError as error:
             return wire.pack(TooLarge(str(error)))
         except BaseException as error:
@@ -156,10 +157,12 @@ class Service:
         ]
         return tuple(lines if len(lines) <= MAX_LINES else lines[: MAX_LINES // 2] + lines[-MAX_LINES // 2 :])
 
-    def _resolve(self, memory: Placing | None, tree: list[Tree]) -> object:
+    def _resolve(self, memory: Placing | None, budget: Budget, tree: list[Tree]) -> object:
         match tree:
+            case [tables.TAG, *_]:
+                return tables.made_of(tree, budget, may_import=True)
             case ["g", *items]:
-                drawn: Any = wire.decode(["l", *items], functools.partial(self._resolve, memory), None, memory)
+                drawn: Any = wire.decode(["l", *items], functools.partial(self._resolve, memory, budget), None, memory)
                 return (item for item in drawn)
             case ["h", int(number)]:
                 return self._objects[number]
@@ -186,7 +189,10 @@ class Service:
         operation = _OPERATION_NAMES[code.co_code[tb.tb_lasti]]
         return operation in _RAISING and not code.co_filename.startswith(self._trusted)
 
-    def _keep(self, value: object) -> Tree:
+    def _keep(self, budget: Budget, call: Request, value: object) -> Tree:
+        """The tree of a table, or of a handle."""
+        if (tree := tables.tree_of(value, budget, has_pandas=call.has_pandas)) is not None:
+            return tree
         number = self._ids.setdefault(id(value), len(self._ids))
         self._objects[number] = value
         return ["h", number, name_of_class(type(value))[:100]]

@@ -101,7 +101,7 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
     if tag == "d":
         if len(value) > bounds.MAX_KEYS:
             raise WireError(f"a dict of more than {bounds.MAX_KEYS} entries")
-        if not all(map(_is_key, value)):
+        if not all(map(is_key, value)):
             return other(value)
         value = list(itertools.chain.from_iterable(value.items()))
     budget.take(len(value) + 1)
@@ -132,10 +132,10 @@ def plain(value: object) -> object:
     return base(_CONTENT[base](value))
 
 
-def _is_key(value: object) -> bool:
+def is_key(value: object) -> bool:
     """Whether a value can be a key on the other side: it is hashed and compared there."""
     kind = type(value)
-    return all(map(_is_key, value)) if kind is tuple else kind in _KEYS  # type: ignore[call-overload]
+    return all(map(is_key, value)) if kind is tuple else kind in _KEYS  # type: ignore[call-overload]
 
 
 def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
@@ -236,7 +236,7 @@ def decode(
     depth += 1
     items = [part if type(part) in _SCALARS else decode(part, other, budget, memory, depth) for part in tree[1:]]
     if tag == "d":
-        if len(items) % 2 or not all(map(_is_key, items[::2])):
+        if len(items) % 2 or not all(map(is_key, items[::2])):
             raise WireError("a malformed dict")
         if 2 * len(set(map(hash, items[::2]))) != len(items) and have_one_hash(items[::2]):
             raise WireError("a dict of keys with the same hash")

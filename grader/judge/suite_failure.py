@@ -67,6 +67,8 @@ def _in_words(error: AssertionError, title: str, call: Call | None) -> Assertion
             actual, expected = expected, actual
         return Mismatch(f"{title}: {_difference(actual, expected)}", actual, expected)
     text = str(error) or "the answer is wrong"
+    head, _, rest = text.partition("\n\n")
+    text = rest if rest and head.endswith(" are different") else text  # of pandas: how they differ comes first
     said = _said(text.partition("\n")[0], call)
     return AssertionError(f"{title}: {said}\nthe test: {text}" if said else f"{title}: {text}")
 

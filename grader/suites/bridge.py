@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from grader.border import wire
+from grader.border import tables, wire
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.labels import surroundings
@@ -245,7 +245,7 @@ class Bridge:
         try:
             with self._surroundings.undone():
                 answer = self.channel.request("call", (function, *args), {}, None)
-        except (SubmissionRaised, NoAnswer):
+        except (SubmissionRaised, NoAnswer, TypeError, wire.WireError):  # the last two: nothing was sent
             self.is_waiting = False
             raise
         self.is_waiting = False  # an alarm of the test's own does not get here
@@ -582,7 +582,7 @@ def _hashed(keys: list[Any]) -> list[Any]:
 
 def _as_returned(value: Any) -> Any:
     """A result for messages: its arrays are copies, which a test does not change."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) or tables.is_table(value):
         return value.copy()
     if type(value) not in (list, tuple, dict) or len(value) > _MOST_HELD:
         return value

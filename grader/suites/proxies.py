@@ -22,6 +22,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from grader.border import tables
 from grader.border.failures import BadReply
 from grader.border.proxies import Call, FarObject
 from grader.suites.bridge import running
@@ -393,7 +394,9 @@ class Handle(Used, FarObject, metaclass=Class):
 
     def _run(self, name: str, /, *args: object, _shown: Call | None = None, **kwargs: Any) -> Any:
         given = [one for one in (*args, *kwargs.values()) if not isinstance(one, Used)]
-        method = _shown.name if name == "call" and _shown is not None and _shown.name in _OF_VALUES and given else ""
+        method = _shown.name if name == "call" and _shown is not None and given else ""
+        if method not in _OF_VALUES and not (tables.is_loaded() and method in tables.methods()):
+            method = ""
         if method in _COMPARING:
             note("their-equality", running[-1].root)
         if method and not _KEYS.issuperset(map(type, given)) and not running[-1].may(f"call {method}"):

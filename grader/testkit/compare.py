@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from grader.border import arrays
+from grader.border import arrays, tables
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import FarObject, class_name_of
@@ -242,12 +242,17 @@ def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) 
             yield place + reason
     elif arrays.is_array(expected) and arrays.is_array(actual):
         one, other = arrays.to_tensor(actual), arrays.to_tensor(expected)
-        if one is None or other is None:
+        if one is other is None and actual.dtype.kind == expected.dtype.kind:  # of texts, times or objects
+            yield from _differences(actual.tolist(), expected.tolist(), tolerance, where)
+        elif one is None or other is None:
             yield f"{place}an array of {actual.dtype} where one of {expected.dtype} was expected"
         elif reason := _tensor_difference(one, other, tolerance):
             yield place + reason.replace("torch.", "")
     elif type(actual) is not type(expected):
         yield f"{place}{_name(actual)} where {_name(expected)} was expected"
+    elif tables.is_value(expected):
+        if reason := tables.difference(actual, expected, *tolerance.of(torch.float64)):
+            yield place + reason
     elif isinstance(expected, float):
         rtol, atol = tolerance.of(torch.float64)
         is_close = math.isfinite(expected) and abs(actual - expected) <= atol + rtol * abs(expected)

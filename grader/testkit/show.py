@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.border import arrays
+from grader.border import arrays, tables
 from grader.border.labels import label_of
 from grader.border.proxies import Call, Drawn, FarObject, RemoteFunction, is_iterator, maker_of
 from grader.testkit.within_probes import call_within
@@ -117,11 +117,26 @@ def _show(value: object, room: list[int]) -> str:
     if isinstance(value, list | tuple) and type(value) is not torch.Size:
         items = _joined((_show(item, room) for item in value), len(value), room)
         return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+    if tables.is_table(value):
+        return _table(value, room)
     if isinstance(value, Drawn):
         return f"iter({_show(list(value.items), room)})"
     text = _one(value)
     room[0] -= len(text) + 2
     return text
+
+
+def _table(value: Any, room: list[int]) -> str:
+    """A frame or a column, as code if it is small."""
+    kind, rows = type(value).__name__, value.index
+    if value.size > MAX_SHOWN_ITEMS:
+        return f"<{kind} of shape {value.shape}>"
+    parts = {"": value.to_dict("list") if kind == "DataFrame" else value.tolist()}
+    if rows.tolist() != [*range(len(value))]:
+        parts["index="] = rows.tolist()
+    if kind == "Series" and value.name is not None:
+        parts["name="] = value.name
+    return f"pd.{kind}({', '.join(f'{name}{_show(part, room)}' for name, part in parts.items())})"
 
 
 def _joined(parts: Iterable[str], count: int, room: list[int]) -> str:

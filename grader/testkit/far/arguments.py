@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from grader.border import tables
+from grader.border.bounds import Budget
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named
@@ -169,6 +171,7 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "twin": lambda call, key: here().arrays.get(key, here().twins[key]),
     "held": lambda call, key: here().held[key],
     "tensor": lambda call, number, value: call.keep(number, value, detached(value)),
+    "table": lambda call, number, value: call.keep(number, value, tables.tree_of(value, Budget(), has_pandas=True)),
     "array": lambda call, number, value: call.keep(number, value, value.copy()),
     "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
     "pattern": lambda call, text, flags: re.compile(text, flags),

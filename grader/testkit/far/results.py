@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from grader.border import tables
+from grader.border.bounds import Budget
 from grader.testkit.far.operations import methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
@@ -160,6 +162,9 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
         elif isinstance(value, np.ndarray):
             if value.shape != before.shape or value.tobytes() != before.tobytes():
                 found.append((number, ("value", value.copy())))
+        elif tables.is_table(value):
+            if tables.tree_of(value, Budget(), has_pandas=True) != before:
+                found.append((number, ("value", value)))
         elif isinstance(value, StringIO | BytesIO):
             if not value.closed and (now := (value.getvalue(), value.tell())) != before:
                 found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))

@@ -1,0 +1,4 @@
+import numpy as np
+import pandas as pd
+
+STOCK = ...
