@@ -44,6 +44,8 @@ class SuitePlace(msgspec.Struct, frozen=True, order=True):
 
 
 _seen: set[SuitePlace] = set()
+rooms: dict[Path, Path] = {}
+"""Folders of courses, by those of the copies in which their suites run."""
 
 
 def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: str = "") -> None:
@@ -54,6 +56,7 @@ def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: 
         if Path(frame.f_code.co_filename).is_relative_to(root):
             file, line = Path(frame.f_code.co_filename), frame.f_lineno
     if file is not None:
+        file = rooms[root] / file.relative_to(root) if root in rooms and file.is_relative_to(root) else file
         _seen.add(SuitePlace(file, line, kind, text or TEXTS[kind]))
 
 
