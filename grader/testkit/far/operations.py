@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+import numpy as np
+import torch
+
 from grader.testkit.far.side import here
 
 _import = importlib.import_module
@@ -73,9 +76,12 @@ _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {
     str: str.__str__,
     bytes: lambda value: b"".join([value]),
     list: lambda value: list(list.__iter__(value)),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
     set: lambda value: set(set.__iter__(value)),
     frozenset: lambda value: set(frozenset.__iter__(value)),
+    torch.Tensor: lambda value: (value.to_dense() if value.is_sparse else value).as_subclass(torch.Tensor),
+    np.ndarray: np.asarray,
 }
 
 
