@@ -45,6 +45,7 @@ _OF_EXPRESSIONS: Final = (
     ast.cmpop, ast.boolop,
 )  # fmt: skip
 _MOST_POWER: Final = 64
+_NOTHING: Final = object()
 
 
 class Refused(PermissionError):
@@ -57,11 +58,12 @@ class _Watch:
     Attributes:
         root: the copy of the course in which it runs.
         folder: the suite's, with a separator at its end.
-        source: all that its files say, without blanks.
+        texts: its files, and the texts in them, without blanks.
     """
 
     root = Path()
-    folder = source = ""
+    folder = ""
+    texts: frozenset[str] = frozenset()
 
 
 _is_hooked: Final[list[bool]] = []
@@ -73,15 +75,24 @@ def kept_from_harm(room: Room, folder: str) -> Iterator[None]:
     if not _is_hooked:
         sys.addaudithook(_hook)  # it cannot be taken away
         _is_hooked.append(True)
-    before = _Watch.root, _Watch.folder, _Watch.source
+    before = _Watch.root, _Watch.folder, _Watch.texts
     place = room.root / folder
-    files = sorted(place.rglob("*.py"))
-    source = "".join("".join(one.read_text("utf-8", "replace").split()) for one in files)
-    _Watch.root, _Watch.folder, _Watch.source = room.root, f"{place}{os.sep}", source
+    _Watch.root, _Watch.folder, _Watch.texts = room.root, f"{place}{os.sep}", frozenset(_texts_of(place))
     try:
         yield
     finally:
-        _Watch.root, _Watch.folder, _Watch.source = before
+        _Watch.root, _Watch.folder, _Watch.texts = before
+
+
+def _texts_of(folder: Path) -> Iterator[str]:
+    """The files of a suite, and the texts in them, without blanks."""
+    for file in folder.rglob("*.py"):
+        content = file.read_text("utf-8", "replace")
+        yield "".join(content.split())
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            for node in ast.walk(ast.parse(content)):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield "".join(node.value.split())
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -118,7 +129,9 @@ def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> Non
         return
     if through and (not os.path.isfile(name) or _is_installed(name)):  # a library's own
         return
-    if not isinstance(text, str) or not (_is_of_suite(text) or _is_harmless(text, frame)):
+    if not isinstance(text, str) or not (
+        (_is_of_suite(text) and not text.strip().isidentifier()) or _is_harmless(text, frame)
+    ):
         raise Refused("it would run code in the grader's process that is not the suite's own")
 
 
@@ -140,7 +153,7 @@ def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> N
 
 
 def _is_of_suite(text: str) -> bool:
-    return "".join(text.split()) in _Watch.source
+    return "".join(text.split()) in _Watch.texts
 
 
 def _is_installed(name: str) -> bool:
@@ -156,7 +169,7 @@ def _is_harmless(text: str, frame: FrameType) -> bool:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
     nodes = [*ast.walk(tree)] if tree else [ast.Pass()]
-    texts = any(isinstance(one, ast.Constant) and isinstance(one.value, str | bytes) for one in nodes)
+    texts = any(isinstance(getattr(one, "value", one), str | bytes | ast.List | ast.Tuple) for one in nodes)
     grows = [one for one in nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow | ast.LShift)]
     power: float = 1
     for one in grows:
@@ -166,9 +179,23 @@ def _is_harmless(text: str, frame: FrameType) -> bool:
         all(isinstance(one, _OF_EXPRESSIONS) for one in nodes)
         and power <= _MOST_POWER
         and not (texts and any(isinstance(one, ast.BinOp) for one in nodes))
+        and all(_is_given(one, frame) for one in nodes if isinstance(one, ast.Name))
         and all(_is_theirs(one.func, frame) for one in nodes if isinstance(one, ast.Call))
         and all(_is_theirs(one, frame) for one in nodes if isinstance(one, ast.Attribute))
     )
+
+
+def _named(name: str, frame: FrameType) -> Any:
+    """What a name is where the test evaluates a text; `_NOTHING` if it is in no scope of its own."""
+    scopes = frame.f_locals, frame.f_globals, vars(builtins)
+    return next((scope[name] for scope in scopes if name in scope), _NOTHING)
+
+
+def _is_given(node: ast.Name, frame: FrameType) -> bool:
+    """Whether a name is no variable of the test's, or one of which it has told the submission."""
+    told = msgspec.msgpack.encode(node.id)
+    is_told = any(told in one.request for one in running[-1].channel.record)
+    return is_told or _named(node.id, frame) is _NOTHING or _is_theirs(node, frame)
 
 
 def _is_theirs(node: ast.expr, frame: FrameType) -> bool:
@@ -179,12 +206,11 @@ def _is_theirs(node: ast.expr, frame: FrameType) -> bool:
         node = node.value
     if not isinstance(node, ast.Name) or any(name.startswith("_") for name in names):
         return False
-    scopes = frame.f_locals, frame.f_globals, vars(builtins)
-    found = next((scope[node.id] for scope in scopes if node.id in scope), None)
+    found = _named(node.id, frame)
     if isinstance(found, Crossing | Class) or type(found).__name__ == "ProxyModule":
         return True
     for name in reversed(names):
-        found = vars(found).get(name) if found in (np, torch) else None
+        found = vars(found).get(name) if found is np or found is torch else None
     return id(found) in _MAKERS
 
 
@@ -219,7 +245,7 @@ def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     whole = Path(os.path.realpath(text))
     if text == os.devnull or bridge.folder_of(whole):
         return
-    is_said = _is_said(bridge, text)
+    is_said = not _is_of_suite(text) and _is_said(bridge, text)
     if whole.is_relative_to(_Watch.root):
         may = changes or whole.is_relative_to(_Watch.root / DATA)
     else:
@@ -231,9 +257,10 @@ def _touches(path: Any, through: set[str], *, changes: bool) -> None:
 
 
 def _is_said(bridge: Bridge, path: str) -> bool:
-    """Whether a path, or its first or last parts, is an answer of the submission, or a part of one."""
+    """Whether a path, or its first parts (its last, if it leads up), is a text in an answer of the submission."""
     parts = path.split(os.sep)
-    runs = [path, *(os.sep.join(run) for at in range(1, len(parts)) for run in (parts[:at], parts[at:]))]
+    runs = [path, *(os.sep.join(parts[:at]) for at in range(1, len(parts)))]
+    runs += [os.sep.join(parts[at:]) for at in range(1, len(parts)) if os.pardir in parts]
     texts = [one for one in runs if one == path or os.sep in one.strip(os.sep)]
     said = [msgspec.msgpack.encode(one) for text in texts for one in (text, os.fsencode(text))]
     replies = [one.reply for one in bridge.channel.record]
