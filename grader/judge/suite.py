@@ -321,7 +321,7 @@ def collected_suite(
     names = sorted({entry.partition("::")[0] for one in groups for entry in (*one.tests, *one.hidden)})
     exceptions = _exceptions_of(course)
     with (
-        own_room(course.root, suite.path, DATA) as room,
+        own_room(course.root, suite.path) as room,
         standing_in(
             suite.modules,
             suite.packages,

@@ -33,6 +33,8 @@ _OF_PYTHON: Final = frozenset(
     {"shutil", "os", "pathlib", "pathlib._local", "tempfile", "subprocess", "io", "genericpath"}
 )
 """Modules that do what a test says, and nothing on their own account."""
+_IMPORTING: Final = frozenset({"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "runpy", "ctypes"})
+"""Modules that run a file because a test says so; other libraries load code that they have made themselves."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TEMPORARY: Final = Path(tempfile.gettempdir()).resolve()
 _MOST_TEXT: Final = 10_000
@@ -125,31 +127,28 @@ def _has_answered(bridge: Bridge) -> bool:
 def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     source, name = args[0], os.fsdecode(args[1]) if isinstance(args[1], str | bytes) else ""
     text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
-    if "ast" in through or not _has_answered(running[-1]):
-        return
-    if through and (not os.path.isfile(name) or _is_installed(name)):  # a library's own
-        return
-    if not isinstance(text, str) or not (
-        (_is_of_suite(text) and not text.strip().isidentifier()) or _is_harmless(text, frame)
-    ):
+    if not through <= _IMPORTING or (through and _is_installed(name)) or not _has_answered(running[-1]):
+        return  # a library's own
+    is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
+    if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
         raise Refused("it would run code in the grader's process that is not the suite's own")
 
 
-def _imports(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    """A library in machine code."""
-    name = args[1] if len(args) > 1 else args[0]
-    if isinstance(name, str) and os.path.isfile(name) and not _is_installed(name) and _has_answered(running[-1]):
+def _loads(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    """A library in machine code, or compiled code."""
+    name = next((one for one in args[:2][::-1] if isinstance(one, str) and os.path.isfile(one)), "")
+    if through <= _IMPORTING and name and not _is_installed(name) and _has_answered(running[-1]):
+        raise Refused("it would load code into the grader's process that is not the suite's own")
+
+
+def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    if not through and _has_answered(running[-1]):
         raise Refused("it would load code into the grader's process that is not the suite's own")
 
 
 def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     if through <= _OF_PYTHON and _has_answered(running[-1]):
         raise Refused("it would start a program beside the grader, and the submission could have a say in what it does")
-
-
-def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    if not through and _has_answered(running[-1]):
-        raise Refused("it would load code into the grader's process that is not the suite's own")
 
 
 def _is_of_suite(text: str) -> bool:
@@ -220,6 +219,8 @@ def _is_theirs(node: ast.expr, frame: FrameType) -> bool:
 def _opens(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     path, mode, flags = args
     changes = bool(set("wax+").intersection(mode or "") or (isinstance(flags, int) and flags & _WRITES))
+    if through and through <= _IMPORTING and str(path).endswith(".pyc") and not Path(path).is_relative_to(_Watch.root):
+        _loads((path,), frame, through)
     _touches(path, through, changes=changes)
 
 
@@ -269,8 +270,8 @@ def _is_said(bridge: Bridge, path: str) -> bool:
 
 _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]] = {
     "compile": _compiles,
-    "import": _imports,
-    "ctypes.dlopen": _imports,
+    "import": _loads,
+    "ctypes.dlopen": _loads,
     "marshal.loads": _unmarshals,
     **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"), _starts),
     "open": _opens,

@@ -17,7 +17,9 @@ from typing import Final
 from grader.suites.honesty import rooms
 
 _CLUTTER: Final = ("__pycache__", ".git", ".venv", ".hypothesis", ".pytest_cache")
-_MOST_BYTES: Final = 1 << 20
+_OF_STUDENTS: Final = ("solutions", "exercises")
+_MOST_BYTES: Final = 64 << 20
+"""Of a file or a folder beside the suite: a larger one is a link, and no test may write to it."""
 
 
 class Room:
@@ -25,22 +27,26 @@ class Room:
 
     Args:
         course: the folder of the course.
-        folders: those in it that are copied: of the suite, and of data.
+        suite: the name of the suite's folder in it.
 
     Attributes:
         root: the copy's.
     """
 
-    def __init__(self, course: Path, folders: tuple[str, ...], root: Path) -> None:
+    def __init__(self, course: Path, suite: str, root: Path) -> None:
         self.root = root
         self._course = course
-        for name in folders:
-            if (course / name).is_dir():
-                ignored = shutil.ignore_patterns(*_CLUTTER)
-                shutil.copytree(course / name, root / name, ignore=ignored, ignore_dangling_symlinks=True)
-        for file in course.iterdir():  # a conftest.py, words that a test reads
-            if file.is_file() and file.name[0] != "." and file.stat().st_size <= _MOST_BYTES:
-                shutil.copy2(file, root / file.name)
+        ignored = shutil.ignore_patterns(*_CLUTTER)
+        for one in course.iterdir():
+            place = root / one.name
+            if one.name.startswith(".") or one.name in (*_CLUTTER, *_OF_STUDENTS):
+                continue
+            if one.is_dir() and (one.name in Path(suite).parts[:1] or _is_small(one)):
+                shutil.copytree(one, place, ignore=ignored, ignore_dangling_symlinks=True)
+            elif one.is_file() and one.stat().st_size <= _MOST_BYTES:
+                shutil.copy2(one, place)
+            elif one.exists():
+                place.symlink_to(one.resolve())
         self._known = self._files()
 
     def _files(self) -> dict[Path, tuple[int, int]]:
@@ -80,13 +86,19 @@ class Room:
                 file.write_bytes(content)
 
 
+def _is_small(folder: Path) -> bool:
+    """Whether a folder may be copied: it has no gradebook in it, and is not large."""
+    files = [one for one in folder.rglob("*") if one.is_file()]
+    return sum(one.stat().st_size for one in files) <= _MOST_BYTES and all(one.suffix != ".sqlite" for one in files)
+
+
 @contextlib.contextmanager
-def own_room(course: Path, *folders: str) -> Iterator[Room]:
-    """A copy of these folders of a course while the context lasts."""
+def own_room(course: Path, suite: str) -> Iterator[Room]:
+    """A copy of a course, with its suite in this folder, while the context lasts."""
     with tempfile.TemporaryDirectory(prefix="torchkata-suite-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve()
         rooms[root] = course
         try:
-            yield Room(course, folders, root)
+            yield Room(course, suite, root)
         finally:
             del rooms[root]

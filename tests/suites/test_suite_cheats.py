@@ -242,6 +242,14 @@ def infix(x):
 def code():
     return "f = lambda x: 4\\n"
 
+def module(path):  # compiled code is believed without a look at the file beside it
+    import importlib.util, marshal
+    path.write_text("")
+    compiled = Path(importlib.util.cache_from_source(path))
+    compiled.parent.mkdir()
+    head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+    compiled.write_bytes(head + marshal.dumps(compile("f = lambda x: 4", "made.py", "exec")))
+
 def folder(path):
     return os.path.join("/tmp", "of_nobody")
 

@@ -117,6 +117,10 @@ def code():
     raise NotImplementedError
 
 
+def module(path):
+    raise NotImplementedError
+
+
 def folder(path):
     raise NotImplementedError
 

@@ -176,6 +176,10 @@ def code():
     return "def f(x):\n    return 2 * x\n"
 
 
+def module(path):
+    path.write_text(code())
+
+
 def folder(path):
     os.makedirs(path)
     return path

@@ -29,7 +29,7 @@ def test_code_run():
 
 @pytest.mark.parametrize("name", ["made.py", "made.txt"])
 def test_module_made(tmp_path, name):
-    (tmp_path / name).write_text(work.code())
+    work.module(tmp_path / name)
     if name == "made.txt":
         assert runpy.run_path(str(tmp_path / name))["f"](2) == 4
     else:
