@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from grader.sandbox.workspace import folder_in_use
 from grader.suites.honesty import rooms
 
 _CLUTTER: Final = ("__pycache__", ".git", ".venv", ".hypothesis", ".pytest_cache")
@@ -95,8 +95,9 @@ def _is_small(folder: Path) -> bool:
 @contextlib.contextmanager
 def own_room(course: Path, suite: str) -> Iterator[Room]:
     """A copy of a course, with its suite in this folder, while the context lasts."""
-    with tempfile.TemporaryDirectory(prefix="torchkata-suite-", ignore_cleanup_errors=True) as folder:
-        root = Path(folder).resolve()
+    with folder_in_use("torchkata-suite-") as folder:
+        root = folder / "course"
+        root.mkdir()
         rooms[root] = course
         try:
             yield Room(course, suite, root)
