@@ -47,8 +47,10 @@ from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
 from grader.suites.exceptions import Exceptions
 from grader.suites.handles import Handles
+from grader.suites.harm import kept_from_harm
 from grader.suites.leftovers import Leftovers
 from grader.suites.modules import standing_in
+from grader.suites.room import own_room
 from grader.suites.unpickling import unpickling_carefully
 
 try:
@@ -74,7 +76,7 @@ class SuiteCheck(Check):
     """A test of a suite.
 
     Args:
-        root: the course's folder, which is the current one while it runs.
+        root: the folder with a copy of the suite, which is the current one while it runs.
 
     Attributes:
         leftovers: of the suite's tests.
@@ -230,8 +232,11 @@ def _refuse_limit(*_: object) -> None:
 class _SuiteHooks(session.SessionHooks):
     """Makes checks of the tests that an exercise names."""
 
-    def __init__(self, course: Course, limit: TimeLimit, exceptions: Mapping[str, type[SubmissionRaised]]) -> None:
+    def __init__(
+        self, course: Course, limit: TimeLimit, exceptions: Mapping[str, type[SubmissionRaised]], root: Path
+    ) -> None:
         super().__init__(0, limit, {})
+        self._root = root
         self._exceptions = exceptions
         self._course = course
         self._own_limit = limit
@@ -254,12 +259,7 @@ class _SuiteHooks(session.SessionHooks):
             if item.get_closest_marker("xfail"):
                 raise pytest.UsageError(f"{nodeid} is marked xfail, and its exercise counts it: name other tests")
             self.checks[item.nodeid] = SuiteCheck(
-                item,
-                group,
-                hidden=is_hidden,
-                root=self._course.root,
-                limit=self._own_limit,
-                exceptions=self._exceptions,
+                item, group, hidden=is_hidden, root=self._root, limit=self._own_limit, exceptions=self._exceptions
             )
         _name_apart([check for check in self.checks.values() if isinstance(check, SuiteCheck)])
 
@@ -319,10 +319,9 @@ def collected_suite(
     assert suite is not None
     groups = [one for one in course.groups if one.exercise in exercises]
     names = sorted({entry.partition("::")[0] for one in groups for entry in (*one.tests, *one.hidden)})
-    files = [file for name in names if (file := course.checks_dir / name).is_file()]
     exceptions = _exceptions_of(course)
-    hooks = _SuiteHooks(course, limit, exceptions)
     with (
+        own_room(course.root, suite.path) as room,
         standing_in(
             suite.modules,
             suite.packages,
@@ -331,24 +330,27 @@ def collected_suite(
             (course.solutions_dir, course.exercises_dir),
         ),
         _hypothesis_settings(),
-        unpickling_carefully(course.checks_dir, course.root / DATA),
+        unpickling_carefully(room.root / suite.path, room.root / DATA),
+        kept_from_harm(room, suite.path),
         _search_path_kept(),
-        session.check_files_forgotten(course.root),
+        session.check_files_forgotten(room.root),
         contextlib.ExitStack() as stack,
     ):
-        with warnings.catch_warnings(), asking(Solution(course.solutions_dir, course.root, suite.names)):
+        files = [file for name in names if (file := room.root / suite.path / name).is_file()]
+        hooks = _SuiteHooks(course, limit, exceptions, room.root)
+        with warnings.catch_warnings(), asking(Solution(course.solutions_dir, room.root, suite.names)):
             warnings.simplefilter("ignore")  # about the suite: nobody here can mend it
             if files:
-                stack.enter_context(session.collecting(files, course.root, hooks, suite=True))
+                stack.enter_context(session.collecting(files, room.root, hooks, suite=True))
         if hooks.problems and not hooks.checks:
             raise session.cannot_collect(hooks.problems)
         parameters = (getattr(getattr(check.item, "callspec", None), "params", None) for check in hooks.checks.values())
-        leftovers = Leftovers(course.checks_dir, parameters)
+        leftovers = Leftovers(room.root / suite.path, parameters, room)
         for check in hooks.checks.values():
             assert isinstance(check, SuiteCheck)
             check.leftovers = leftovers
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
-        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), course.root)
+        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), room.root)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -31,13 +32,13 @@ class Workspace:
 
     def __init__(self) -> None:
         self._maker = os.getpid()
-        self.base, self._lock = _make()
+        self.base, self._lock = _make(_PREFIX)
         self.base.chmod(0o711)
         self.work = self.base / "work"
         self.root = self.base / "root"
         self.work.mkdir(mode=0o700)
         self.root.mkdir(mode=0o700)
-        _remove_leftovers(self.base)
+        _remove_leftovers(self.base, _PREFIX)
 
     def empty_work(self, owner: tuple[int, int]) -> None:
         """A new, empty work folder that belongs to `owner` (uid, gid)."""
@@ -56,10 +57,23 @@ class Workspace:
             self._lock = None
 
 
-def _make() -> tuple[Path, int | None]:
+@contextlib.contextmanager
+def folder_in_use(prefix: str) -> Iterator[Path]:
+    """A new temporary folder, removed at the end, or by the next with this prefix if its process was killed."""
+    folder, lock = _make(prefix)
+    try:
+        _remove_leftovers(folder, prefix)
+        yield folder
+    finally:
+        _remove(folder)
+        if lock is not None:
+            os.close(lock)
+
+
+def _make(prefix: str) -> tuple[Path, int | None]:
     """A new folder and the descriptor that holds its lock; None where there are no locks."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+        folder = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
         if not _OFFERED:
             return folder, None
         fd = _open_lock(folder, os.O_CREAT)
@@ -77,11 +91,11 @@ def _open_lock(folder: Path, flags: int = 0) -> int:
     return os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
 
 
-def _remove_leftovers(new: Path) -> None:
-    """Remove the folders of this user's hosts that were killed."""
+def _remove_leftovers(new: Path, prefix: str) -> None:
+    """Remove the folders of this user's processes that were killed."""
     if not _OFFERED:
         return
-    for folder in new.parent.glob(f"{_PREFIX}*"):
+    for folder in new.parent.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             seen = folder.lstat()
             if folder == new or seen.st_uid != os.geteuid() or not stat.S_ISDIR(seen.st_mode):

@@ -14,6 +14,7 @@ import inspect
 import itertools
 import logging
 import operator
+import os
 import re
 import sys
 import tempfile
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from grader.suites.handles import Handles
 
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
+_ITERATING: Final = ("next", "anext", "await")
 _MOST_HELD: Final = 64
 _MOST_ARRAYS: Final = 256
 _ALONE: Final = 3
@@ -206,6 +208,8 @@ class Bridge:
             known = self._as_known(error, passing)
             if own is not None and (text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
                 raise own from None  # the test's own function has raised it
+            if isinstance(known, StopIteration) and operation not in _ITERATING and not self.may("StopIteration"):
+                raise AssertionError("raises StopIteration, which would only end the test's loop") from None
             raise known from known.__cause__
         self._forward_prints()
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
@@ -492,7 +496,8 @@ class Bridge:
         tag, *rest = tree
         match tag:
             case "value":
-                return rest[0]
+                value = rest[0]
+                return str(passing.path(value)) if type(value) is str and value[:1] == os.sep else value
             case "twin":
                 return self._array(rest[0]) if rest[0] in self._arrays else self._tensors[rest[0]]
             case "array":

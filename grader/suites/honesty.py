@@ -27,6 +27,7 @@ TEXTS: Final[dict[Kind, str]] = {
     "not-here": "looks at this process, and the student's code is in another one: it cannot work here",
 }
 _OF_THIS_PROCESS: Final = frozenset({"resource", "tracemalloc", "psutil", "memory_profiler"})
+_RUNS: Final = frozenset({"eval", "exec", "run_path", "exec_module", "system", "Popen", "check_output", "check_call"})
 _READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile", "getmembers"})
 _MOST_LINES: Final = 10
 _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
@@ -45,6 +46,8 @@ class SuitePlace(msgspec.Struct, frozen=True, order=True):
 
 
 _seen: set[SuitePlace] = set()
+rooms: dict[Path, Path] = {}
+"""Folders of courses, by those of the copies in which their suites run."""
 
 
 def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: str = "") -> None:
@@ -55,6 +58,7 @@ def note(kind: Kind, root: Path, file: Path | None = None, line: int = 0, text: 
         if _is_in(frame.f_code.co_filename, root):
             file, line = Path(frame.f_code.co_filename), frame.f_lineno
     if file is not None:
+        file = rooms[root] / file.relative_to(root) if root in rooms and file.is_relative_to(root) else file
         _seen.add(SuitePlace(file, line, kind, text or TEXTS[kind]))
 
 
@@ -111,6 +115,8 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
                 yield node.lineno, "not-here", f"`{name}` {TEXTS['not-here']}"
         elif isinstance(node, ast.Call) and _name(node.func) in _READS_SOURCE and _mentions(node, imported):
             yield node.lineno, "not-here", f"`{_name(node.func)}` reads the student's source, which is not here"
+        elif isinstance(node, ast.Call) and (_name(node.func) in _RUNS or ast.unparse(node.func) == "subprocess.run"):
+            yield node.lineno, "not-here", f"`{_name(node.func)}` runs nothing here that the student's code has made"
         elif isinstance(node, ast.ClassDef) and any(_mentions(one, imported) for one in node.bases):
             yield node.lineno, "source-sent", f"class `{node.name}` {TEXTS['source-sent']}"
         elif isinstance(node, ast.FunctionDef):

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from grader.border import tables
+from grader.suites.room import Room
 from grader.testkit.far.side import detached, is_same
 from grader.testkit.rebuilt import PLAIN
 
@@ -79,11 +80,13 @@ class Leftovers:
     Args:
         folder: with the suite.
         more: values that the tests are given.
+        room: the folders that tests may write to.
     """
 
-    def __init__(self, folder: Path, more: Iterable[Any]) -> None:
+    def __init__(self, folder: Path, more: Iterable[Any], room: Room | None = None) -> None:
         more = [*more]
         self._of = folder, more
+        self._room = room
         self._process: Callable[[], object] = lambda: None
         self._put_back: list[Callable[[], object]] = []
         self._seen: dict[int, object] = {}
@@ -104,16 +107,22 @@ class Leftovers:
             return
         self._process = weakref.ref(process)
         self._put_all_back()
+        if self._room is not None:
+            self._room.put_back()
 
     @contextlib.contextmanager
     def beside(self, process: object) -> Iterator[None]:
         """For a test on the solution between two of a submission, which finds afterwards all as it has left it."""
         now, before = Leftovers(*self._of), self._process
+        left = self._room.put_back() if self._room is not None else {}
         self.begin(process)
         try:
             yield
         finally:
             now._put_all_back()
+            if self._room is not None:
+                self._room.put_back()
+                self._room.put(left)
             self._process = before
 
     def _put_all_back(self) -> None:

@@ -33,9 +33,10 @@ from grader.testkit.far.operations import BINARY, SPECIAL, operation
 from grader.testkit.rebuilt import PLAIN
 from grader.text import with_article
 
-_KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch"})
+_KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
+_HAVE_DATA: Final = (_DATA - {object}) | {torch.Tensor, np.ndarray}
 TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
 _COMPARISONS: Final = ("lt", "le", "gt", "ge")
 _READABLE: Final = frozenset({
@@ -48,10 +49,11 @@ _OF_SCHEDULERS: Final = ("_wrapped_by_lr_sched", "_opt_called")
 """torch's schedulers note so that they have put a function in the place of an optimizer's `step`, and are content."""
 _COMPARING: Final = frozenset({"allclose", "equal", "isclose"})
 """Those of `_OF_VALUES` that compare."""
-_OF_VALUES: Final = frozenset(
-    name for kind in (torch.Tensor, np.ndarray, str, list, dict, set) for name in dir(kind) if not name.startswith("_")
+_OF_CONTAINERS: Final = frozenset(name for kind in (str, list, dict, set) for name in dir(kind) if name[0] != "_")
+_OF_VALUES: Final = _OF_CONTAINERS.union(
+    name for kind in (torch.Tensor, np.ndarray) for name in dir(kind) if name[0] != "_"
 )
-"""Methods of plain values: of an object they may be its own word about its argument."""
+"""Methods of plain values: of an object they may be its own word about its argument, or, as `mean`, about itself."""
 _KEYS: Final = frozenset({str, bytes, int, bool, type(None), slice})
 """Classes of arguments that are rarely what a test expects."""
 _NO_VALUE: Final = "returned an object where a plain value was expected"
@@ -394,13 +396,19 @@ class Handle(Used, FarObject, metaclass=Class):
 
     def _run(self, name: str, /, *args: object, _shown: Call | None = None, **kwargs: Any) -> Any:
         given = [one for one in (*args, *kwargs.values()) if not isinstance(one, Used)]
-        method = _shown.name if name == "call" and _shown is not None and given else ""
+        method = _shown.name if name == "call" and _shown is not None else ""
         if method not in _OF_VALUES and not (tables.is_loaded() and method in tables.methods()):
             method = ""
+        method = method if given or method not in _OF_CONTAINERS else ""
         if method in _COMPARING:
             note("their-equality", running[-1].root)
-        if method and not _KEYS.issuperset(map(type, given)) and not running[-1].may(f"call {method}"):
-            raise AssertionError(_NO_VALUE)
+        is_word = method not in _OF_CONTAINERS or not _KEYS.issuperset(map(type, given))
+        if method and is_word and not running[-1].may(f"call {method}"):
+            owner: Any = getattr(_shown, "owner", None)
+            data = owner._as_data() if isinstance(owner, Used) else self
+            if isinstance(data, Used):
+                raise AssertionError(_NO_VALUE)
+            return getattr(data, method)(*args, **kwargs)
         result = super()._run(name, *args, _shown=_shown, **kwargs)
         if method and isinstance(result, bool) and not running[-1].may(f"call {method}"):
             raise AssertionError(_NO_VALUE)
@@ -422,7 +430,7 @@ class Handle(Used, FarObject, metaclass=Class):
         return Call("", args, kwargs, self)
 
     def _as_data(self) -> Any:
-        if self._plain or not any(_of_library(name) in _DATA - {object} for name in self._classes):
+        if self._plain or not any(_of_library(name) in _HAVE_DATA for name in self._classes):
             return self._plain[0] if self._plain else self
         data = self._run("data")
         if type(data) in PLAIN:  # it cannot be another one the next time: `low < result < high` asks twice

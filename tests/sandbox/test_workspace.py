@@ -14,13 +14,14 @@ import pytest
 
 from grader import locks
 from grader.sandbox import workspace
-from grader.sandbox.workspace import Workspace
+from grader.sandbox.workspace import Workspace, folder_in_use
 
 KILLED = """
 import os, signal
-from grader.sandbox.workspace import Workspace
+from grader.sandbox.workspace import Workspace, folder_in_use
 
-made = Workspace()
+made, of_suite = Workspace(), folder_in_use("torchkata-suite-")
+of_suite.__enter__()
 (made.work / "closed").mkdir()
 (made.work / "closed" / "file").touch()
 (made.work / "closed").chmod(0)
@@ -37,9 +38,10 @@ def test_what_a_killed_host_left_is_removed_by_the_next_and_folders_in_use_are_n
     with contextlib.closing(Workspace()) as used:
         ended = subprocess.run([sys.executable, "-c", KILLED], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
         assert ended.returncode == -signal.SIGKILL
-        assert len(list(tmp_path.iterdir())) == 2
-        with contextlib.closing(Workspace()) as new:
-            assert set(tmp_path.iterdir()) == {used.base, new.base}
+        assert len(list(tmp_path.iterdir())) == 3
+        with contextlib.closing(Workspace()) as new, folder_in_use("torchkata-suite-") as of_suite:
+            assert set(tmp_path.iterdir()) == {used.base, new.base, of_suite}
+        assert not of_suite.exists()
 
 
 def test_no_folder_of_somebody_elses_is_removed_however_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ from grader.suites.leftovers import Leftovers
 
 COURSE = Path(__file__).parent.parent / "courses" / "cheated"
 SOLUTION = (COURSE / "solutions" / "work.py").read_bytes()
+REFUSED = {"code_run", "module_made[made.py]", "module_made[made.txt]", "program"}
+"""These run what the submission has made: they are an `error` for everybody."""
 LIAR = '''
 import os, sys
 from pathlib import Path
@@ -231,6 +233,42 @@ def logged(x):
     far("here")().log = Log()
     return x
 
+def shown(x, y):
+    return "print('in the judge') or Vector(0, 4)"
+
+def infix(x):
+    return "__import__('os').getpid() * 0 + 13"
+
+def code():
+    return "f = lambda x: 4\\n"
+
+def module(path):  # compiled code is believed without a look at the file beside it
+    import importlib.util, marshal
+    path.write_text("")
+    compiled = Path(importlib.util.cache_from_source(path))
+    compiled.parent.mkdir()
+    head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+    compiled.write_bytes(head + marshal.dumps(compile("f = lambda x: 4", "made.py", "exec")))
+
+def folder(path):
+    return os.path.join("/tmp", "of_nobody")
+
+def report(folder):
+    return Path("tests/data/report.json")
+
+class Fake:
+    mean = lambda self: 0.0
+    std = lambda self: 1.0
+
+def standard(x):
+    return Fake()
+
+def is_even(n):
+    raise StopIteration
+
+def of_a_class():
+    return torch.ones(2).as_subclass(type("Own", (torch.Tensor,), {}))
+
 def read_differently(value):
     read_differently.number = -read_differently.number
     return read_differently.number
@@ -250,7 +288,8 @@ def not_passed(result: SubmissionResult) -> dict[str, str]:
 
 def test_right_answer_passes_all(warm: WarmUp) -> None:
     result = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
-    assert not_passed(result) == {"elsewhere": "skipped"}, result
+    assert not_passed(result) == {"elsewhere": "skipped"} | dict.fromkeys(REFUSED, "error"), result
+    assert not (COURSE / "tests" / "kept.txt").exists()
     assert (COURSE / "tests" / "data" / "text.txt").read_text() == "of the course\n"
     assert not (COURSE / "tests" / "data" / "conftest.py").exists()
 
@@ -268,14 +307,19 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
         "text_that_is_no_path",
         "open_files",
         "module_of_the_test",
+        "named",
+        "tensor_of_a_class",
     }
     honest |= {f"TestOrder.{name}" for name in ("first", "second", "third")}
     assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
-    assert {name for name, verdict in found.items() if verdict not in ("passed", "failed")} == {"steps", "elsewhere"}
+    assert {name for name, verdict in found.items() if verdict not in ("passed", "failed")} == {
+        "steps",
+        "elsewhere",
+    } | REFUSED
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)
     again = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
-    assert not_passed(again) == {"elsewhere": "skipped"}, again
+    assert not_passed(again) == {"elsewhere": "skipped"} | dict.fromkeys(REFUSED, "error"), again
 
 
 def test_generators_begin_anew_in_each_process(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import CodeType, FunctionType
 from typing import Any, Final
 
+import numpy as np
+import torch
+
 from grader.testkit.far.side import here
 
 _import, _instructions, _STORE = importlib.import_module, dis.get_instructions, dis.opmap["STORE_ATTR"]
@@ -98,9 +101,12 @@ _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {
     str: str.__str__,
     bytes: lambda value: b"".join([value]),
     list: lambda value: list(list.__iter__(value)),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
     set: lambda value: set(set.__iter__(value)),
     frozenset: lambda value: set(frozenset.__iter__(value)),
+    torch.Tensor: lambda value: (value.to_dense() if value.is_sparse else value).as_subclass(torch.Tensor),
+    np.ndarray: np.asarray,
 }
 
 

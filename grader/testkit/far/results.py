@@ -15,12 +15,14 @@ from torch import nn
 
 from grader.border import tables
 from grader.border.bounds import Budget
+from grader.border.wire import OBJECTS
 from grader.testkit.far.operations import methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
 
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
 _DICTS: Final = frozenset({dict, collections.OrderedDict, collections.defaultdict, collections.Counter})
+_LIBRARIES: Final = sys.stdlib_module_names | {"torch", "numpy"}
 _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 _GOT: Final = _READ - _TENSORS
@@ -94,9 +96,9 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
     kind = type(value)
     if kind is list:
         return "list", [describe(one, passed, kept) for one in value]
-    if issubclass(kind, tuple):
+    if issubclass(kind, tuple) and not _has_methods(kind):
         items = [describe(one, passed, kept) for one in value]
-        names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
+        names = _fields_of(kind)
         return ("named", name_of(kind), list(names), items) if names else ("tuple", items)
     if kind in (set, frozenset):
         return "set", [describe(one, passed) for one in value]
@@ -119,6 +121,19 @@ def _kind(kind: type) -> tuple[int, tuple[list[str], str, str] | None]:
         return known[0], None
     here().kinds[kind] = number, _ = next(_numbers), sizes
     return number, (names_of(kind), special_of(kind), methods_of(kind))
+
+
+def _fields_of(kind: type) -> Any:
+    return getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
+
+
+def _has_methods(kind: type) -> bool:
+    """Whether a class of tuples of the submission has more than fields: then the object stays here."""
+    own = {name for one in kind.__mro__[: kind.__mro__.index(tuple)] for name in vars(one) if name[0] != "_"}
+    if kind.__module__.partition(".")[0] in _LIBRARIES or own <= {*(_fields_of(kind) or ())}:
+        return False
+    OBJECTS.add(kind)
+    return True
 
 
 def _twin_of(array: Any) -> tuple[Any, ...] | None:

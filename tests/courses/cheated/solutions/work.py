@@ -1,9 +1,12 @@
 import contextlib
 import json
 import logging
+import os
 import pickle
+from typing import NamedTuple
 
 import numpy as np
+import torch
 
 LIMIT = 3
 
@@ -159,3 +162,53 @@ step_and_forget = step
 
 def doubled(x):
     x *= 2
+
+
+def shown(x, y):
+    return f"Vector({x}, {y})"
+
+
+def infix(x):
+    return f"{x} + 2 ** 3"
+
+
+def code():
+    return "def f(x):\n    return 2 * x\n"
+
+
+def module(path):
+    path.write_text(code())
+
+
+def folder(path):
+    os.makedirs(path)
+    return path
+
+
+def report(folder):
+    (folder / "report.json").write_text('{"right": 1}')
+    return folder / "report.json"
+
+
+def standard(x):
+    return (x - x.mean()) / x.std()
+
+
+def is_even(n):
+    return n % 2 == 0
+
+
+class Named(NamedTuple):
+    a: int
+    b: int
+
+    def length(self):
+        return (self.a**2 + self.b**2) ** 0.5
+
+
+def named(a, b):
+    return Named(a, b)
+
+
+def of_a_class():
+    return torch.ones(2)

@@ -1,0 +1,281 @@
+"""What a test must not do here with what a submission has made: run it, or go to a place that it names.
+
+An audit hook sees it, by whatever door: text that a test evaluates, a module or a program that it starts, a file that
+it opens or changes. All that the suite has itself is run and opened as ever. What the course's own solution makes is
+refused, too, so that `verify` shows it, and no student loses points.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import torch
+
+from grader.course.model import DATA
+from grader.suites.bridge import Bridge, running
+from grader.suites.passing import Crossing
+from grader.suites.proxies import Class
+from grader.suites.room import Room
+
+_GRADER: Final = f"{Path(__file__).parent.parent}{os.sep}"
+_OF_PYTHON: Final = frozenset(
+    {"shutil", "os", "pathlib", "pathlib._local", "tempfile", "subprocess", "io", "genericpath"}
+)
+"""Modules that do what a test says, and nothing on their own account."""
+_IMPORTING: Final = frozenset({"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "runpy", "ctypes"})
+"""Modules that run a file because a test says so; other libraries load code that they have made themselves."""
+_WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_TEMPORARY: Final = Path(tempfile.gettempdir()).resolve()
+_MOST_TEXT: Final = 10_000
+_VALUES: Final = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, *np.sctypeDict.values())
+_MAKERS: Final = frozenset(map(id, (*_VALUES, np.array, torch.tensor)))
+"""Functions whose call makes a value of what it is given, and nothing else."""
+_OF_EXPRESSIONS: Final = (
+    ast.Expression, ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp, ast.Compare,
+    ast.BoolOp, ast.IfExp, ast.Call, ast.keyword, ast.Name, ast.Attribute, ast.Load, ast.unaryop, ast.operator,
+    ast.cmpop, ast.boolop,
+)  # fmt: skip
+_MOST_POWER: Final = 64
+_NOTHING: Final = object()
+
+
+class Refused(PermissionError):
+    """A test would do something in the grader's process that a submission could have chosen."""
+
+
+class _Watch:
+    """The suite that runs.
+
+    Attributes:
+        root: the copy of the course in which it runs.
+        folder: the suite's, with a separator at its end.
+        texts: its files, and the texts in them, without blanks.
+    """
+
+    root = Path()
+    folder = ""
+    texts: frozenset[str] = frozenset()
+
+
+_is_hooked: Final[list[bool]] = []
+
+
+@contextlib.contextmanager
+def kept_from_harm(room: Room, folder: str) -> Iterator[None]:
+    """Meanwhile the tests in this folder of a room do no harm that a submission could have chosen."""
+    if not _is_hooked:
+        sys.addaudithook(_hook)  # it cannot be taken away
+        _is_hooked.append(True)
+    before = _Watch.root, _Watch.folder, _Watch.texts
+    place = room.root / folder
+    _Watch.root, _Watch.folder, _Watch.texts = room.root, f"{place}{os.sep}", frozenset(_texts_of(place))
+    try:
+        yield
+    finally:
+        _Watch.root, _Watch.folder, _Watch.texts = before
+
+
+def _texts_of(folder: Path) -> Iterator[str]:
+    """The files of a suite, and the texts in them, without blanks."""
+    for file in folder.rglob("*.py"):
+        content = file.read_text("utf-8", "replace")
+        yield "".join(content.split())
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            for node in ast.walk(ast.parse(content)):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield "".join(node.value.split())
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    look = _LOOKS.get(event)
+    if look is None or not running or not _Watch.folder:
+        return
+    frame, through = _of_test(sys._getframe(1))
+    if frame is not None:
+        look(args, frame, through)
+
+
+def _of_test(frame: FrameType | None) -> tuple[FrameType | None, set[str]]:
+    """The frame of the suite's that does something, and the modules by which; None if it is not the suite's doing."""
+    through: set[str] = set()
+    while frame is not None and not (file := frame.f_code.co_filename).startswith(_GRADER):
+        if file.startswith(_Watch.folder):
+            return frame, through
+        through.add(str(frame.f_globals.get("__name__")))
+        frame = frame.f_back
+    return None, through
+
+
+def _has_answered(bridge: Bridge) -> bool:
+    return bool(bridge.channel.record)
+
+
+# ---------------------------------------------------------------- running
+
+
+def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    source, name = args[0], os.fsdecode(args[1]) if isinstance(args[1], str | bytes) else ""
+    text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
+    if not through <= _IMPORTING or (through and _is_installed(name)) or not _has_answered(running[-1]):
+        return  # a library's own
+    is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
+    if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
+        raise Refused("it would run code in the grader's process that is not the suite's own")
+
+
+def _loads(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    """A library in machine code, or compiled code."""
+    name = next((one for one in args[:2][::-1] if isinstance(one, str) and os.path.isfile(one)), "")
+    if through <= _IMPORTING and name and not _is_installed(name) and _has_answered(running[-1]):
+        raise Refused("it would load code into the grader's process that is not the suite's own")
+
+
+def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    if not through and _has_answered(running[-1]):
+        raise Refused("it would load code into the grader's process that is not the suite's own")
+
+
+def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    if through <= _OF_PYTHON and _has_answered(running[-1]):
+        raise Refused("it would start a program beside the grader, and the submission could have a say in what it does")
+
+
+def _is_of_suite(text: str) -> bool:
+    return "".join(text.split()) in _Watch.texts
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a file is Python's or a package's, and none that a test or a submission may have written."""
+    places = (sys.prefix, sys.base_prefix, *(one for one in sys.path if one.endswith("-packages")))
+    return any(Path(name).resolve().is_relative_to(Path(one).resolve()) for one in places)
+
+
+def _is_harmless(text: str, frame: FrameType) -> bool:
+    """Whether it is an expression that calls nothing but the submission's code and makers of values."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval") if len(text) <= _MOST_TEXT else None
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    nodes = [*ast.walk(tree)] if tree else [ast.Pass()]
+    texts = any(isinstance(getattr(one, "value", one), str | bytes | ast.List | ast.Tuple) for one in nodes)
+    grows = [one for one in nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow | ast.LShift)]
+    power: float = 1
+    for one in grows:
+        exponent = one.right.value if isinstance(one.right, ast.Constant) else None
+        power *= max(exponent, 1) if isinstance(exponent, int | float) else _MOST_POWER + 1
+    return (
+        all(isinstance(one, _OF_EXPRESSIONS) for one in nodes)
+        and power <= _MOST_POWER
+        and not (texts and any(isinstance(one, ast.BinOp) for one in nodes))
+        and all(_is_given(one, frame) for one in nodes if isinstance(one, ast.Name))
+        and all(_is_theirs(one.func, frame) for one in nodes if isinstance(one, ast.Call))
+        and all(_is_theirs(one, frame) for one in nodes if isinstance(one, ast.Attribute))
+    )
+
+
+def _named(name: str, frame: FrameType) -> Any:
+    """What a name is where the test evaluates a text; `_NOTHING` if it is in no scope of its own."""
+    scopes = frame.f_locals, frame.f_globals, vars(builtins)
+    return next((scope[name] for scope in scopes if name in scope), _NOTHING)
+
+
+def _is_given(node: ast.Name, frame: FrameType) -> bool:
+    """Whether a name is no variable of the test's, or one of which it has told the submission."""
+    told = msgspec.msgpack.encode(node.id)
+    is_told = any(told in one.request for one in running[-1].channel.record)
+    return is_told or _named(node.id, frame) is _NOTHING or _is_theirs(node, frame)
+
+
+def _is_theirs(node: ast.expr, frame: FrameType) -> bool:
+    """Whether it is a name of the submission's code, or of a maker of values, as the test knows it."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or any(name.startswith("_") for name in names):
+        return False
+    found = _named(node.id, frame)
+    if isinstance(found, Crossing | Class) or type(found).__name__ == "ProxyModule":
+        return True
+    for name in reversed(names):
+        found = vars(found).get(name) if found is np or found is torch else None
+    return id(found) in _MAKERS
+
+
+# ---------------------------------------------------------------- files
+
+
+def _opens(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    path, mode, flags = args
+    changes = bool(set("wax+").intersection(mode or "") or (isinstance(flags, int) and flags & _WRITES))
+    if through and through <= _IMPORTING and str(path).endswith(".pyc") and not Path(path).is_relative_to(_Watch.root):
+        _loads((path,), frame, through)
+    _touches(path, through, changes=changes)
+
+
+def _changes(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    if not isinstance(args[-1], int) or args[-1] == -1:  # else in a folder that is open
+        for path in args[:2]:
+            _touches(path, through, changes=True)
+
+
+def _changes_second(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    _changes((args[1], args[-1]), frame, through)
+
+
+def _changes_first(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
+    _touches(args[0], through, changes=True)
+
+
+def _touches(path: Any, through: set[str], *, changes: bool) -> None:
+    bridge = running[-1]
+    if not isinstance(path, str | bytes | os.PathLike) or not _has_answered(bridge):
+        return
+    text = os.fsdecode(path)
+    whole = Path(os.path.realpath(text))
+    if text == os.devnull or bridge.folder_of(whole):
+        return
+    is_said = not _is_of_suite(text) and _is_said(bridge, text)
+    if whole.is_relative_to(_Watch.root):
+        may = changes or whole.is_relative_to(_Watch.root / DATA)
+    else:
+        may = changes and (whole.is_relative_to(_TEMPORARY) or not through <= _OF_PYTHON) and not is_said
+    is_passed = any(whole.is_relative_to(one.resolve()) for one in bridge.paths.values())
+    if not may and (changes or (is_said and not is_passed)):
+        does = "change" if changes else "open"
+        raise Refused(f"it would {does} a file in the grader's process that the submission could have chosen")
+
+
+def _is_said(bridge: Bridge, path: str) -> bool:
+    """Whether a path, or its first parts (its last, if it leads up), is a text in an answer of the submission."""
+    parts = path.split(os.sep)
+    runs = [path, *(os.sep.join(parts[:at]) for at in range(1, len(parts)))]
+    runs += [os.sep.join(parts[at:]) for at in range(1, len(parts)) if os.pardir in parts]
+    texts = [one for one in runs if one == path or os.sep in one.strip(os.sep)]
+    said = [msgspec.msgpack.encode(one) for text in texts for one in (text, os.fsencode(text))]
+    replies = [one.reply for one in bridge.channel.record]
+    return any(not isinstance(one, bytes) or any(text in one for text in said) for one in replies)
+
+
+_LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]] = {
+    "compile": _compiles,
+    "import": _loads,
+    "ctypes.dlopen": _loads,
+    "marshal.loads": _unmarshals,
+    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"), _starts),
+    "open": _opens,
+    **dict.fromkeys(("os.remove", "os.rmdir", "os.rename", "shutil.rmtree", "shutil.move"), _changes),
+    **dict.fromkeys(("os.link", "os.symlink"), _changes_second),
+    **dict.fromkeys(("os.truncate", "os.mkdir", "os.chmod", "os.chown"), _changes_first),
+}
