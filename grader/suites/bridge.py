@@ -173,9 +173,8 @@ class Bridge:
         if _shown is not None:
             self.channel.show(_shown)
         try:
-            reply = self._ask(twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
-            while reply[0] == "asks":
-                reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
+            ask = (twins.run, operation, *trees, named, self._pushes(), around, self._has_functions)
+            reply = self._answered(passing, *ask)
         except SubmissionRaised as error:
             self._forward_prints()
             own, self._raised = self._raised, None
@@ -299,13 +298,27 @@ class Bridge:
         given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
         return given, {key: one for key, one in others if one is not None}
 
-    def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
-        """Gradients of a result whose graph is on the far side, by the keys of twins."""
-        reply = self._ask(twins.differentiate, key, detached(grad), self._pushes())
+    def differentiate(self, key: int, grad: torch.Tensor, inputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
+        """Gradients of a result whose graph is on the far side, by the keys of twins.
+
+        Args:
+            inputs: the tensors that the gradients depend on, if they are to be differentiated again.
+        """
+        passing = Passing(self)
+        given = passing.tree(grad) if inputs else ("value", detached(grad))
+        passing.inputs += inputs
+        ask = (twins.differentiate, key, given, self._pushes(), bool(inputs), self._has_functions)
+        found, pulls = self._answered(passing, *ask)[1:]
         with _reading():
-            found, pulls = reply
             self._pull(pulls)
-            return dict(found)
+            return {number: self._value(one, passing) for number, one in found}
+
+    def _answered(self, passing: Passing, *question: Any) -> Any:
+        """The answer, after those of functions of the test that the submission has called."""
+        reply = self._ask(*question)
+        while reply[0] == "asks":
+            reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
+        return reply
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """The values that a function with its graph on the far side has saved for its backward."""
