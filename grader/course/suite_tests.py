@@ -14,7 +14,6 @@ from grader.course.source import CheckInfo, Function, decorator, first_line, par
 from grader.course.suite import Group, group_of, names, names_apart
 from grader.errors import CourseError
 
-
 _Classes = dict[str, ast.ClassDef]
 
 
