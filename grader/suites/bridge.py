@@ -7,7 +7,6 @@ a result is a tree of tagged values, and whatever is no value stays there, as a 
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
 import copy
 import inspect
@@ -35,6 +34,7 @@ from grader.border import wire
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, FarObject, maker_of
+from grader.suites import named_tuples
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import with_graph
 from grader.suites.passing import Passing, put
@@ -524,11 +524,9 @@ class Bridge:
                     self._handles[number] = self._make_handle(remote, names, str(special), str(own_name), kinds)
                 return self._handles[number]
             case "named":
-                name, fields, items = rest
-                kind: Any = collections.namedtuple(  # type: ignore[misc]
-                    str(name).rpartition(".")[2], tuple(map(str, fields)), rename=True
-                )
-                kind.far_class = str(name)  # type: ignore[attr-defined]
+                name, fields, special, items = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
+                if (kind := self._classes.get((name, fields, special))) is None:
+                    kind = self._classes[name, fields, special] = named_tuples.class_of(self, name, fields, special)
                 return kind(*(self._value(one, passing) for one in items))
         raise ValueError("an unknown tag")
 

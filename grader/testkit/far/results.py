@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from grader.testkit.far.operations import name_of, names_of, special_of
+from grader.testkit.far.operations import SPECIAL, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
 
@@ -95,7 +95,11 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
     if issubclass(kind, tuple):
         items = [describe(one, passed, kept) for one in value]
         names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
-        return ("named", name_of(kind), list(names), items) if names else ("tuple", items)
+        if not names:
+            return "tuple", items
+        here().named_tuples[name_of(kind)] = kind
+        own = [one for one in SPECIAL if getattr(kind, f"__{one}__", 0) is not getattr(tuple, f"__{one}__", 0)]
+        return "named", name_of(kind), list(names), own, items
     if kind in (set, frozenset):
         return "set", [describe(one, passed) for one in value]
     if kind is dict:

@@ -60,6 +60,7 @@ class FarSide:
         paths: those that the test has passed, by its number for them.
         files: the files at each, as both sides last had them.
         held: lists, sets and dicts of the submission that the test has read, and may change.
+        named_tuples: classes of named tuples that have crossed, by their whole names; those of the test by their own.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
@@ -84,6 +85,7 @@ class FarSide:
         self.paths: dict[int, Path] = {}
         self.files: dict[int, dict[str, object]] = {}
         self.held: dict[int, Any] = {}
+        self.named_tuples: dict[str, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
