@@ -57,8 +57,6 @@ _TAGS: Final[dict[type, str]] = {dict: "d", list: "l", tuple: "t"}
 _CONTAINERS: Final = frozenset(_TAGS.values())
 _SCALAR_TAGS: Final = frozenset("icyvsp")
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
-OBJECTS: Final[set[type]] = set()
-"""Classes of tuples whose objects are no values for whoever asks: they have methods."""
 _NOT_DATA: Final = (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError)
 
 
@@ -123,7 +121,7 @@ def plain(value: object) -> object:
     """
     kind = type(value)
     base = next((one for one in _CONTENT if issubclass(kind, one)), kind)
-    if kind is base or kind in OBJECTS:
+    if kind is base:
         return value
     module = getattr(kind, "__module__", None)
     is_library = type(module) is str and module.partition(".")[0] in _LIBRARIES

@@ -4,6 +4,7 @@ Never runs a line of the files that it reads.
 """
 
 import ast
+import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import msgspec
 from grader.course.source import CheckInfo, Function, decorator, first_line, parse
 from grader.course.suite import Group, group_of, names, names_apart
 from grader.errors import CourseError
+
+_Classes = dict[str, ast.ClassDef]
 
 
 class FoundTest(msgspec.Struct, frozen=True):
@@ -28,21 +31,38 @@ def tests_in(folder: Path) -> Iterator[FoundTest]:
     Raises:
         CourseError: a file cannot be parsed.
     """
+    classes: _Classes = {}
+    for file in sorted(folder.rglob("*.py")):
+        with contextlib.suppress(CourseError):
+            classes |= _classes_in(parse(file).body)
     files = {*folder.rglob("test_*.py"), *folder.rglob("*_test.py")}
     for file in sorted(files):
-        yield from _tests(file, file.relative_to(folder).as_posix(), parse(file).body)
+        body = parse(file).body
+        yield from _tests(file, file.relative_to(folder).as_posix(), body, classes | _classes_in(body))
 
 
-def _tests(file: Path, prefix: str, body: Iterable[ast.stmt]) -> Iterator[FoundTest]:
+def _classes_in(body: Iterable[ast.stmt]) -> _Classes:
+    return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+
+
+def _tests(file: Path, prefix: str, body: Iterable[ast.stmt], classes: _Classes) -> Iterator[FoundTest]:
     for node in body:
         if isinstance(node, Function) and node.name.startswith("test"):
             yield FoundTest(f"{prefix}::{node.name}", file, node)
-        elif isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or _is_test_case(node)):
-            yield from _tests(file, f"{prefix}::{node.name}", node.body)
+        elif isinstance(node, ast.ClassDef):
+            bases = [*_bases(node, classes)]
+            if node.name.startswith("Test") or any(ast.unparse(b).endswith("TestCase") for n in bases for b in n.bases):
+                content = {getattr(one, "name", one): one for base in bases[::-1] for one in base.body}
+                yield from _tests(file, f"{prefix}::{node.name}", content.values(), classes)
 
 
-def _is_test_case(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(one).endswith("TestCase") for one in node.bases)
+def _bases(node: ast.ClassDef, classes: _Classes) -> Iterator[ast.ClassDef]:
+    """A class, and its bases by their names among the classes of the suite, the nearest first."""
+    yield node
+    others = {name: one for name, one in classes.items() if one is not node}
+    for base in node.bases:
+        if (found := others.get(ast.unparse(base).rpartition(".")[2])) is not None:
+            yield from _bases(found, others)
 
 
 def suite_checks(folder: Path, groups: Iterable[Group], topic: str, manifest: Path) -> tuple[CheckInfo, ...]:
@@ -89,10 +109,11 @@ def without_hidden(content: bytes, file: str, groups: Iterable[Group]) -> bytes:
     groups = list(groups)
     lines = content.splitlines(keepends=True)
     hidden = []
-    for test in _tests(Path(file), file, ast.parse(content).body):
+    body = ast.parse(content).body
+    for test in _tests(Path(file), file, body, _classes_in(body)):
         belongs = group_of(groups, test.nodeid)
-        if belongs is not None and belongs[1]:
+        if belongs is not None and belongs[1] and test.node not in hidden:
             hidden.append(test.node)
-    for node in reversed(hidden):
+    for node in sorted(hidden, key=lambda one: -one.lineno):
         lines[first_line(node) - 1 : node.end_lineno] = [b" " * node.col_offset + b"pass\n"] if node.col_offset else []
     return b"".join(lines)

@@ -9,6 +9,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ from grader.text import listed, one_line
 CLUTTER: Final = ("__pycache__", ".*", "*.pyc")
 _PATIENCE: Final = 900
 """Seconds that the tests may take on the solution."""
+_IMPORTS_SRC: Final = re.compile(r"^\s*(from|import) src\b", re.MULTILINE)
+"""Then the folder `src` is a package itself, and not the one that packages are in."""
 
 
 class Module(msgspec.Struct, frozen=True):
@@ -75,14 +78,15 @@ def roots_of(tests: Path, solution: Path | None) -> list[Path]:
     if solution is not None and not solution.is_dir():
         raise UserError(f"there is no folder {solution}", fix="name the folder with the solution: --solution DIR")
     above = (solution or tests.parent).resolve()
-    places = [above, above / "src", above / tests.name, tests]
+    is_named = any(_IMPORTS_SRC.search(file.read_text("utf-8", "replace")) for file in tests.rglob("*.py"))
+    places = [above, *([] if is_named else [above / "src"]), above / tests.name, tests]
     return list(dict.fromkeys(place for place in places if place.is_dir()))
 
 
 def _found(parts: Sequence[str], roots: Sequence[Path]) -> Path | None:
     """The file of a module, or the folder of a package, in the first folder that has it."""
     places = [place for root in roots for place in (root.joinpath(*parts), root.joinpath(*parts).with_suffix(".py"))]
-    packages = {place for place in places if place not in roots and place.is_dir() and any(place.glob("*.py"))}
+    packages = {place for place in places if place not in roots and place.is_dir() and any(place.rglob("*.py"))}
     return next((one for one in places if one.is_file() or one in packages), None)
 
 
@@ -99,7 +103,7 @@ def modules_named(names: Sequence[str], roots: Sequence[Path]) -> list[Module]:
                 f"there is no module `{name}` in {where}", fix="name the folder with the solution: --solution DIR"
             )
         top = path
-        while (top.parent / "__init__.py").is_file() and top.parent not in roots:
+        while top.parent not in roots and ((top.parent / "__init__.py").is_file() or top.parent.name in parts[:-1]):
             top = top.parent
         written = tuple(sorted(path.rglob("*.py"))) if path.is_dir() else (path,)
         before = found[top].written if top in found else ()

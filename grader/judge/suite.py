@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import copy
 import dataclasses
 import importlib.abc
 import importlib.util
@@ -25,7 +26,10 @@ from typing import Any, Final
 
 import hypothesis
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
@@ -187,6 +191,8 @@ def _place_kept(folder: Path) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
                 patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
+            patch.setattr(torch, "compile", lambda own=None, **_: (lambda one: one) if own is None else own)
+            patch.setattr(DataLoader, "_get_iterator", _iterator_here)
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
@@ -197,6 +203,13 @@ def _place_kept(folder: Path) -> Iterator[None]:
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
             left = max(timer[0] - (time.monotonic() - began), 0.01)
             signal.setitimer(signal.ITIMER_REAL, left, timer[1])
+
+
+def _iterator_here(loader: Any) -> Any:
+    """The batches of a loader, in this process: its workers would all ask the submission at once."""
+    alone = copy.copy(loader)
+    vars(alone).update(num_workers=0, timeout=0, prefetch_factor=None, persistent_workers=False)
+    return _SingleProcessDataLoaderIter(alone)
 
 
 class _BrokenItem(pytest.Item):

@@ -7,7 +7,6 @@ a result is a tree of tagged values, and whatever is no value stays there, as a 
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
 import copy
 import inspect
@@ -37,6 +36,7 @@ from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.labels import surroundings
 from grader.border.proxies import Call, FarObject, maker_of
+from grader.suites import named_tuples
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import with_graph
 from grader.suites.passing import Passing, put
@@ -199,9 +199,7 @@ class Bridge:
         while not request[-1]:  # as most of it is in most exchanges
             request.pop()
         try:
-            reply = self._ask(twins.run, *request)
-            while reply[0] == "asks":
-                reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
+            reply = self._answered(passing, twins.run, *request)
         except SubmissionRaised as error:
             self._forward_prints()
             own, self._raised = self._raised, None
@@ -328,13 +326,27 @@ class Bridge:
         given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
         return given, {key: one for key, one in others if one is not None}
 
-    def differentiate(self, key: int, grad: torch.Tensor) -> dict[int, torch.Tensor]:
-        """Gradients of a result whose graph is on the far side, by the keys of twins."""
-        reply = self._ask(twins.differentiate, key, detached(grad), self._pushes())
+    def differentiate(self, key: int, grad: torch.Tensor, inputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
+        """Gradients of a result whose graph is on the far side, by the keys of twins.
+
+        Args:
+            inputs: the tensors that the gradients depend on, if they are to be differentiated again.
+        """
+        passing = Passing(self)
+        given = passing.tree(grad) if inputs else ("value", detached(grad))
+        passing.inputs += inputs
+        ask = (twins.differentiate, key, given, self._pushes(), bool(inputs), self._has_functions)
+        found, pulls = self._answered(passing, *ask)[1:]
         with _reading():
-            found, pulls = reply
             self._pull(pulls)
-            return dict(found)
+            return {number: self._value(one, passing) for number, one in found}
+
+    def _answered(self, passing: Passing, *question: Any) -> Any:
+        """The answer, after those of functions of the test that the submission has called."""
+        reply = self._ask(*question)
+        while reply[0] == "asks":
+            reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
+        return reply
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """The values that a function with its graph on the far side has saved for its backward."""
@@ -535,11 +547,9 @@ class Bridge:
             case "handle":
                 return self.handles.proxy(*rest)
             case "named":
-                name, fields, items = rest
-                kind: Any = collections.namedtuple(  # type: ignore[misc]
-                    str(name).rpartition(".")[2], tuple(map(str, fields)), rename=True
-                )
-                kind.far_class = str(name)  # type: ignore[attr-defined]
+                name, fields, special, items = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
+                if (kind := self._classes.get((name, fields, special))) is None:
+                    kind = self._classes[name, fields, special] = named_tuples.class_of(self, name, fields, special)
                 return kind(*(self._value(one, passing) for one in items))
         raise ValueError("an unknown tag")
 

@@ -21,7 +21,8 @@ class _Graph(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        found = ctx.bridge.differentiate(ctx.key, grad)
+        inputs = [ctx.bridge.twin(key) for key in ctx.keys] if torch.is_grad_enabled() else []
+        found = ctx.bridge.differentiate(ctx.key, grad, inputs)
         own = [found.pop(key, None) for key in ctx.keys]
         for key, one in found.items():  # of tensors that an earlier call was given
             tensor = ctx.bridge.twin(key)

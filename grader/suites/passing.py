@@ -253,7 +253,13 @@ class Passing:
     def _container(self, value: Any) -> tuple[Any, ...] | None:
         kind = type(value)
         if isinstance(value, tuple):
-            return "tuple", [self.tree(one) for one in value]
+            items = [self.tree(one) for one in value]
+            if (fields := getattr(kind, "_fields", None)) is None:
+                return "tuple", items
+            whole = (
+                "" if sources.is_own(kind.__module__, self.bridge.root) else f"{kind.__module__}.{kind.__qualname__}"
+            )
+            return "named", vars(kind).get("far_class", whole), kind.__name__, list(fields), items
         if kind in (list, dict) and self._is_data(value):
             return "data", self._number(value), value
         if isinstance(value, set | frozenset):

@@ -11,7 +11,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import Any, Final
 
@@ -65,6 +65,8 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
     match name:
         case "grad":
             stack.enter_context(torch.set_grad_enabled(value))
+        case "autocast":
+            stack.enter_context(torch.autocast("cpu", dtype=value))
         case "dtype":
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(value)
@@ -162,6 +164,11 @@ def run(
         effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint
         return effects if any(effects) else ()
 
+    return _work(work, may_ask)
+
+
+def _work(work: Callable[[], Any], may_ask: bool) -> Any:
+    """The result, or the question to a function of the test."""
     if not may_ask:
         return work()
     thread = Thread(work)
@@ -205,15 +212,29 @@ def saved_for(key: int) -> Any:
     return [describe(one) for one in getattr(here().graphs[key].grad_fn, "saved_tensors", ())]
 
 
-def differentiate(key: int, grad: torch.Tensor, pushes: list[Any]) -> Any:
-    """The gradients that a result with a graph here has with respect to twins; others stay where they are."""
+def differentiate(key: int, grad: Any, pushes: list[Any], keeps_graph: bool, may_ask: bool) -> Any:
+    """The gradients that a result with a graph here has with respect to twins; others stay where they are.
+
+    Args:
+        keeps_graph: whether they have a graph themselves, for second derivatives.
+    """
     take(pushes)
     leaves = {number: twin for number, twin in here().twins.items() if number > 0 and twin.is_leaf}
-    before = {number: twin.grad for number, twin in leaves.items()}
-    for twin in leaves.values():
-        twin.grad = None
-    _backward(here().graphs[key], grad, retain_graph=True)
-    found = [(number, twin.grad) for number, twin in leaves.items() if twin.grad is not None]
-    for number, twin in leaves.items():
-        twin.grad = before[number]
-    return found, pulls()
+    result, given = here().graphs[key], Crossed().build(grad)
+
+    def work() -> Any:
+        if keeps_graph:
+            needed = {number: twin for number, twin in leaves.items() if twin.requires_grad}
+            own = torch.autograd.grad(result, [*needed.values()], given, create_graph=True, allow_unused=True)
+            graphs = [(number, describe(one)) for number, one in zip(needed, own, strict=True) if one is not None]
+            return "returned", graphs, pulls()
+        before = {number: twin.grad for number, twin in leaves.items()}
+        for twin in leaves.values():
+            twin.grad = None
+        _backward(result, given, retain_graph=True)
+        found = [(number, ("value", twin.grad)) for number, twin in leaves.items() if twin.grad is not None]
+        for number, twin in leaves.items():
+            twin.grad = before[number]
+        return "returned", found, pulls()
+
+    return _work(work, may_ask)

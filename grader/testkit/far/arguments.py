@@ -1,9 +1,11 @@
 """Arguments that arrive from a test, made into real values, and the files that come with them."""
 
+import collections
 import contextlib
 import copy
 import functools
 import importlib
+import pkgutil
 import random
 import re
 from collections.abc import Callable, Iterable
@@ -88,6 +90,14 @@ class Crossed:
         if state is not None:
             _set_generator(made, self.build(state))
         return made
+
+    def _make_named(self, whole: str, name: str, fields: list[str], items: list[Any]) -> Any:
+        """A named tuple: of a class here, or of the test."""
+        kind = here().named_tuples.get(whole or name)
+        if kind is None:
+            kind = pkgutil.resolve_name(whole) if whole else collections.namedtuple(name, fields)  # type: ignore[misc]
+            here().named_tuples[whole or name] = kind
+        return getattr(kind, "_make", kind)(self.many(items))
 
     def _make_set(self, number: int, items: list[Any]) -> Any:
         made = set(self.many(items))

@@ -15,8 +15,7 @@ from torch import nn
 
 from grader.border import tables
 from grader.border.bounds import Budget
-from grader.border.wire import OBJECTS
-from grader.testkit.far.operations import methods_of, name_of, names_of, special_of
+from grader.testkit.far.operations import SPECIAL, methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN, parts_of
 
@@ -96,10 +95,14 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
     kind = type(value)
     if kind is list:
         return "list", [describe(one, passed, kept) for one in value]
-    if issubclass(kind, tuple) and not _has_methods(kind):
+    if issubclass(kind, tuple):
         items = [describe(one, passed, kept) for one in value]
-        names = _fields_of(kind)
-        return ("named", name_of(kind), list(names), items) if names else ("tuple", items)
+        names = getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
+        if not names:
+            return "tuple", items
+        here().named_tuples[name_of(kind)] = kind
+        own = [one for one in SPECIAL if getattr(kind, f"__{one}__", 0) is not getattr(tuple, f"__{one}__", 0)]
+        return "named", name_of(kind), list(names), own, items
     if kind in (set, frozenset):
         return "set", [describe(one, passed) for one in value]
     if kind is dict:
@@ -121,19 +124,6 @@ def _kind(kind: type) -> tuple[int, tuple[list[str], str, str] | None]:
         return known[0], None
     here().kinds[kind] = number, _ = next(_numbers), sizes
     return number, (names_of(kind), special_of(kind), methods_of(kind))
-
-
-def _fields_of(kind: type) -> Any:
-    return getattr(kind, "_fields", None) or getattr(kind, "__match_args__", None)
-
-
-def _has_methods(kind: type) -> bool:
-    """Whether a class of tuples of the submission has more than fields: then the object stays here."""
-    own = {name for one in kind.__mro__[: kind.__mro__.index(tuple)] for name in vars(one) if name[0] != "_"}
-    if kind.__module__.partition(".")[0] in _LIBRARIES or own <= {*(_fields_of(kind) or ())}:
-        return False
-    OBJECTS.add(kind)
-    return True
 
 
 def _twin_of(array: Any) -> tuple[Any, ...] | None:

@@ -61,6 +61,7 @@ class FarSide:
         files: the files at each, as both sides last had them.
         held: lists, sets and dicts of the submission that the test has read, and may change.
         kinds: of each class that was sent its number, and how many names it had then.
+        named_tuples: classes of named tuples that have crossed, by their whole names; those of the test by their own.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
@@ -86,6 +87,7 @@ class FarSide:
         self.files: dict[int, dict[str, object]] = {}
         self.held: dict[int, Any] = {}
         self.kinds: dict[type, tuple[int, list[int]]] = {}
+        self.named_tuples: dict[str, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
