@@ -41,7 +41,7 @@ from grader.judge.check import Check
 from grader.judge.in_process import ModuleProcess
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
-from grader.judge.suite_failure import exception_expected, in_words
+from grader.judge.suite_failure import exception_expected, exceptions_expected, in_words
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
@@ -421,7 +421,7 @@ def _public_names(course: Course) -> dict[str, dict[str, str]]:
 
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
-    """A class by name for each exception of a stub or the solution, and for that of a frozen dataclass."""
+    """A class by name for each exception of a stub, the solution or that a test expects, and for a frozen dataclass's."""
     bases: dict[str, list[str]] = {}
     folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
     for file in (folder / name for folder in folders for name in python_files(folder)):
@@ -441,6 +441,10 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
                 found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), _MADE_BY_TESTS)
                 continue
             found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), _MADE_BY_TESTS)
+    for file in course.checks_dir.rglob("*.py") if course.suite else ():
+        with contextlib.suppress(CourseError):
+            for name in exceptions_expected(parse(file), course.suite.names):
+                found.setdefault(name, type(name, (kind_of("Exception"),), _MADE_BY_TESTS))
     return found
 
 

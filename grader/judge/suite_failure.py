@@ -8,13 +8,15 @@ import functools
 import linecache
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from grader.border.proxies import Call, FarObject
+from grader.course.source import names_bound_by, names_in
+from grader.suites.honesty import imports_of
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.show import show_call
 
@@ -50,9 +52,32 @@ def exception_expected(error: BaseException) -> str:
                 if isinstance(node, ast.With) and node.body[0].lineno <= line <= (node.end_lineno or 0):
                     for one in node.items:
                         call = one.context_expr
-                        if isinstance(call, ast.Call) and call.args and _EXPECTS.search(ast.unparse(call.func)):
-                            return ast.unparse(call.args[0])
+                        if kind := _expected(call):
+                            return ast.unparse(kind)
     return ""
+
+
+def exceptions_expected(tree: ast.Module, own: Collection[str]) -> Iterator[str]:
+    """The exceptions of students' modules that a file of tests expects, by their names there.
+
+    Args:
+        own: the names of students' modules and packages.
+    """
+    imports = list(imports_of(tree, frozenset(own)))
+    theirs = {name for node in imports for name in names_bound_by(node)}
+    real = {one.asname: one.name for node in imports if isinstance(node, ast.ImportFrom) for one in node.names}
+    for node in ast.walk(tree):
+        kind = node.type if isinstance(node, ast.ExceptHandler) else _expected(node)
+        for one in kind.elts if isinstance(kind, ast.Tuple) else [kind] if kind else ():
+            if names_in(one) & theirs:
+                name = ast.unparse(one).rpartition(".")[2]
+                yield real.get(name, name)
+
+
+def _expected(node: ast.AST) -> ast.expr | None:
+    """The exceptions that ``raises(...)`` expects; None if it is no such call."""
+    is_expecting = isinstance(node, ast.Call) and node.args and _EXPECTS.search(ast.unparse(node.func))
+    return node.args[0] if isinstance(node, ast.Call) and is_expecting else None
 
 
 @functools.lru_cache(maxsize=32)

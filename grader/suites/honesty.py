@@ -97,7 +97,7 @@ def _listed(places: Sequence[SuitePlace]) -> str:
 
 
 def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kind, str]]:
-    imported = {name for node in _imports(tree, names) for name in names_bound_by(node)}
+    imported = {name for node in imports_of(tree, names) for name in names_bound_by(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
@@ -111,7 +111,7 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
             yield from ((line, "own-code", TEXTS["own-code"]) for line in _own_comparisons(node, imported))
 
 
-def _imports(tree: ast.Module, names: frozenset[str]) -> Iterator[ast.stmt]:
+def imports_of(tree: ast.Module, names: AbstractSet[str]) -> Iterator[ast.stmt]:
     """The imports of students' modules, at any depth."""
     for node in ast.walk(tree):
         parts: list[str] = []
