@@ -59,7 +59,8 @@ class CodeSlips:
 
     def slips(self, cause: Cause, name: str) -> Iterator[str]:
         """The slips in a function or class that may be the cause of its failure, the likeliest first."""
-        definitions, place = self._definitions(name), self.place
+        definitions = self._definitions(name) or self._definitions(cause.call.partition("(")[0])  # one of several
+        place = self.place
         if not definitions:
             return
         own = definitions[-1]

@@ -121,7 +121,7 @@ class SuiteCheck(Check):
                 else:
                     self.leftovers.begin(channel.transport)
                 quiet = contextlib.redirect_stdout(io.StringIO())  # its prints must not mix with the grader's output
-                for one in (_place_kept(self._root), bridge.active(), comparisons.noted(), quiet):
+                for one in (_place_kept(self._root), comparisons.noted(), bridge.active(), quiet):
                     stack.enter_context(one)
                 _run_item(self.item)
         except (AssertionError, pytest.fail.Exception) as error:

@@ -73,9 +73,10 @@ class Comparisons:
             try:
                 return (is_alike := function(*args, **kwargs))
             finally:
-                callers = itertools.islice(traceback.walk_stack(sys._getframe(1)), _MOST_CALLERS)
-                pair = args if len(args) > 1 and not is_alike else None
-                self._last = (pair[0], pair[1], [(one.f_code, line) for one, line in callers]) if pair else None
+                self._last = None
+                if len(args) > 1 and not is_alike:
+                    callers = itertools.islice(traceback.walk_stack(sys._getframe(1)), _MOST_CALLERS)
+                    self._last = args[0], args[1], [(one.f_code, line) for one, line in callers]
 
         return noting
 
