@@ -33,7 +33,7 @@ from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
 from grader.results import SubmissionResult
-from grader.suites.honesty import places_in, together
+from grader.suites.honesty import places_in
 
 _HASH_SEED: Final = 1
 """Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
@@ -105,7 +105,7 @@ def verify_course(
             for defect in _not_as_handed_out(course, at_home.result().result, results) if at_home else ():
                 report(defect)
     if course.suite is not None:
-        for place in together(places_in(course.checks_dir, course.suite.names)):
+        for place in places_in(course.checks_dir, course.suite.names):
             report(Defect(place.file, place.line, place.text, is_note=True))
     return summaries
 

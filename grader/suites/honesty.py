@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, Literal
@@ -27,7 +27,6 @@ TEXTS: Final[dict[Kind, str]] = {
 }
 _OF_THIS_PROCESS: Final = frozenset({"resource", "tracemalloc", "psutil", "memory_profiler"})
 _READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile", "getmembers"})
-_MOST_LINES: Final = 10
 _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
 
 
@@ -76,24 +75,6 @@ def places_in(folder: Path, names: Collection[str]) -> list[SuitePlace]:
             continue  # its collection says why
         found |= {SuitePlace(file, *one) for one in _of_file(tree, own)}
     return sorted(found)
-
-
-def together(places: Iterable[SuitePlace]) -> list[SuitePlace]:
-    """The places, those of one file that say the same as one: the first, with the lines of the others."""
-    alike: dict[tuple[Path, str], list[SuitePlace]] = {}
-    for one in places:
-        alike.setdefault((one.file, one.text), []).append(one)
-    found = []
-    for first, *others in alike.values():
-        also = f" (also in {_listed(others)})" if others else ""
-        found.append(msgspec.structs.replace(first, text=f"{first.text}{also}"))
-    return sorted(found)
-
-
-def _listed(places: Sequence[SuitePlace]) -> str:
-    lines = ", ".join(str(one.line) for one in places[:_MOST_LINES])
-    more = len(places) - _MOST_LINES
-    return f"line{'s' * (len(places) > 1)} {lines}" + (f" and {more} more" if more > 0 else "")
 
 
 def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kind, str]]:
