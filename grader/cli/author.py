@@ -235,7 +235,9 @@ def _verify(
         typer.echo("notes, no defects:")
         _print_by_kind([(one.place, one.message) for one in notes], verbose)
     print_lines([outcome if found or missing else "the course is sound"])
-    typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
+    suffix = "" if course.is_shipped or course.root == Path.cwd() else f" --course {course.root}"
+    text = "not run: small changes of the solutions, which show what no check asks for: grader verify --mutants"
+    typer.echo(text + suffix)
     return 1 if found else 0
 
 

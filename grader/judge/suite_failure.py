@@ -178,12 +178,16 @@ def _in_words(error: BaseException, title: str, call: Call | None, comparisons: 
     own, _, asserted = f"\n{text}".partition("\nassert ")
     if parts := _TRUTH.fullmatch(text):
         own, asserted = parts[2] or "", parts[1]
-    line = asserted.partition("\n")[0]
-    said = _said(line, call) or _of_source(error, line) if line or text == _WRONG else ""
+    line, _, more = asserted.partition("\n")
+    if said := _said(line, call):  # pytest says the same of where the values come from
+        more = "\n".join(one for one in more.split("\n") if not one.startswith(" + "))
+        asserted = f"{line}\n{more}" if more.strip() else ""
+    elif line or text == _WRONG:
+        said = _of_source(error, line)
     if not said:
         return AssertionError(f"{title}: {text}")
     whole = ": ".join(filter(None, (title, own.strip(), said)))
-    return AssertionError(f"{whole}\nthe test: assert {asserted}" if line else whole)
+    return AssertionError(f"{whole}\nthe test: assert {asserted}" if asserted else whole)
 
 
 def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str]]:
