@@ -6,7 +6,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 BY_HAND: Final = "✎"
@@ -104,6 +104,22 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
 def listed(names: Sequence[str], most: int) -> str:
     """The first names of a list on one line, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+def by_kind(remarks: Iterable[tuple[str, str]], most: int = 3) -> list[str]:
+    """Places with remarks, a line for each kind of remark: the first one, and the next places where it is true.
+
+    Of a kind are those that differ in numbers, and in what is in backticks, alone.
+    """
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for place, text in remarks:
+        kinds.setdefault(re.sub(r"`[^`]*`|\d+", "", text), []).append((place, text))
+    lines = []
+    for (place, text), *others in kinds.values():
+        names = [re.findall(r"`[^`]*`|$", one)[0] if at == place else at.rpartition("/")[2] for at, one in others]
+        shown = ", ".join([*filter(None, names[:most]), *["…"] * (len(others) > most)])
+        lines.append(f"{place}: {text}" + (f" ({len(others)} more: {shown})" if others else ""))
+    return lines
 
 
 def named(people: Sequence[str], most: int) -> str:

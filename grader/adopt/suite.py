@@ -31,7 +31,7 @@ from grader.grading.suite_run import (
     modules_named,
     roots_of,
 )
-from grader.suites.honesty import places_in, together
+from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
 _LEFT_OUT: Final = frozenset({"xfail", "setrlimit"})
@@ -226,7 +226,7 @@ class _AdoptedSuite:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.path.name}: {why}"
         names = [one.name for one in (*self._modules, *self._ran.further)]
-        yield from map(str, together(places_in(suite, names)))
+        yield from map(str, places_in(suite, names))
         data = self._tests.parent / DATA
         if data.is_dir() and not self._takes_data():
             yield f"{data}: is not taken along, because it holds more than {MOST_DATA >> 20} MiB"

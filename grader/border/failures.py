@@ -27,6 +27,8 @@ BUILT_IN_EXCEPTIONS: Final = {
 }
 """Python's own exceptions, by name."""
 _LINE_NUMBERS: Final = range(1, 10_000_000)
+_OF_A_FOLDER: Final = re.compile(r"(?<=') \((?:/|[A-Z]:\\)[^()\n]{1,500}\)$")
+"""The file at the end of ``cannot import name 'x' from 'y'``: it is in a folder of this run alone."""
 _ASKED: Final = re.compile(r"tried to allocate (\d{1,18}) bytes")
 
 
@@ -157,7 +159,7 @@ def exception_of(raised: Raised, *, simulates: bool = False) -> BaseException:
 
 def raised_error(raised: Raised, kind: type[SubmissionRaised] | None = None) -> SubmissionRaised:
     """The exception of submitted code itself, whatever it is; of the class that fits it unless one is given."""
-    message = raised.message[:MAX_MESSAGE]
+    message = _OF_A_FOLDER.sub("", raised.message[:MAX_MESSAGE])
     if kind is None and raised.is_built_in and raised.kind in BUILT_IN_EXCEPTIONS:
         kind = kind_of(raised.kind)
     error = (kind or SubmissionRaised)(message)

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from typer import Argument, Option
@@ -18,7 +18,11 @@ from grader.course import Course, stubs
 from grader.course.starter import new_course, new_exercise
 from grader.errors import UserError
 from grader.machine import Devices, resolve_devices
-from grader.text import aligned, counted, listed
+from grader.text import aligned, by_kind, counted, listed
+
+_VerboseOption = Annotated[bool, Option("--verbose", "-v", help="Show every place, not only the first of a kind.")]
+_MOST_MADE: Final = 20
+"""Exercises that `adopt` lists."""
 
 
 @app.command()
@@ -73,6 +77,7 @@ def adopt(
         Option(metavar="DIR", help="The folder with these modules, solved. Default: the one that TESTS is in."),
     ] = None,
     to: Annotated[Path | None, Option(metavar="COURSE", help="A new folder. Default: beside you, NAME-course.")] = None,
+    verbose: _VerboseOption = False,
 ) -> None:
     """Make a course of tests that you have: pytest files, a notebook, texts with code. They stay as they are.
 
@@ -93,10 +98,12 @@ def adopt(
     require_free(course)
     adopted = _adopted(path, notebooks, course, names, solution)
     typer.echo(f"{adopted.course}: {adopted.made[0]}")
-    print_lines(list(adopted.made[1:]))
+    _, *made = adopted.made
+    shown = made if verbose or len(made) <= _MOST_MADE else made[:_MOST_MADE]
+    print_lines(shown + [f"  and {len(made) - len(shown)} more: {adopted.course / 'course.toml'}"] * (shown != made))
     if adopted.look:
         typer.echo("look at:")
-        print_lines([f"  {line}" for line in adopted.look])
+        _print_by_kind([one.partition(": ")[::2] for one in adopted.look], verbose)
     typer.echo(f"next: grader verify --course {adopted.course}")
     typer.echo(f"then: grader grade SUBMISSIONS --course {adopted.course} --out week1")
 
@@ -147,6 +154,7 @@ def verify(
         bool, Option("--watch", help="Go on, and verify the exercises that change whenever a file is saved.")
     ] = False,
     seed: options.SeedOption = 0,
+    verbose: _VerboseOption = False,
 ) -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named.
 
@@ -168,7 +176,7 @@ def verify(
 
         watch_course(course, partial(_verify_quickly, course, resolved, seed), only)
         return 0
-    return _verify(loaded, only, resolved, seed)
+    return _verify(loaded, only, resolved, seed, verbose=verbose)
 
 
 def _verify_quickly(path: Path | None, devices: Devices, seed: int, names: Sequence[str]) -> int:
@@ -176,22 +184,25 @@ def _verify_quickly(path: Path | None, devices: Devices, seed: int, names: Seque
     return _verify(Course.load(path), names, devices, seed, is_quick=True)
 
 
-def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, is_quick: bool = False) -> int:
+def _verify(
+    course: Course, names: Sequence[str], devices: Devices, seed: int, *, is_quick: bool = False, verbose: bool = False
+) -> int:
     """Prints the defects of a course, and how much was looked at; the exit code.
 
     Args:
         is_quick: as `verify_course`; progress and the table are left out, too.
+        verbose: whether each note has a line, not each kind of note.
     """
     gc.disable()  # the collector takes a quarter of the time of the imports, and frees nothing
     from grader.grading.promises import Defect
     from grader.grading.verify import verify_course
 
     found: list[Defect] = []
-    remarks: list[str] = []
+    notes: list[Defect] = []
 
     def report(defect: Defect) -> None:
         if defect.is_note:
-            remarks.append(f"  {defect}")
+            notes.append(defect)
             return
         found.append(defect)
         typer.echo(defect)
@@ -214,19 +225,29 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
         return 1 if found else 0
     rows = [("exercise", "checks", "misconceptions", "seconds", "thin checks")]
     for one in summaries:
-        thin = str(len(one.thin)) if one.thin else "-"
-        rows.append((one.exercise, str(one.checks), str(one.misconceptions), f"{one.seconds:.2f}", thin))
+        numbers = str(one.checks), str(one.misconceptions), f"{one.seconds:.2f}", str(len(one.thin) or "-")
+        rows.append((one.exercise, *numbers))
     print_lines(aligned(rows))
-    notes = [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]
-    if notes:
+    if thin := [f"  {one.exercise}: {name}: {', '.join(changes)}" for one in summaries for name, changes in one.thin]:
         typer.echo("thin checks pass although all values that come back are changed; others of the exercise notice:")
-        print_lines(notes)
-    if remarks:
-        typer.echo("to be known of these tests, no defects:")
-        print_lines(remarks)
+        print_lines(thin)
+    if notes:
+        typer.echo("notes, no defects:")
+        _print_by_kind([(one.place, one.message) for one in notes], verbose)
     print_lines([outcome if found or missing else "the course is sound"])
-    typer.echo("not run: small changes of the solutions, which show what no check asks for: grader verify --mutants")
+    suffix = "" if course.is_shipped or course.root == Path.cwd() else f" --course {course.root}"
+    text = "not run: small changes of the solutions, which show what no check asks for: grader verify --mutants"
+    typer.echo(text + suffix)
     return 1 if found else 0
+
+
+def _print_by_kind(remarks: Sequence[tuple[str, ...]], verbose: bool) -> None:
+    """Places with remarks: one line for each, or for each kind."""
+    pairs = [(place, text) for place, text in remarks]
+    lines = [f"{place}: {text}" for place, text in pairs] if verbose else by_kind(pairs)
+    print_lines([f"  {line}" for line in lines])
+    if len(lines) < len(pairs):
+        typer.echo("  (--verbose shows all)")
 
 
 def _grade_mutants(course: Course, names: Sequence[str], devices: Devices, seed: int) -> int:

@@ -65,7 +65,8 @@ def stub_of(source: str, filename: str | Path, *, keeps_helpers: bool = False) -
     If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
 
     A helper that only these parts use is a part of the answer, and left out with what only it needs. It stays if the
-    stub names it in backticks, or with `keeps_helpers`.
+    stub names it in backticks, if it is a class without methods, such as an exception, unless it is private, or with
+    `keeps_helpers`.
 
     Raises:
         CourseError: if markers are nested, unbalanced, wrongly indented, or not round whole statements of a function or
@@ -104,6 +105,7 @@ def _helpers(source: str, file: Path, regions: Sequence[Region]) -> set[ast.stmt
         one
         for one in tree
         if isinstance(one, Definition) and one.lineno not in inside and own[one] & used and not own[one] & with_part
+        if one.name.startswith("_") or isinstance(one, Function) or any(isinstance(part, Function) for part in one.body)
     }
     while kept := {
         one for one in found if own[one] & {name for node in tree if node not in found for name in shown[node]}

@@ -25,7 +25,6 @@ from grader.judge.explain import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.drawing import problem_of
 from grader.results import NOT_ASSESSED, CheckResult
-from grader.text import counted, listed
 
 _NOTICE: Final = "assert_equal and assert_close also look at type, dtype and shape, as `==` does not"
 _PASSED: Final = ("passed", *NOT_ASSESSED)
@@ -45,8 +44,11 @@ class Defect(msgspec.Struct, frozen=True):
     """Whether it is no fault: a course may be as it is, and its author may want to know."""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else str(self.file)
-        return f"{'note: ' if self.is_note else ''}{place}: {self.message}"
+        return f"{'note: ' if self.is_note else ''}{self.place}: {self.message}"
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else str(self.file)
 
 
 def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -71,12 +73,8 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
         tree = None  # then it does not equal the released one either
-    bare = [one.full_name for one in evidence.topic.exercises if not one.hints]
-    if evidence.course.suite is not None and bare:
-        text = f"{counted(len(bare), 'exercise')} without hints: {listed([f'`{one}`' for one in bare], 3)}"
-        yield Defect(evidence.course.manifest, None, text, is_note=True)
     for exercise in evidence.topic.exercises:
-        if not exercise.hints and evidence.course.suite is None:
+        if not exercise.hints:
             yield Defect(evidence.course.manifest, None, f"`{exercise.full_name}` has no hints", may_lack)
         if tree is not None and not exercise.group:
             nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
@@ -91,16 +89,14 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
 
 def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every check has a docstring. In every comparison the returned value comes first: students read that it came."""
-    checks = checks_of(evidence.course, evidence.topic.name)
-    if evidence.course.suite is not None:
-        if bare := [check.function for check in checks if not check.docstring]:
-            text = f"{counted(len(bare), 'test')} without a docstring: students read their names in words"
-            yield Defect(evidence.course.checks_dir, None, f"`{evidence.topic.name}`: {text}", is_note=True)
-        return
-    for check in checks:
+    is_suite = evidence.course.suite is not None
+    for check in checks_of(evidence.course, evidence.topic.name):
         if not check.docstring:
-            text = f"`{check.function}` has no docstring: students read it"
-            yield Defect(evidence.check_file, check.line, text, is_note=not evidence.course.is_shipped)
+            file = evidence.course.checks_dir / check.file if is_suite else evidence.check_file
+            text = f"`{check.function}` has no docstring: students read {'its name in words' if is_suite else 'it'}"
+            yield Defect(file, check.line, text, is_note=not evidence.course.is_shipped)
+    if is_suite:
+        return
     for function, line in swapped_comparisons(evidence.check_file):
         message = "has the expected value first; the returned one comes first: assert_close(submission.f(x), expected)"
         yield Defect(evidence.check_file, line, f"`{function}` {message}")

@@ -33,7 +33,7 @@ from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
 from grader.results import SubmissionResult
-from grader.suites.honesty import places_in, together
+from grader.suites.honesty import places_in
 
 _HASH_SEED: Final = 1
 """Of the second run of the solutions: another order of sets. A result that differs then depends on chance."""
@@ -105,7 +105,7 @@ def verify_course(
             for defect in _not_as_handed_out(course, at_home.result().result, results) if at_home else ():
                 report(defect)
     if course.suite is not None:
-        for place in together(places_in(course.checks_dir, course.suite.names)):
+        for place in places_in(course.checks_dir, course.suite.names):
             report(Defect(place.file, place.line, place.text, is_note=True))
     return summaries
 
@@ -115,7 +115,8 @@ def _as_handed_out(course: Course, options: WorkerOptions) -> Iterator[LocalWork
     """Workers with the course as `init` gives it to students; None if their checks have all that these have."""
     files = dict(handed_out(course))
     own = {name: file.read_bytes() for name, file in checking_files(course)}
-    if course.is_shipped or not any(files.get(name) != data or b"solutions" in data for name, data in own.items()):
+    has_more = any(files.get(name) != data or b"solutions" in data for name, data in own.items())
+    if course.is_shipped or not (has_more or course.suite):  # a suite is collected with its solution's names
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:

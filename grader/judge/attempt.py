@@ -69,7 +69,7 @@ class Attempt:
             self.state = AttemptState.FRESH
             self._run_in_order()
         if not self.is_program:  # its first failure is the symptom, for all checks
-            hidden = {check.name for check in self.checks if check.hidden}
+            hidden = {check.name for check in self.checks if check.hidden or check.runs_item}
             self.results = with_situations(self.results, self.traces, hidden)
         self.desk.finish(is_right=all(one.verdict in RIGHT or self._is_stub(one) for one in self.results))
 

@@ -33,6 +33,8 @@ _STARTS: Final = ("mp.spawn", "multiprocessing.spawn", "start_processes", "multi
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
 _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
 """Arguments that no answer can do without."""
+_CHANGING: Final = frozenset(("append", "extend", "insert", "sort", "reverse", "update", "add", "step", "backward"))
+"""Methods that change their object, and return nothing."""
 _ASIDE: Final = ("Tensor", "torch", "self")
 """Ends of names whose attributes may be anything."""
 _MOST_TEXT: Final = 60
@@ -57,7 +59,8 @@ class CodeSlips:
 
     def slips(self, cause: Cause, name: str) -> Iterator[str]:
         """The slips in a function or class that may be the cause of its failure, the likeliest first."""
-        definitions, place = self._definitions(name), self.place
+        definitions = self._definitions(name) or self._definitions(cause.call.partition("(")[0])  # one of several
+        place = self.place
         if not definitions:
             return
         own = definitions[-1]
@@ -193,14 +196,27 @@ class CodeSlips:
         inner = {id(node) for one in functions for node in ast.walk(one)}
         returns = [one for one in ast.walk(own) if isinstance(one, ast.Return) and id(one) not in inner]
         empty = [one for one in returns if one.value is None or _text(one.value) == "None"]
-        if len(empty) == len(returns):
-            return  # it never returns anything else: the `return` was forgotten
+        if len(empty) == len(returns):  # it never returns anything else: the `return` was forgotten
+            yield from self._not_returned(own, inner)
+            return
         if empty:
             yield f"your code returned None, by the `return` in {self.place(empty[0].lineno)}"
         elif returns == own.body[-1:]:
             yield f"your code returned None: that is the value behind `return` in {self.place(returns[0].lineno)}"
         else:
             yield f"your code returned None here: this call came to the end of `{own.name}` without a `return`"
+
+    def _not_returned(self, own: ast.FunctionDef, inner: set[int]) -> Iterator[str]:
+        """A value in a function without `return` that is printed, or that its last line only makes."""
+        nodes = (one for one in ast.walk(own) if id(one) not in inner)
+        prints = [one.lineno for one in nodes if isinstance(one, ast.Call) and _text(one.func) == "print"]
+        if prints:
+            yield f"your code returned None: {self.place(prints[0])} prints, and does not return: write `return`"
+        match own.body[-1]:
+            case ast.Expr(ast.Call(ast.Attribute(_, name))) if name in _CHANGING or name.endswith("_"):
+                return
+            case ast.Expr(value) if not isinstance(value, ast.Constant):
+                yield f"your code returned None: {self.place(value.lineno)} makes a value: write `return` before it"
 
     def _hidden(self, own: Definition) -> Iterator[str]:
         """Variables with the name of a module or a function of Python that is used in the same definition."""

@@ -177,7 +177,7 @@ def _raised(cause: Cause) -> str:
 
 def _on_assertion(cause: Cause) -> str:
     is_none = cause.returned == "None" and cause.expected != "None" and not cause.looked_at
-    if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
+    if is_none and (cause.expected or not cause.reason or re.search("NoneType| gives None where", cause.reason)):
         if cause.call.isidentifier():  # a variable
             return f"`{cause.call}` is None, and another value was expected"
         return "your code returned None: did you forget `return`?"

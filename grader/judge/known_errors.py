@@ -95,7 +95,8 @@ def repaired(reason: str) -> str:
     """The reason why an answer does not fit, and how it is made to fit, if that is known."""
     table = _table("repairs.txt")
     repairs = [repair for pattern, _, repair in table if re.search(pattern, reason[:_MOST_SEARCHED])]
-    return ": ".join([reason, *repairs[:1]])
+    first, line, rest = reason.partition("\n")
+    return ": ".join([first, *repairs[:1]]) + line + rest
 
 
 # ---------------------------------------------------------------- similar names

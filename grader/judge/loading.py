@@ -111,9 +111,9 @@ class LeftOut:
             notes.append(f"{self._name(failed)}: {place} {self._why(failed)}: left out{without}")
         if (more := len(self._failed) - _NAMED) > 0:
             notes.append(f"{self._file}: {more} more statements were left out")
-        advice = (
-            "" if self._cells[self._file] else '; put code that only runs something under `if __name__ == "__main__":`'
-        )
+        advice = '; put code that only runs something under `if __name__ == "__main__":`'
+        if self._cells[self._file] or (self._failed and _is_import(self._sources, self._failed[0])):
+            advice = ""
         return [f"{note}; all else is graded{advice}" for note in notes[:1]] + notes[1:]
 
     def why_lost(self, name: str) -> str:
@@ -147,6 +147,12 @@ class LeftOut:
             kind="exception", exception_type=raised.kind, exception_message=failures.one_line(raised.message, 300)
         )
         return f"raised {with_message(cause)}"
+
+
+def _is_import(sources: Mapping[str, bytes], failed: FailedStatement) -> bool:
+    """Whether a statement begins like an import, in the text of its file."""
+    lines = sources.get(failed.place[0], b"").splitlines()[failed.first - 1 : failed.first]
+    return any(line.startswith((b"import ", b"from ")) for line in lines)
 
 
 def place_of(text: str, files: Mapping[str, bytes]) -> StatementPlace | None:

@@ -274,6 +274,8 @@ class _CheckRun:
             traceback.clear_frames(error.__traceback__)  # the check's values may fill all the memory of the judge
             if not channel.record or desk.reference_also_fails(check, lambda other: run(check, other, self.fixtures)):
                 raise CheckFault from error
+            if isinstance(error.__cause__, Mismatch):  # a suite's comparison that raises
+                return error.__cause__
             unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
             unusable.__cause__ = error
             return unusable

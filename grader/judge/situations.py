@@ -35,7 +35,7 @@ def with_situations(
     """The same results of an exercise's checks, whose comparisons say in which situation they failed.
 
     Args:
-        hidden: the names of the checks that say nothing of their own.
+        hidden: the names of the checks that say nothing of their own, or are one case each.
     """
     return [result if result.name in hidden else _with_situation(result, traces) for result in results]
 

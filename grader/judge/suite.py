@@ -45,7 +45,7 @@ from grader.judge.check import Check
 from grader.judge.in_process import ModuleProcess
 from grader.judge.listener import Listener, NoListener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
-from grader.judge.suite_failure import exception_expected, in_words
+from grader.judge.suite_failure import Comparisons, exception_expected, exceptions_expected, in_words
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge
 from grader.suites.collecting import Solution, asking
@@ -118,6 +118,7 @@ class SuiteCheck(Check):
         assert isinstance(channel, Channel)
         temporary = pytest.TempPathFactory.getbasetemp(vars(self.item.config)["_tmp_path_factory"])
         bridge = Bridge(channel, self._root, Handles(), Exceptions(self._exceptions), temporary, *reads)
+        comparisons = Comparisons()
         bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
         try:
             with contextlib.ExitStack() as stack:
@@ -125,20 +126,24 @@ class SuiteCheck(Check):
                     stack.enter_context(self.leftovers.beside(channel.transport))
                 else:
                     self.leftovers.begin(channel.transport)
-                for one in (_place_kept(self._root), bridge.active(), contextlib.redirect_stdout(io.StringIO())):
-                    stack.enter_context(one)  # its own prints must not mix with the grader's output
+                quiet = contextlib.redirect_stdout(io.StringIO())  # its prints must not mix with the grader's output
+                for one in (_place_kept(self._root), comparisons.noted(), bridge.active(), quiet):
+                    stack.enter_context(one)
                 _run_item(self.item)
-        except AssertionError as error:
+        except (AssertionError, pytest.fail.Exception) as error:
             if self.hidden:
                 raise AssertionError("the answer is wrong") from None
             if self.keeps_arguments:
                 raise AssertionError(_CHANGES) from None
-            raise in_words(error, self.sentence, channel.last) from None
+            raise in_words(error, self.sentence, channel.last, comparisons) or error from None
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:
             raised = bridge.exceptions.submissions(error) or error
-            if isinstance(raised, SubmissionRaised) and not self.hidden and (expected := exception_expected(error)):
+            if not isinstance(raised, SubmissionRaised):
+                raised.__cause__ = None if self.hidden else in_words(error, self.sentence, channel.last, comparisons)
+                raise
+            if not self.hidden and (expected := exception_expected(error, raised.kind)):
                 said = f"{self.sentence.rstrip('.')}: it raises {raised.kind}, not {expected}"
                 raise AssertionError(said) from raised
             raise raised from None
@@ -436,7 +441,7 @@ def _public_names(course: Course) -> dict[str, dict[str, str]]:
 
 
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
-    """A class by name for each exception of a stub or the solution, and for that of a frozen dataclass."""
+    """A class by name for each exception of a stub or the solution, or that a test expects, and of a frozen one."""
     bases: dict[str, list[str]] = {}
     folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
     for file in (folder / name for folder in folders for name in python_files(folder)):
@@ -456,6 +461,11 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
                 found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), _MADE_BY_TESTS)
                 continue
             found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), _MADE_BY_TESTS)
+    suite = course.suite
+    for file in course.checks_dir.rglob("*.py") if suite else ():
+        with contextlib.suppress(CourseError):
+            for name in exceptions_expected(parse(file), suite.names if suite else ()):
+                found.setdefault(name, type(name, (kind_of("Exception"),), _MADE_BY_TESTS))
     return found
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import itertools
 import linecache
+import math
 import re
+import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import numpy as np
+import pytest
+import torch
+from _pytest._io.saferepr import saferepr
 
 from grader.border.proxies import Call, FarObject
+from grader.course.source import names_bound_by, names_in
+from grader.suites.honesty import imports_of
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.show import show_call
 
@@ -24,35 +33,115 @@ _COMPARES: Final = frozenset({
 })  # fmt: skip
 """Functions of NumPy, torch and unittest that compare their first two arguments."""
 _EXPECTS: Final = re.compile(r"\b(raises|assertRaises\w*)$")
-_EXPECTED_FIRST: Final = re.compile(r"\bassert\w*\(\w*(?:expect|correct|desired|reference)", re.IGNORECASE)
+_EXPECTED_FIRST: Final = re.compile(
+    r"\b(?:assert\w*|allclose|equal|array_equal|isclose)\(\w*(?:expect|correct|desired|reference)", re.IGNORECASE
+)
 """A call whose first argument is named as what is expected."""
+_ANSWERS: Final = ((torch, "allclose"), (torch, "equal"), (np, "allclose"), (np, "array_equal"), (math, "isclose"))
+"""Functions that say whether their first two arguments are alike."""
+_SLIPS: Final = frozenset({"NotImplementedError", "NameError", "UnboundLocalError", "RecursionError"})
+"""Exceptions that say more of themselves than the one that a test expects."""
+_LIBRARIES: Final = frozenset({"numpy", "torch", "unittest", "contextlib", "hypothesis", "pytest", "_pytest", "grader"})
+_NOTHING: Final = re.compile(r"DID NOT RAISE (?:any of )?(.+)|(\w+) not raised")
+_TRUTH: Final = re.compile(r"(.+) is not (?:true|false)(?: : (.*))?", re.DOTALL)
+"""The words of unittest."""
+_WRONG: Final = "the answer is wrong"
+_MESSAGE: Final = re.compile(r"Regex pattern did not match\.\s+Expected regex: (.+)\n\s+Actual message: (.+)")
 _MOST: Final = 120
 """Characters of the test's sentence, and of a call, in the first line."""
+_MOST_CALLERS: Final = 3
+"""Functions of a suite round a comparison."""
 
 
-def in_words(error: AssertionError, sentence: str, call: Call | None) -> AssertionError:
-    """The failure of a test that students may see.
+class Comparisons:
+    """Notes what was last compared, and was not alike: ``assert torch.allclose(a, b)`` says only that it is False."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Any, list[tuple[Any, int]]] | None = None
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            for home, name in _ANSWERS:
+                patch.setattr(home, name, self._noting(getattr(home, name)))
+            yield
+
+    def _noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            is_alike = False
+            try:
+                return (is_alike := function(*args, **kwargs))
+            finally:
+                self._last = None
+                if len(args) > 1 and not is_alike:
+                    callers = itertools.islice(traceback.walk_stack(sys._getframe(1)), _MOST_CALLERS)
+                    self._last = args[0], args[1], [(one.f_code, line) for one, line in callers]
+
+        return noting
+
+    def pair(self, error: BaseException) -> tuple[Any, Any, str] | None:
+        """The two values, and the line, if the exception comes of that comparison."""
+        for frame, line in traceback.walk_tb(error.__traceback__) if self._last else ():
+            for code, at in self._last[2] if self._last else ():
+                if code is frame.f_code and (found := _statement(frame, line)) and found.lineno <= at <= _end(found):
+                    return (*self._last[:2], ast.unparse(found)) if self._last else None
+        return None
+
+
+def in_words(error: BaseException, sentence: str, call: Call | None, comparisons: Comparisons) -> AssertionError | None:
+    """The failure of a test that students may see; None if it is no assertion, and there are no words for it.
 
     Args:
         sentence: about the test.
         call: of the submission, the last one.
     """
+    title = sentence.split(". ")[0].rstrip(".")[:_MOST]
     with contextlib.suppress(Exception):  # the words decide no verdict, and an answer may be anything
-        return _in_words(error, sentence.split(". ")[0].rstrip(".")[:_MOST], call)
-    return error
+        return _in_words(error, title, call, comparisons)
+    return error if isinstance(error, AssertionError) else None
 
 
-def exception_expected(error: BaseException) -> str:
-    """The exceptions that a test expects, as it writes them, where it gets another one; empty if it expects none."""
+def exception_expected(error: BaseException, raised: str) -> str:
+    """The exceptions that a test expects, as it writes them, where it gets another one; empty if it expects none.
+
+    Args:
+        raised: the other one; some say more than that.
+    """
+    if raised in _SLIPS:
+        return ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         with contextlib.suppress(OSError, SyntaxError):
             for node in ast.walk(_tree(Path(frame.f_code.co_filename))):
                 if isinstance(node, ast.With) and node.body[0].lineno <= line <= (node.end_lineno or 0):
                     for one in node.items:
                         call = one.context_expr
-                        if isinstance(call, ast.Call) and call.args and _EXPECTS.search(ast.unparse(call.func)):
-                            return ast.unparse(call.args[0])
+                        if kind := _expected(call):
+                            return ast.unparse(kind)
     return ""
+
+
+def exceptions_expected(tree: ast.Module, own: Collection[str]) -> Iterator[str]:
+    """The exceptions of students' modules that a file of tests expects, by their names there.
+
+    Args:
+        own: the names of students' modules and packages.
+    """
+    imports = list(imports_of(tree, frozenset(own)))
+    theirs = {name for node in imports for name in names_bound_by(node)}
+    real = {one.asname: one.name for node in imports if isinstance(node, ast.ImportFrom) for one in node.names}
+    for node in ast.walk(tree):
+        kind = node.type if isinstance(node, ast.ExceptHandler) else _expected(node)
+        for one in kind.elts if isinstance(kind, ast.Tuple) else [kind] if kind else ():
+            if names_in(one) & theirs:
+                name = ast.unparse(one).rpartition(".")[2]
+                yield real.get(name, name)
+
+
+def _expected(node: ast.AST) -> ast.expr | None:
+    """The exceptions that ``raises(...)`` expects; None if it is no such call."""
+    is_expecting = isinstance(node, ast.Call) and node.args and _EXPECTS.search(ast.unparse(node.func))
+    return node.args[0] if isinstance(node, ast.Call) and is_expecting else None
 
 
 @functools.lru_cache(maxsize=32)
@@ -60,17 +149,47 @@ def _tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text())
 
 
-def _in_words(error: AssertionError, title: str, call: Call | None) -> AssertionError:
-    for actual, expected, line in _compared(error):
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _statement(frame: FrameType, line: int) -> ast.stmt | None:
+    """The innermost statement at a line of a test; None if its file cannot be read."""
+    with contextlib.suppress(OSError, SyntaxError):
+        statements = (one for one in ast.walk(_tree(Path(frame.f_code.co_filename))) if isinstance(one, ast.stmt))
+        return max((one for one in statements if one.lineno <= line <= _end(one)), key=lambda one: one.lineno)
+    return None
+
+
+def _in_words(error: BaseException, title: str, call: Call | None, comparisons: Comparisons) -> AssertionError | None:
+    for actual, expected, line in (*_compared(error), *filter(None, [comparisons.pair(error)])):
         is_result = [call is not None and call.answered and one is call.result for one in (actual, expected)]
         if is_result == [False, True] or (_EXPECTED_FIRST.search(line) and not is_result[0]):
             actual, expected = expected, actual
-        return Mismatch(f"{title}: {_difference(actual, expected)}", actual, expected)
-    text = str(error) or "the answer is wrong"
+        if found := _difference(actual, expected, converts=isinstance(error, AssertionError)):
+            return Mismatch(f"{title}: {found}", actual, expected)
+    if not isinstance(error, AssertionError | pytest.fail.Exception):
+        return None
+    text = str(error) or _WRONG
     head, _, rest = text.partition("\n\n")
     text = rest if rest and head.endswith(" are different") else text  # of pandas: how they differ comes first
-    said = _said(text.partition("\n")[0], call)
-    return AssertionError(f"{title}: {said}\nthe test: {text}" if said else f"{title}: {text}")
+    if parts := _NOTHING.fullmatch(text):
+        return AssertionError(f"{title}: no exception, where {parts[1] or parts[2]} was expected")
+    if parts := _MESSAGE.match(text):
+        return AssertionError(f"{title}: the exception says {parts[2]}, where {parts[1]} was expected")
+    own, _, asserted = f"\n{text}".partition("\nassert ")
+    if parts := _TRUTH.fullmatch(text):
+        own, asserted = parts[2] or "", parts[1]
+    line, _, more = asserted.partition("\n")
+    if said := _said(line, call):  # pytest says the same of where the values come from
+        more = "\n".join(one for one in more.split("\n") if not one.startswith(" + "))
+        asserted = f"{line}\n{more}" if more.strip() else ""
+    elif line or text == _WRONG:
+        said = _of_source(error, line)
+    if not said:
+        return AssertionError(f"{title}: {text}")
+    whole = ": ".join(filter(None, (title, own.strip(), said)))
+    return AssertionError(f"{whole}\nthe test: assert {asserted}" if asserted else whole)
 
 
 def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str]]:
@@ -81,13 +200,17 @@ def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str]]:
         if frame.f_code.co_name in _COMPARES and module in ("numpy", "torch", "unittest"):
             names = [name for name in frame.f_code.co_varnames[: frame.f_code.co_argcount] if name != "self"]
             yield frame.f_locals[names[0]], frame.f_locals[names[1]], line
-        if module not in ("numpy", "torch", "unittest", "contextlib"):
+        if module not in _LIBRARIES:
             line = linecache.getline(frame.f_code.co_filename, number)
 
 
-def _difference(actual: Any, expected: Any) -> str:
-    """The difference in words; types and shapes that the libraries take for each other are none."""
-    if isinstance(actual, FarObject):
+def _difference(actual: Any, expected: Any, *, converts: bool) -> str:
+    """The difference in words.
+
+    Args:
+        converts: whether types and shapes that the libraries take for each other are none; else it may be empty.
+    """
+    if isinstance(actual, FarObject) or not converts:
         pass  # nothing more is asked of it
     elif isinstance(actual, int | float) and isinstance(expected, int | float):
         actual, expected = (actual, expected) if type(actual) is type(expected) else (float(actual), float(expected))
@@ -102,15 +225,44 @@ def _difference(actual: Any, expected: Any) -> str:
         assert_close(actual, expected)
     except Mismatch as found:
         return found.reason
-    return "it differs by more than the test allows"
+    return "it differs by more than the test allows" if converts else ""
 
 
 def _said(line: str, call: Call | None) -> str:
     """The call, its result and what was expected, if an ``assert`` compares just these; else empty."""
-    start, _, compared = line.partition("assert ")
-    sides = compared.split(" == ")
-    if start or len(sides) != 2 or call is None or not call.answered or repr(call.result) not in sides:
+    sides = line.split(" == ")
+    if len(sides) != 2 or call is None or not call.answered:
         return ""
-    got, expected = sides if sides[0] == repr(call.result) else sides[::-1]
+    results = repr(call.result), saferepr(call.result)
+    if (own := next((one for one in sides if one in results), None)) is None:
+        return ""
     called = show_call(call)
-    return f"{called if len(called) <= _MOST else 'it'} gives {got} where {expected} was expected"
+    expected = sides[sides[0] == own]
+    return f"{called if len(called) <= _MOST else 'it'} gives {own} where {expected} was expected"
+
+
+def _of_source(error: BaseException, line: str) -> str:
+    """What the test asks, as it is written, and the values that it finds; empty if that is long.
+
+    Args:
+        line: the values, as pytest or unittest says them.
+    """
+    test: ast.expr | None = None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _LIBRARIES:
+            match _statement(frame, number):
+                case ast.Assert(asserted):
+                    test = asserted
+                case ast.Expr(ast.Call(ast.Attribute(attr="assertTrue" | "assertFalse"), [asserted, *_])):
+                    test = asserted
+    asked = ast.unparse(test) if test is not None else ""
+    if test is None or len(asked) > _MOST:
+        return ""
+    sides = line.split(" == ")
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and len(sides) == 1 + len(test.ops) == 2:
+        parts = [(ast.unparse(one), side) for one, side in zip((test.left, *test.comparators), sides, strict=True)]
+        (source, found), (_, expected) = parts[::-1] if isinstance(test.left, ast.Constant) else parts
+        return f"`{source}` is {found} where {expected} was expected"
+    if isinstance(test, ast.Compare | ast.BoolOp) and line not in ("True", "False"):
+        return f"`{asked}` is false" + (f": {line}" if line else "")
+    return f"`{asked.removeprefix('not ')}` is {line.removeprefix('not ') or 'false'}"

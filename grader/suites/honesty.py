@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, Literal
@@ -29,7 +29,6 @@ TEXTS: Final[dict[Kind, str]] = {
 _OF_THIS_PROCESS: Final = frozenset({"resource", "tracemalloc", "psutil", "memory_profiler"})
 _RUNS: Final = frozenset({"eval", "exec", "run_path", "exec_module", "system", "Popen", "check_output", "check_call"})
 _READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile", "getmembers"})
-_MOST_LINES: Final = 10
 _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
 
 
@@ -88,26 +87,8 @@ def places_in(folder: Path, names: Collection[str]) -> list[SuitePlace]:
     return sorted(found)
 
 
-def together(places: Iterable[SuitePlace]) -> list[SuitePlace]:
-    """The places, those of one file that say the same as one: the first, with the lines of the others."""
-    alike: dict[tuple[Path, str], list[SuitePlace]] = {}
-    for one in places:
-        alike.setdefault((one.file, one.text), []).append(one)
-    found = []
-    for first, *others in alike.values():
-        also = f" (also in {_listed(others)})" if others else ""
-        found.append(msgspec.structs.replace(first, text=f"{first.text}{also}"))
-    return sorted(found)
-
-
-def _listed(places: Sequence[SuitePlace]) -> str:
-    lines = ", ".join(str(one.line) for one in places[:_MOST_LINES])
-    more = len(places) - _MOST_LINES
-    return f"line{'s' * (len(places) > 1)} {lines}" + (f" and {more} more" if more > 0 else "")
-
-
 def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kind, str]]:
-    imported = {name for node in _imports(tree, names) for name in names_bound_by(node)}
+    imported = {name for node in imports_of(tree, names) for name in names_bound_by(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
@@ -123,7 +104,7 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
             yield from ((line, "own-code", TEXTS["own-code"]) for line in _own_comparisons(node, imported))
 
 
-def _imports(tree: ast.Module, names: frozenset[str]) -> Iterator[ast.stmt]:
+def imports_of(tree: ast.Module, names: AbstractSet[str]) -> Iterator[ast.stmt]:
     """The imports of students' modules, at any depth."""
     for node in ast.walk(tree):
         parts: list[str] = []

@@ -178,6 +178,8 @@ def test_helpers_that_only_answers_use_are_part_of_the_answer() -> None:
     assert "import math\n\nLIMIT = 3\n\n\nclass Shown" in stub and "\n\n\n\n" not in stub
     at_end = WITH_HELPERS.replace("def last", "def answer2").replace("return last(x)", "return late(x)")
     assert stub_of(f"{at_end}\n\ndef late(x):\n    return 1\n", "work.py").endswith('write `second` here")\n')
+    raises = at_end.replace("return last(x)", "raise Late(late(x))")  # whoever asks for it must be able to expect it
+    assert "class Late" in stub_of(f"{raises}\n\nclass Late(Shown):\n    pass\n", "work.py")
 
 
 @pytest.mark.parametrize(

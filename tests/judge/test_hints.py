@@ -206,7 +206,10 @@ NONE = Cause(
         ),
         ("    if x:\n        return None\n    return 1.0", "your code returned None, by the `return` in line 3"),
         ("    return x.sort()", "your code returned None: that is the value behind `return` in line 2"),
-        ("    def inner():\n        return 1\n    inner()", "your code returned None: did you forget `return`?"),
+        (
+            "    def inner():\n        return 1\n    inner()",
+            "your code returned None: line 4 makes a value: write `return` before it",
+        ),
         ('    """Doc."""\nx = 2 * x', "line 3 is not indented, so it is no part of `fit`: move it to the right"),
     ],
 )
