@@ -14,7 +14,7 @@ from typing import Any
 
 from grader.adopt.adopted import source_of
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
-from grader.adopt.master_notebooks import CHECK_CALL, code_pieces, sentence
+from grader.adopt.notebook_reader import CHECK_CALL, code_pieces, sentence
 from grader.adopt.notebook_tests import Step, WrittenTest, written_in
 from grader.adopt.solution_marks import MarkedLine, marked
 from grader.course.source import assigned_by, decorator, first_line
