@@ -20,9 +20,10 @@ import yaml
 from grader.adopt.adopted import source_of
 from grader.adopt.autotests import AUTOTEST, with_assertions
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
-from grader.adopt.notebook_reader import TYPE_HERE, Cell, Reader, cells_of, sentence
+from grader.adopt.notebook_reader import TYPE_HERE, Cell, Reader, cells_of, sentence, with_usual_marks
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.adopt.solution_marks import without_marks
+from grader.adopt.target_notebooks import TargetNotebook, is_answer
 from grader.course.source import Definition, parse
 from grader.errors import UserError
 
@@ -46,7 +47,7 @@ _USUAL: Final = {
     for begins in ("begin", "end")
     for kind, words in (("solution", "SOLUTION"), ("test", "HIDDEN TESTS"), ("mark_scheme", "MARK SCHEME"))
 }
-"""nbgrader's usual marks, by the names of its settings. A line that has one anywhere is that mark."""
+"""nbgrader's usual marks, by the names of its settings."""
 
 
 def read_master(path: Path) -> Master:
@@ -68,12 +69,14 @@ def read_master(path: Path) -> Master:
         raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
         delimiters = _delimiters(path.resolve())
-        cells = [_with_usual_marks(cell, delimiters) for cell in cells]
+        cells = [with_usual_marks(cell, delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
         master = _Nbgrader(path.stem).read(cells)
     elif any(_boundary(part)[0] for cell in cells for part in _unfenced(cell)):
         master = _Otter(path).read([part for cell in cells for part in _unfenced(cell)])
+    elif any(map(is_answer, cells)):
+        master = TargetNotebook(path).read(cells)
     else:
         raise UserError(
             f"{path} has no question of otter's and no cell of nbgrader's",
@@ -106,13 +109,6 @@ def _delimiters(path: Path) -> dict[str, str]:
                     raise UserError(f"{file}:{node.lineno}: `{name}` is not a plain text", fix=fix)
                 found[own] = _USUAL[name]
     return found
-
-
-def _with_usual_marks(cell: Cell, delimiters: Mapping[str, str]) -> Cell:
-    text = cell.text
-    for own, usual in delimiters.items():
-        text = re.sub(rf"^([ \t]*).*{re.escape(own)}.*$", rf"\1### {usual}", text, flags=re.M | re.I)
-    return cell._replace(text=text)
 
 
 class _Otter(Reader):
@@ -199,7 +195,7 @@ class _Otter(Reader):
         )
 
     def _test(self, cell: Cell) -> WrittenTest:
-        lines = cell.text.split("\n")
+        lines = self.python_of(cell).split("\n")
         config: Mapping[str, Any] = {}
         is_hidden = False
         if _TEST_CONFIG.match(lines[0]):
@@ -261,7 +257,7 @@ class _Nbgrader(Reader):
 
     def _tests(self, cell: Cell, points: float) -> Iterator[WrittenTest]:
         """The test of a cell; with a hidden part, that alone gives the points, and what students see gives none."""
-        lines = without_marks(cell.text)
+        lines = without_marks(self.python_of(cell))
         whole, shown = (
             "\n".join(line.text for line in lines if keeps or not line.is_hidden) for keeps in (True, False)
         )

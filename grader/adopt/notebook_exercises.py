@@ -13,11 +13,11 @@ from typing import Final
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
 from grader.adopt.notebook_tests import (
     CannotKeep,
-    EarlierTest,
+    EarlierStatement,
     SuiteFunction,
     WrittenTest,
     changed_parts,
-    earlier_test,
+    earlier_statements,
     function_of,
     names_of,
     written_in,
@@ -81,7 +81,7 @@ class NotebookExercises:
         """Finds the exercise of each question, and the functions of its tests."""
         taken = {name for names in self._written.values() for name in names}
         functions: set[str] = set()
-        earlier: dict[tuple[str, bool], EarlierTest] = {}
+        earlier: dict[tuple[str, bool], list[EarlierStatement]] = {}
         for number, question in enumerate(self.master.questions):
             if question.by_hand:
                 if question.tests:
@@ -113,7 +113,7 @@ class NotebookExercises:
         at: int,
         test: WrittenTest,
         functions: set[str],
-        earlier: dict[tuple[str, bool], EarlierTest],
+        earlier: dict[tuple[str, bool], list[EarlierStatement]],
     ) -> KeptTest | None:
         """A test as a function; None if that cannot be, which is said.
 
@@ -136,7 +136,7 @@ class NotebookExercises:
             self.lose(test, f"the test {problem}")
             return None
         finally:
-            earlier[test.place, test.is_hidden] = earlier_test(test)
+            earlier[test.place, test.is_hidden] = earlier_statements(test)
         return KeptTest(name, test, made, question.shares()[at], test.is_hidden)
 
     def _kept_values(self, cell: int) -> dict[str, tuple[str, str]]:

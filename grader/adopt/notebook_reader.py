@@ -7,7 +7,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -20,6 +20,10 @@ _OTTER_ITSELF = re.compile(
     r"(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export|run_plugin|add_plugin))"
 )
 CHECK_CALL: Final = re.compile(r"^\w+\.check\([\"']([^\"']+)", re.M)
+_HARMLESS = re.compile(
+    r"left out: (?:%{1,2}(?:matplotlib|time|timeit|capture|load_ext|reload_ext|autoreload|config)\b[^,]*(?:, )?)+"
+)
+"""Lines that change nothing in a module."""
 _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
@@ -49,7 +53,7 @@ def _joined(source: str | list[str]) -> str:
 
 
 class Reader:
-    """The common part of both kinds."""
+    """The common part of all kinds."""
 
     def __init__(self, name: str) -> None:
         self.master = Master(name)
@@ -60,12 +64,17 @@ class Reader:
             return
         self.master.pieces.append(NotebookPiece(cell.number, kind, text.strip("\n"), question))
 
+    def python_of(self, cell: Cell) -> str:
+        """The code of a cell without the lines that only a notebook can run; what matters of these is named."""
+        code = as_python(cell.text.rstrip(), {}, self._grading)
+        self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if not _HARMLESS.fullmatch(note)]
+        return code.source
+
     def add_code(self, cell: Cell, question: int = -1, *, whole: bool = False) -> None:
         """A cell of code; with `whole`, students write all of a solution without markers."""
-        code = as_python(cell.text.rstrip(), {}, self._grading)
-        self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if "%matplotlib" not in note]
-        source = _without_otter(code.source)
-        lines = [line for line in without_marks(source) if not line.is_hidden]
+        source = self.python_of(cell)
+        calls = [one for one in ast.parse(source).body if _OTTER_ITSELF.match(ast.unparse(one))]
+        lines = [line for line in without_marks(without(source, calls)) if not line.is_hidden]
         if not any(line.text.strip() for line in lines):
             return
         if whole and not any(line.is_solution for line in lines):
@@ -105,15 +114,24 @@ class Reader:
         return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})
 
 
-def _without_otter(code: str) -> str:
-    """Code without the calls of otter itself; empty if only comments are left."""
+def without(code: str, statements: Iterable[ast.stmt]) -> str:
+    """Code without some of its statements at the top; empty if only comments are left."""
     lines, body = code.split("\n"), ast.parse(code).body
-    calls = [one for one in body if _OTTER_ITSELF.match(ast.unparse(one))]
-    for call in calls:
-        beside = [ast.unparse(one) for one in body if one.lineno == call.lineno and one not in calls]
-        for at in range(call.lineno - 1, call.end_lineno or call.lineno):
+    taken = {one.lineno: ast.unparse(one) for one in statements}
+    gone = [one for one in body if taken.get(one.lineno) == ast.unparse(one)]
+    for one in gone:
+        beside = [ast.unparse(other) for other in body if other.lineno == one.lineno and other not in gone]
+        for at in range(one.lineno - 1, one.end_lineno or one.lineno):
             lines[at] = "; ".join(beside)
-    return "" if calls and calls == body else "\n".join(lines).strip("\n")
+    return "" if gone and gone == body else "\n".join(lines).strip("\n")
+
+
+def with_usual_marks(cell: Cell, marks: Mapping[str, str]) -> Cell:
+    """The cell with the usual marks in the place of others. A line that has one anywhere is that mark."""
+    text = cell.text
+    for own, usual in marks.items():
+        text = re.sub(rf"^([ \t]*).*{re.escape(own)}.*$", rf"\1### {usual}", text, flags=re.M | re.I)
+    return cell._replace(text=text)
 
 
 def sentence(text: str) -> str:
