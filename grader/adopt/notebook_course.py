@@ -156,9 +156,9 @@ def _try(topics: Sequence[_Topic], course: Course) -> None:
                     why = f"{cause.exception_type}: {cause.exception_message}" if cause and is_fault else check.message
                     exercise.tests.remove(test)
                     why = " ".join(why.split())[:160]
-                    topic.lose(test.test, f"the solution does not pass it here ({why})")
-        for exercise in topic.automatic:
-            topic.show_one_of(exercise)
+                    exercise.lost += test.points
+                    topic.lose(test.test, f"the solution does not pass it here ({why})", test.points)
+        topic.settle()
 
 
 class _Topic(NotebookExercises):

@@ -117,8 +117,8 @@ class Reader:
 def without(code: str, statements: Iterable[ast.stmt]) -> str:
     """Code without some of its statements at the top; empty if only comments are left."""
     lines, body = code.split("\n"), ast.parse(code).body
-    taken = {one.lineno: ast.unparse(one) for one in statements}
-    gone = [one for one in body if taken.get(one.lineno) == ast.unparse(one)]
+    places = {(one.lineno, one.col_offset) for one in statements}
+    gone = [one for one in body if (one.lineno, one.col_offset) in places]
     for one in gone:
         beside = [ast.unparse(other) for other in body if other.lineno == one.lineno and other not in gone]
         for at in range(one.lineno - 1, one.end_lineno or one.lineno):

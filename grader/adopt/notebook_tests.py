@@ -33,6 +33,11 @@ _SAYS_WHETHER: Final = ("isinstance(", "issubclass(", "hasattr(", "all(", "any("
 class CannotKeep(Exception):
     """A test that cannot be a function of a suite; its text completes "cell 12: the test …"."""
 
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether it says nothing about what an answer does."""
+        return str(self).startswith(("asks for nothing", "looks at the code"))
+
 
 class Step(NamedTuple):
     """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
@@ -139,13 +144,13 @@ def function_of(
         code = "\n".join(map(_with_assertions, test.steps)).strip("\n")
         code += "".join(_calls_of_own_functions(code, names))
         code = _with_earlier(code, names, earlier)
+        if free_names(code).isdisjoint(names.written | names.derived):
+            raise CannotKeep("asks for nothing that students write")
         code = _with_tables_of_names(code, names)
         if "__name__" in names_in(ast.parse(code)):
             code = f'__name__ = "__main__"\n{_without_docstring(code)}'  # as in a notebook
         free = free_names(code)
         reads = _in_order(free & (names.written | names.given), code)
-        if not free & (names.written | names.derived):
-            raise CannotKeep("asks for nothing that students write")
         nodes = list(ast.walk(ast.parse(code)))
         looks = [one for one in nodes if isinstance(one, ast.Call) and _last_name(one.func) in _ABOUT_CODE]
         inside = {id(part) for one in looks for part in ast.walk(one)}
@@ -373,9 +378,11 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     for question, code in cells:
         spans = list(_parts(code.split("\n")))
         for one in ast.parse(code).body:
+            reads = names_in(one)
             if isinstance(one, Definition):
-                free = free_names(ast.unparse(one))
-                counting.update(free.intersection(_changed_in(one)))
+                in_globals = (node.names for node in ast.walk(one) if isinstance(node, ast.Global))
+                reads = free_names(ast.unparse(one)).union(*in_globals)
+                counting |= reads.intersection(_changed_in(one))
             if isinstance(one, ast.Import | ast.ImportFrom):
                 line = ast.unparse(one)
                 imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
@@ -384,8 +391,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
                 written.setdefault(question, {}).update(dict.fromkeys([*written_in([one]), *changed]))
             else:
                 given |= set(written_in([one]))
-                needs |= {one.name: free} if isinstance(one, Definition) else {}
-                if names_in(one) & derived.union(*written.values()):
+                needs |= {one.name: reads} if isinstance(one, Definition) else {}
+                if reads & derived.union(*written.values()):
                     derived |= {*written_in([one]), *changed_parts(one)}
     all_written = frozenset(name for names in written.values() for name in names)
     while late := {name for name, reads in needs.items() if reads & (derived | all_written)} - derived:
