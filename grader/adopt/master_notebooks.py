@@ -62,9 +62,8 @@ def read_master(path: Path) -> Master:
         language = str(notebook.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
-        raise UserError(
-            f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
-        ) from None
+        fix = "name a file .ipynb that Jupyter has saved; jupytext makes one of other forms"
+        raise UserError(f"{path} cannot be read as a notebook: {why}", fix=fix) from None
     if language.lower() != "python":
         raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):

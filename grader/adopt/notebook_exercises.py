@@ -197,7 +197,7 @@ class NotebookExercises:
 
     def lose(self, test: WrittenTest, why: str, points: float) -> None:
         """Names a test that is left out, with its points."""
-        its = f" with {counted(points, 'point')}" if points else ""
+        its = f" with {counted(round(points, 3), 'point')}" if points else ""
         self._look([test], f"{why}: it is left out{its}; write it anew, or mark it by hand")
 
     def _look(self, tests: Iterable[WrittenTest], sentence: str) -> None:

@@ -43,14 +43,15 @@ class Step(NamedTuple):
     """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
 
     Without a value (None) nothing is compared with it: the statements make their own assertions. Without prints (None)
-    the output holds both, as in a doctest. With `at_least`, a number that the last one gives is a score, and must be
-    that high.
+    the output holds both, as in a doctest, which may have `flags`. With `at_least`, a number that the last one gives is
+    a score, and must be that high.
     """
 
     code: str
     output: str | None = ""
     printed: str | None = ""
     at_least: float = 0.0
+    flags: int = 0
 
 
 class WrittenTest(NamedTuple):
@@ -144,9 +145,10 @@ def function_of(
         code = "\n".join(map(_with_assertions, test.steps)).strip("\n")
         code += "".join(_calls_of_own_functions(code, names))
         code = _with_earlier(code, names, earlier)
-        if free_names(code).isdisjoint(names.written | names.derived):
-            raise CannotKeep("asks for nothing that students write")
-        code = _with_tables_of_names(code, names)
+        before, code = code, _with_tables_of_names(code, names)
+        if free_names(before).isdisjoint(names.written | names.derived):
+            only = "but whether a name is there" if code != before else "that students write"
+            raise CannotKeep(f"asks for nothing {only}")
         if "__name__" in names_in(ast.parse(code)):
             code = f'__name__ = "__main__"\n{_without_docstring(code)}'  # as in a notebook
         free = free_names(code)
@@ -162,7 +164,7 @@ def function_of(
         imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
         again = _reading_again(_without_docstring(code), module, names.counting & set(reads) - kept.keys())
         body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{again}'
-        text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{_indented(body)}\n"
+        text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{indented(body)}\n"
         compile(text, "<test>", "exec", dont_inherit=True)
     except SyntaxError as error:
         raise CannotKeep(f"is not Python alone ({error.msg})") from None
@@ -285,7 +287,7 @@ def _with_earlier(code: str, names: NotebookNames, earlier: Sequence[Sequence[Ea
                 needed = (free_names("\n".join([*(each.text for each in found), code])) - known) & bound
         text = "\n".join(one.text for one in found)
         if any(one.mentions for one in found):
-            text = f"try:\n{_indented(text)}\nexcept Exception:\n    pass"
+            text = f"try:\n{indented(text)}\nexcept Exception:\n    pass"
         code = "\n".join(filter(None, [text, code]))
     return code
 
@@ -308,8 +310,15 @@ def _with_assertions(step: Step) -> str:
             )
         code = "\n".join(filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step)]))
     if step.printed:
-        code += f"\nassert capsys.readouterr().out.strip() == {step.printed.strip()!r}"
+        code += f"\n{_about_text('capsys.readouterr().out', step.printed, step.flags)}"
     return code
+
+
+def _about_text(given: str, expected: str, flags: int) -> str:
+    """A statement that compares a text, as doctest does it if that is not the same."""
+    if flags or "<BLANKLINE>" in expected:
+        return f"import doctest\nassert doctest.OutputChecker().check_output({expected!r}, {given}, {flags})"
+    return f"assert {given}.strip() == {expected.strip()!r}"
 
 
 def _about_value(text: str, value: ast.expr, step: Step) -> str:
@@ -320,12 +329,12 @@ def _about_value(text: str, value: ast.expr, step: Step) -> str:
     bare = text if isinstance(value, _BARE) else f"({text})"
     plain = _OF_NUMPY.sub(lambda found: found[1] or found[2] or found[3], expected)
     try:
-        wanted = ast.literal_eval(plain.strip())
+        wanted = ast.literal_eval(plain.strip() if not step.flags else "")
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         if step.printed is not None:
             return f"assert repr({bare}) == {expected!r}"
-        shown = "capsys.readouterr().out + ('' if found is None else repr(found))"
-        return f"found = {text}\nshown = {shown}\nassert shown.strip() == {expected.strip()!r}"
+        shown = "capsys.readouterr().out + ('' if found is None else f'{found!r}\\n')"
+        return f"found = {text}\nshown = {shown}\n{_about_text('shown', step.output or '', step.flags)}"
     if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
         return f"assert ({text})" if "\n" in text else f"assert {text}"
     flat = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -342,7 +351,7 @@ def _without_docstring(code: str) -> str:
     return "\n".join(code.split("\n")[tree.body[0].end_lineno if has_docstring else 0 :])
 
 
-def _indented(code: str) -> str:
+def indented(code: str) -> str:
     """Code one step further in; lines inside of a text stay as they are."""
     texts = (one for one in ast.walk(ast.parse(code)) if isinstance(one, ast.Constant | ast.JoinedStr))
     inside = {number for one in texts for number in range(one.lineno + 1, (one.end_lineno or 0) + 1)}

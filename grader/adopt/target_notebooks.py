@@ -67,8 +67,10 @@ class TargetNotebook(Reader):
             text = ast.get_source_segment(code, one) or ""
             if not free_names(text).isdisjoint(written_in(body)):
                 text = "\n".join(code.split("\n")[: one.end_lineno])
-            if said := _PASSED.search(cell.printed) or _PASSED.search(self._source_of(one)):  # it may not raise
-                text += f"\nassert {said[0].lower()!r} in capsys.readouterr().out.lower()"
+            if isinstance(one, ast.Expr):  # it may print that it has failed, and raise nothing
+                said = _PASSED.search(cell.printed) or _PASSED.search(self._source_of(one))
+                words = f"{said[0].lower()!r} in" if said else "'tests failed' not in"
+                text += f"\nassert {words} capsys.readouterr().out.lower()"
             question = self._questions[self._asked(one)[-1]]
             question.tests.append(self.test(cell, text))
         self.add_code(cell._replace(text=without(code, tests)))
