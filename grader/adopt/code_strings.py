@@ -14,8 +14,8 @@ from typing import Any
 
 from grader.adopt.adopted import source_of
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
-from grader.adopt.master_notebooks import CHECK_CALL, code_pieces, sentence
-from grader.adopt.notebook_tests import Step, WrittenTest, written_in
+from grader.adopt.notebook_reader import CHECK_CALL, code_pieces, sentence
+from grader.adopt.notebook_tests import Step, WrittenTest, indented, written_in
 from grader.adopt.solution_marks import MarkedLine, marked
 from grader.course.source import assigned_by, decorator, first_line
 from grader.errors import UserError
@@ -150,8 +150,22 @@ def _question_of(file: Path, about: Mapping[str, Any]) -> NotebookQuestion:
 
 def _steps(code: str) -> Iterator[Step]:
     for example in doctest.DocTestParser().get_examples(code):
-        prints = re.match(r"\s*print\(", example.source) is not None
-        yield Step(example.source, "" if prints else example.want, example.want if prints else None)
+        last = ast.parse(example.source).body[-1:]
+        flags = sum(flag for flag, is_on in example.options.items() if is_on)
+        if example.exc_msg is not None:
+            yield Step(_raising(example, flags), None)
+        elif not last or not isinstance(last[0], ast.Expr) or re.match(r"\s*print\(", example.source):
+            yield Step(example.source, "", example.want, flags=flags)
+        else:
+            yield Step(example.source, example.want, None, flags=flags)
+
+
+def _raising(example: doctest.Example, flags: int) -> str:
+    """Code that asks for the exception of an example."""
+    name, _, message = (example.exc_msg or "").strip().partition(":")
+    code = f"raised = None\ntry:\n{indented(example.source)}\nexcept Exception as error:\n    raised = error\n"
+    code += f"assert type(raised).__name__ == {name.rpartition('.')[2]!r}"
+    return code if flags & doctest.IGNORE_EXCEPTION_DETAIL else f"{code}\nassert str(raised) == {message.strip()!r}"
 
 
 def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:

@@ -74,3 +74,7 @@ class Master:
     look: list[str] = field(default_factory=list)
     title: str = ""
     is_notebook: bool = True
+
+    def codes_of_tests(self) -> list[str]:
+        """The code of each step of each test."""
+        return [step.code for question in self.questions for test in question.tests for step in test.steps]

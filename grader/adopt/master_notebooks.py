@@ -11,20 +11,21 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
 import yaml
 
 from grader.adopt.adopted import source_of
 from grader.adopt.autotests import AUTOTEST, with_assertions
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
+from grader.adopt.notebook_reader import TYPE_HERE, Cell, Reader, cells_of, sentence, with_usual_marks
 from grader.adopt.notebook_tests import Step, WrittenTest
-from grader.adopt.solution_marks import marked, skeleton, without_marks
+from grader.adopt.solution_marks import without_marks
+from grader.adopt.target_notebooks import TargetNotebook, is_answer
 from grader.course.source import Definition, parse
 from grader.errors import UserError
-from grader.intake.notebook import as_python
 
 _BOUNDARY = re.compile(
     r"#?\s*(BEGIN|END)\s+(QUESTION|SOLUTION|PROMPT|TESTS?|ASSIGNMENT)\b|#\s*(ASSIGNMENT CONFIG)", re.I
@@ -36,14 +37,9 @@ _OLD_TEST = re.compile(r"#+\s*(?:hidden\s*)?test", re.I)
 _TEST_HEAD = re.compile(r"\s*#+(?:.*\b(hidden)\b.*|\s*tests?\s*#*\s*)$", re.I)
 _IGNORED = re.compile(r"#+\s*ignore\s*#*\s*$", re.I | re.M)
 _MARK_SCHEME = re.compile(r"^### BEGIN MARK SCHEME$\n(.*?)(?:^### END MARK SCHEME$\n?|\Z)", re.M | re.S)
-_OTTER_ITSELF = re.compile(
-    r"(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export|run_plugin|add_plugin))"
-)
 _DRAWS = re.compile(r"random|sample|shuffle")
 _QUIET: Final = Definition | ast.Import | ast.ImportFrom | ast.Pass
 """Statements that draw no numbers."""
-CHECK_CALL: Final = re.compile(r"^\w+\.check\([\"']([^\"']+)", re.M)
-_UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 _MOST_PARTS: Final = 20
 """Tests of one that gives a score."""
 _USUAL: Final = {
@@ -51,17 +47,7 @@ _USUAL: Final = {
     for begins in ("begin", "end")
     for kind, words in (("solution", "SOLUTION"), ("test", "HIDDEN TESTS"), ("mark_scheme", "MARK SCHEME"))
 }
-"""nbgrader's usual marks, by the names of its settings. A line that has one anywhere is that mark."""
-TYPE_HERE: Final = "_Type your answer here, replacing this text._"
-
-
-class _Cell(NamedTuple):
-    number: int
-    kind: str
-    text: str
-    marks: Mapping[str, Any]
-    value: str
-    printed: str
+"""nbgrader's usual marks, by the names of its settings."""
 
 
 def read_master(path: Path) -> Master:
@@ -72,23 +58,24 @@ def read_master(path: Path) -> Master:
     """
     try:
         notebook = json.loads(path.read_bytes())
-        cells = list(_cells(notebook))
+        cells = list(cells_of(notebook))
         language = str(notebook.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = str(error) if isinstance(error, OSError | ValueError) else "it has no cells"
-        raise UserError(
-            f"{path} cannot be read as a notebook: {why}", fix="name a file that Jupyter has saved"
-        ) from None
+        fix = "name a file .ipynb that Jupyter has saved; jupytext makes one of other forms"
+        raise UserError(f"{path} cannot be read as a notebook: {why}", fix=fix) from None
     if language.lower() != "python":
         raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
         delimiters = _delimiters(path.resolve())
-        cells = [_with_usual_marks(cell, delimiters) for cell in cells]
+        cells = [with_usual_marks(cell, delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
         master = _Nbgrader(path.stem).read(cells)
     elif any(_boundary(part)[0] for cell in cells for part in _unfenced(cell)):
         master = _Otter(path).read([part for cell in cells for part in _unfenced(cell)])
+    elif any(map(is_answer, cells)):
+        master = TargetNotebook(path).read(cells)
     else:
         raise UserError(
             f"{path} has no question of otter's and no cell of nbgrader's",
@@ -123,94 +110,13 @@ def _delimiters(path: Path) -> dict[str, str]:
     return found
 
 
-def _with_usual_marks(cell: _Cell, delimiters: Mapping[str, str]) -> _Cell:
-    text = cell.text
-    for own, usual in delimiters.items():
-        text = re.sub(rf"^([ \t]*).*{re.escape(own)}.*$", rf"\1### {usual}", text, flags=re.M | re.I)
-    return cell._replace(text=text)
-
-
-def _cells(notebook: Any) -> Iterator[_Cell]:
-    for number, cell in enumerate(notebook["cells"], start=1):
-        value = printed = ""
-        for output in cell.get("outputs") or ():
-            printed += _joined(output.get("text", "")) if output.get("name") == "stdout" else ""
-            value = _joined((output.get("data") or {}).get("text/plain", "")) or value
-        text = _joined(cell["source"]).replace("\r\n", "\n")
-        marks = cell["metadata"].get("nbgrader") or {"tags": cell["metadata"].get("tags")}
-        yield _Cell(number, cell["cell_type"], text, marks, value, printed)
-
-
-def _joined(source: str | list[str]) -> str:
-    return source if isinstance(source, str) else "".join(source)
-
-
-class _Reader:
-    """The common part of both kinds."""
-
-    def __init__(self, name: str) -> None:
-        self.master = Master(name)
-        self._grading: set[str] = set()
-
-    def add(
-        self, cell: _Cell, kind: Literal["text", "code", "answer", "prompt"], text: str, question: int = -1
-    ) -> None:
-        if kind == "text" and not text.strip():
-            return
-        self.master.pieces.append(NotebookPiece(cell.number, kind, text.strip("\n"), question))
-
-    def add_code(self, cell: _Cell, question: int = -1, *, whole: bool = False) -> None:
-        """A cell of code; with `whole`, students write all of a solution without markers."""
-        code = as_python(cell.text.rstrip(), {}, self._grading)
-        self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if "%matplotlib" not in note]
-        source = _without_otter(code.source)
-        lines = [line for line in without_marks(source) if not line.is_hidden]
-        if not any(line.text.strip() for line in lines):
-            return
-        if whole and not any(line.is_solution for line in lines):
-            lines = [line._replace(is_solution=True) for line in lines]
-        try:
-            text = marked(lines)
-        except SyntaxError as error:
-            self.master.look.append(f"cell {cell.number}: without its marks it is not Python ({error.msg}): left out")
-            return
-        if whole and _UNWRITTEN.search(cell.text) and "# YOUR CODE HERE" in cell.text:
-            self.master.look.append(f"cell {cell.number}: there is no solution in it: adopt the notebook that has them")
-        piece = NotebookPiece(cell.number, "code", text, question, "# solution:" in text, skeleton(lines))
-        self.master.pieces.append(piece)
-
-    def points(self, cell: _Cell, value: Any) -> Any:
-        """The points of a question or test: a number, some numbers, or None. What is no points is named, and 0."""
-        if isinstance(value, dict):
-            return {key: self.points(cell, one) for key, one in value.items()}
-        if isinstance(value, list):
-            return [self.points(cell, one) for one in value]
-        if value in (None, ""):
-            return None
-        with contextlib.suppress(ValueError):
-            if 0 <= (found := float(str(value))) < math.inf:
-                return found
-        self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
-        return 0.0
-
-    def test(self, cell: _Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
-        says = ""
-        try:
-            tree = ast.parse(code)
-            says = ast.get_docstring(tree) or ""
-        except SyntaxError:  # `function_of` says it
-            pass
-        step = Step(code, cell.value, cell.printed) if compares_output else Step(code, None)
-        return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})
-
-
-class _Otter(_Reader):
+class _Otter(Reader):
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem)
         self._beside = path.parent
         self._seed = ""
 
-    def read(self, cells: Iterable[_Cell]) -> Master:
+    def read(self, cells: Iterable[Cell]) -> Master:
         master, block, number, has_end = self.master, "", -1, True
         for cell in cells:
             mark, config, rest = _boundary(cell)
@@ -249,7 +155,7 @@ class _Otter(_Reader):
         self._set_seeds()
         return master
 
-    def _assignment(self, cell: _Cell, config: Mapping[str, Any]) -> None:
+    def _assignment(self, cell: Cell, config: Mapping[str, Any]) -> None:
         if file := config.get("config_file"):
             config = {**_yaml(cell, source_of(self._beside / str(file))), **config}
         master = self.master
@@ -278,7 +184,7 @@ class _Otter(_Reader):
                     test._replace(steps=(Step(self._seed.rstrip(), None), *test.steps)) for test in question.tests
                 ]
 
-    def _question(self, cell: _Cell, config: Mapping[str, Any]) -> NotebookQuestion:
+    def _question(self, cell: Cell, config: Mapping[str, Any]) -> NotebookQuestion:
         return NotebookQuestion(
             str(config.get("name") or f"cell {cell.number}"),
             cell.number,
@@ -287,8 +193,8 @@ class _Otter(_Reader):
             all_or_nothing=bool(config.get("all_or_nothing")),
         )
 
-    def _test(self, cell: _Cell) -> WrittenTest:
-        lines = cell.text.split("\n")
+    def _test(self, cell: Cell) -> WrittenTest:
+        lines = self.python_of(cell).split("\n")
         config: Mapping[str, Any] = {}
         is_hidden = False
         if _TEST_CONFIG.match(lines[0]):
@@ -306,11 +212,11 @@ class _Otter(_Reader):
         return self.test(cell, code, compares_output=True, points=points, is_hidden=is_hidden, **more)
 
 
-class _Nbgrader(_Reader):
+class _Nbgrader(Reader):
     _given = ""
     """The code so far that students do not write."""
 
-    def read(self, cells: Iterable[_Cell]) -> Master:
+    def read(self, cells: Iterable[Cell]) -> Master:
         master, text, number = self.master, "", -1
         for cell in cells:
             marks = cell.marks
@@ -348,9 +254,9 @@ class _Nbgrader(_Reader):
                 self.add(cell, "text", cell.text)
         return master
 
-    def _tests(self, cell: _Cell, points: float) -> Iterator[WrittenTest]:
+    def _tests(self, cell: Cell, points: float) -> Iterator[WrittenTest]:
         """The test of a cell; with a hidden part, that alone gives the points, and what students see gives none."""
-        lines = without_marks(cell.text)
+        lines = without_marks(self.python_of(cell))
         whole, shown = (
             "\n".join(line.text for line in lines if keeps or not line.is_hidden) for keeps in (True, False)
         )
@@ -365,7 +271,7 @@ class _Nbgrader(_Reader):
             test = self.test(cell, whole, points=points / len(least), is_hidden=is_split, refused=refused)
             yield test._replace(steps=(Step(whole, None, at_least=at_least),))
 
-    def _scores(self, cell: _Cell, code: str, points: float) -> Iterator[float]:
+    def _scores(self, cell: Cell, code: str, points: float) -> Iterator[float]:
         """If the last line of a test gives a score: the least that it must be for each part of the points."""
         with contextlib.suppress(SyntaxError):
             match ast.parse(code).body[-1:]:
@@ -382,29 +288,18 @@ class _Nbgrader(_Reader):
                 yield from (points * part / parts for part in range(1, parts + 1) if gives_score and points)
 
 
-def _without_otter(code: str) -> str:
-    """Code without the calls of otter itself; empty if only comments are left."""
-    lines, body = code.split("\n"), ast.parse(code).body
-    calls = [one for one in body if _OTTER_ITSELF.match(ast.unparse(one))]
-    for call in calls:
-        beside = [ast.unparse(one) for one in body if one.lineno == call.lineno and one not in calls]
-        for at in range(call.lineno - 1, call.end_lineno or call.lineno):
-            lines[at] = "; ".join(beside)
-    return "" if calls and calls == body else "\n".join(lines).strip("\n")
-
-
 def _says_nothing(code: str) -> bool:
     return not re.sub(r"#.*|\"{3}.*?\"{3}", "", code, flags=re.DOTALL if '"' * 3 in code else 0).strip()
 
 
-def _unfenced(cell: _Cell) -> Iterator[_Cell]:
+def _unfenced(cell: Cell) -> Iterator[Cell]:
     """The parts of a cell of text: its fences of otter's are cells of their own."""
     for at, text in enumerate(_FENCE.split(cell.text) if cell.kind == "markdown" else [cell.text]):
         if at % 2 or text.strip():
             yield cell._replace(kind="raw" if at % 2 else cell.kind, text=text)
 
 
-def _boundary(cell: _Cell) -> tuple[str, str, str]:
+def _boundary(cell: Cell) -> tuple[str, str, str]:
     """The mark of a cell of otter's, in small letters, its YAML, and the text beside it."""
     text, rest = cell.text, cell.text
     if cell.kind == "markdown" and (fence := _OLD_FENCE.search(text)):
@@ -417,7 +312,7 @@ def _boundary(cell: _Cell) -> tuple[str, str, str]:
     return mark.lower(), text.partition("\n")[2], rest
 
 
-def _yaml(cell: _Cell, text: str) -> Mapping[str, Any]:
+def _yaml(cell: Cell, text: str) -> Mapping[str, Any]:
     """The settings in a cell.
 
     Raises:
@@ -432,29 +327,3 @@ def _yaml(cell: _Cell, text: str) -> Mapping[str, Any]:
         fix = "mend it, or put quotes round values with a colon"
         raise UserError(f"cell {cell.number}: its YAML cannot be read: {why}", fix=fix)
     return found or {}
-
-
-def sentence(text: str) -> str:
-    """The first line of a text that says something, without its marks."""
-    lines = (re.sub(r"[*`$#>]|(?<!\w)_|_(?!\w)|<[^>]+>", "", line).strip(" -") for line in text.splitlines())
-    return next((line for line in lines if len(line) > 3), "")[:160]
-
-
-def code_pieces(path: Path, questions: Sequence[str] = ()) -> list[NotebookPiece]:
-    """The cells of a notebook that has solutions alone, without otter's own calls.
-
-    Args:
-        questions: names; the cells above ``grader.check(NAME)``, up to another check, belong to one.
-    """
-    reader = _Reader(path.stem)
-    pieces, open_from = reader.master.pieces, 0
-    for cell in _cells(json.loads(path.read_bytes())):
-        if cell.kind == "code":
-            reader.add_code(cell)
-            if (found := CHECK_CALL.search(cell.text)) and found[1] in questions:
-                number = questions.index(found[1])
-                pieces[open_from:] = [one._replace(question=number) for one in pieces[open_from:]]
-                open_from = len(pieces)
-        elif cell.kind == "markdown":
-            reader.add(cell, "text", cell.text)
-    return pieces

@@ -7,19 +7,21 @@ without any other is marked by a person, so that no points are lost in silence.
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, require_free, write
+from grader.adopt.adopted import Adopted, PlannedExercise, PlannedTopic, manifest, require_free, source_of, write
 from grader.adopt.code_strings import read_code_strings, read_generated
-from grader.adopt.master import Master
+from grader.adopt.master import Master, NotebookPiece
 from grader.adopt.master_notebooks import read_master
 from grader.adopt.notebook_exercises import INSTALLED, NotebookExercises, identifier, in_one_line
+from grader.adopt.notebook_reader import without
 from grader.adopt.notebook_tests import written_in
 from grader.course import Course
 from grader.course.handout import OURS, install_cell, notebook_with
@@ -36,6 +38,7 @@ from grader.text import counted
 _MOST_FILES: Final = 2_000
 """Files beside a notebook that are looked for in it."""
 _NOSE: Final = Path(__file__).with_name("nose.py")
+_IMPORT: Final = ast.Import | ast.ImportFrom
 _NO_DATA: Final = ("", ".py", ".ipynb", ".pyc")
 
 
@@ -153,9 +156,9 @@ def _try(topics: Sequence[_Topic], course: Course) -> None:
                     why = f"{cause.exception_type}: {cause.exception_message}" if cause and is_fault else check.message
                     exercise.tests.remove(test)
                     why = " ".join(why.split())[:160]
-                    topic.lose(test.test, f"the solution does not pass it here ({why})")
-        for exercise in topic.automatic:
-            topic.show_one_of(exercise)
+                    exercise.lost += test.points
+                    topic.lose(test.test, f"the solution does not pass it here ({why})", test.points)
+        topic.settle()
 
 
 class _Topic(NotebookExercises):
@@ -166,8 +169,10 @@ class _Topic(NotebookExercises):
         self._to = to
         self._beside = beside
         self._file = f"test_{self.name}.py"
+        self._helpers = self._own_modules([one.text for one in master.pieces if one.kind == "code"])
         self._data = dict(self._files())
-        self._helpers = dict(self._own_modules([one.text for one in master.pieces if one.kind == "code"]))
+        secret = {name for name, is_used in self._helpers.items() if not is_used}
+        master.pieces = [_without_imports(one, secret) if one.kind == "code" else one for one in master.pieces]
 
     def write(self) -> None:
         """Writes the solution, the tests, and the files that the notebook reads."""
@@ -180,19 +185,22 @@ class _Topic(NotebookExercises):
             for folder in ("",) if is_secret or name.startswith(f"{DATA}/") else ("", "exercises"):
                 write(self._to / folder / name, (self._beside / name).read_bytes())
         for name, is_used in self._helpers.items():
-            for folder in ("tests", "solutions", "exercises") if is_used else ("tests",):
-                own = self._beside / f"{name}.py"
-                write(self._to / folder / f"{name}.py", (own if own.is_file() else _NOSE).read_bytes())
+            own = list(_sources_of(self._beside, name)) or [_NOSE]
+            for folder, file in itertools.product(("tests", "solutions", "exercises") if is_used else ("tests",), own):
+                inside = file.relative_to(self._beside) if file != _NOSE else file.name
+                write(self._to / folder / inside, file.read_bytes())
 
     def _files(self) -> Iterator[tuple[str, bool]]:
         """The files that the notebook reads or shows, by their paths beside it, and whether tests alone read them."""
         master = self.master
         everything = itertools.islice(self._beside.rglob("*"), _MOST_FILES)
         beside = [one.relative_to(self._beside).as_posix() for one in everything if one.suffix not in _NO_DATA]
-        tests = [step.code for question in master.questions for test in question.tests for step in test.steps]
+        helpers = {True: "", False: ""}
+        for name, is_used in self._helpers.items():
+            helpers[is_used] += "".join(map(source_of, _sources_of(self._beside, name)))
         for own, texts, is_secret in (
-            (master.secret_files, tests, True),
-            (master.files, [one.text for one in master.pieces], False),
+            (master.secret_files, [*master.codes_of_tests(), helpers[False]], True),
+            (master.files, [*(one.text for one in master.pieces), helpers[True]], False),
         ):
             named = [name for name in beside if any(_path_of(name).search(text) for text in texts)]
             for name in dict.fromkeys([*own, *named]):
@@ -203,20 +211,22 @@ class _Topic(NotebookExercises):
                 elif place.suffix != ".py":  # else it is imported: `_own_modules`
                     yield from ((one, is_secret) for one in inside)
 
-    def _own_modules(self, cells: Sequence[str]) -> Iterator[tuple[str, bool]]:
-        """The modules beside the notebook that it imports, and whether its cells use them, not its tests alone."""
+    def _own_modules(self, cells: Sequence[str]) -> dict[str, bool]:
+        """The modules beside the notebook that it needs, and whether its cells use them, not its tests alone."""
         used = {name for code in cells for name in names_in(ast.parse(code))}
+        found = {module: False for code in self.master.codes_of_tests() for module in _modules_in(code)}
         for line in dict.fromkeys(self.names.imports.values()):
-            file = self._beside / f"{_module_of(line)}.py"
-            if file.is_file():
-                names = {name for name, one in self.names.imports.items() if one == line}
-                names |= set(written_in(parse(file).body)) if line in names else set()
-                yield file.stem, not names.isdisjoint(used)
-        tests = (step.code for question in self.master.questions for test in question.tests for step in test.steps)
-        if not _is_installed("nose") and any(
-            re.search(r"^\s*(?:from|import) nose\b", one, re.M) for one in (*cells, *tests)
-        ):
-            yield "nose", True
+            names = {name for name, one in self.names.imports.items() if one == line}
+            for file in _sources_of(self._beside, _module_of(line)) if line in names else ():
+                names |= set(written_in(parse(file).body))
+            found[_module_of(line)] = found.get(_module_of(line), False) or not names.isdisjoint(used)
+        own, wanted = dict[str, bool](), sorted(found.items(), key=lambda one: not one[1])
+        for name, is_used in wanted:  # the used ones first; what they import is appended meanwhile
+            sources = list(_sources_of(self._beside, name))
+            if name not in own and (sources or (name == "nose" and not _is_installed(name))):
+                own[name] = is_used or not sources
+                wanted += [(one, is_used) for file in sources for one in _modules_in(source_of(file))]
+        return own
 
     def write_tests(self) -> None:
         """Writes the file of tests."""
@@ -296,6 +306,28 @@ def _path_of(name: str) -> re.Pattern[str]:
 def _is_shown_only(code: str) -> bool:
     """Whether a cell only shows values: it gives nothing a name."""
     return all(isinstance(one, ast.Expr) for one in ast.parse(code).body) and "# solution:" not in code
+
+
+def _sources_of(folder: Path, module: str) -> Iterator[Path]:
+    """The files of a module or a package in a folder; none if it is not there."""
+    if (file := folder / f"{module}.py").is_file():
+        yield file
+    elif (folder / module).is_dir():
+        yield from sorted((folder / module).rglob("*.py"))
+
+
+def _modules_in(code: str) -> set[str]:
+    """The modules that code imports anywhere; none if it is not Python."""
+    with contextlib.suppress(SyntaxError):
+        return {_module_of(ast.unparse(one)) for one in ast.walk(ast.parse(code)) if isinstance(one, _IMPORT)}
+    return set()
+
+
+def _without_imports(piece: NotebookPiece, modules: Container[str]) -> NotebookPiece:
+    """A piece without the imports of some modules."""
+    body = ast.parse(piece.text).body
+    gone = [one for one in body if isinstance(one, _IMPORT) and _module_of(ast.unparse(one)) in modules]
+    return piece._replace(text=without(piece.text, gone)) if gone else piece
 
 
 def _module_of(line: str) -> str:

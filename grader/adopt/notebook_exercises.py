@@ -13,16 +13,16 @@ from typing import Final
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
 from grader.adopt.notebook_tests import (
     CannotKeep,
-    EarlierTest,
+    EarlierStatement,
     SuiteFunction,
     WrittenTest,
     changed_parts,
-    earlier_test,
+    earlier_statements,
     function_of,
     names_of,
     written_in,
 )
-from grader.text import printable
+from grader.text import counted, printable
 
 INSTALLED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
 """Modules that need no preload, and that no topic is named as."""
@@ -48,6 +48,8 @@ class NotebookExercise:
     question: NotebookQuestion
     tests: list[KeptTest] = field(default_factory=list)
     points: float = 0.0
+    lost: float = 0.0
+    """The points of tests that are left out."""
 
     @property
     def is_by_test(self) -> bool:
@@ -81,7 +83,7 @@ class NotebookExercises:
         """Finds the exercise of each question, and the functions of its tests."""
         taken = {name for names in self._written.values() for name in names}
         functions: set[str] = set()
-        earlier: dict[tuple[str, bool], EarlierTest] = {}
+        earlier: dict[tuple[str, bool], list[EarlierStatement]] = {}
         for number, question in enumerate(self.master.questions):
             if question.by_hand:
                 if question.tests:
@@ -95,7 +97,8 @@ class NotebookExercises:
                     self.master.look.append(f"cell {question.cell}: is worth no points: its tests are left out")
                 continue
             own = self._written.get(number, [])
-            reads = [name for one in tests if one is not None for name in one.made.reads]
+            kept = [one for one in tests if isinstance(one, KeptTest)]
+            reads = [name for one in kept for name in one.made.reads]
             asked = [n for n in reads if n in own] or [n for n in reads if n in self.names.written]
             name = next(iter(asked or (own if reads else ())), "")
             exercise = next((one for one in self.exercises if one.name == name and one.tests), None)
@@ -103,7 +106,22 @@ class NotebookExercises:
                 exercise = NotebookExercise(name or _free(identifier(question.name), taken), question)
                 self.exercises.append(exercise)
             exercise.points += sum(question.shares())
-            exercise.tests += [one for one in tests if one is not None]
+            exercise.lost += sum(one for one in tests if not isinstance(one, KeptTest))
+            exercise.tests += kept
+        self.settle()
+        read = {name for exercise in self.automatic for test in exercise.tests for name in test.made.reads}
+        for number, question in enumerate(self.master.questions):
+            if not question.by_hand and not question.tests and read.isdisjoint(self._written.get(number, ())):
+                self.master.look.append(f"cell {question.cell}: no test asks for it, so it gives no points")
+
+    def settle(self) -> None:
+        """Takes away the points of tests that are left out. If no others give any, a person marks the question."""
+        for exercise in self.automatic:
+            if exercise.lost and not any(test.points for test in exercise.tests):
+                exercise.tests.clear()
+            elif exercise.is_by_test:
+                exercise.points -= exercise.lost
+            exercise.lost = 0.0
         for exercise in self.automatic:
             self.show_one_of(exercise)
 
@@ -113,9 +131,9 @@ class NotebookExercises:
         at: int,
         test: WrittenTest,
         functions: set[str],
-        earlier: dict[tuple[str, bool], EarlierTest],
-    ) -> KeptTest | None:
-        """A test as a function; None if that cannot be, which is said.
+        earlier: dict[tuple[str, bool], list[EarlierStatement]],
+    ) -> KeptTest | float:
+        """A test as a function; if that cannot be, which is said, the points that are lost with it.
 
         Args:
             earlier: the tests before it, by place and whether they are hidden: visible ones get nothing of hidden ones.
@@ -133,10 +151,11 @@ class NotebookExercises:
             made = function_of(test, name, self.name, self.names, known, {name: one for name, (one, _) in kept.items()})
             self._keep(cell, {kept[name] for name in made.reads if name in kept})
         except CannotKeep as problem:
-            self.lose(test, f"the test {problem}")
-            return None
+            lost = 0.0 if problem.asks_nothing else question.shares()[at]
+            self.lose(test, f"the test {problem}", lost)
+            return lost
         finally:
-            earlier[test.place, test.is_hidden] = earlier_test(test)
+            earlier[test.place, test.is_hidden] = earlier_statements(test)
         return KeptTest(name, test, made, question.shares()[at], test.is_hidden)
 
     def _kept_values(self, cell: int) -> dict[str, tuple[str, str]]:
@@ -176,9 +195,10 @@ class NotebookExercises:
         self._look([first.test], "students must see one test of each exercise: they get the text of this one")
         first.is_hidden = False
 
-    def lose(self, test: WrittenTest, why: str) -> None:
-        """Names a test that is left out; its points go to the question's other tests, or else to a person."""
-        self._look([test], f"{why}: it is left out; write it anew, or mark it by hand")
+    def lose(self, test: WrittenTest, why: str, points: float) -> None:
+        """Names a test that is left out, with its points."""
+        its = f" with {counted(round(points, 3), 'point')}" if points else ""
+        self._look([test], f"{why}: it is left out{its}; write it anew, or mark it by hand")
 
     def _look(self, tests: Iterable[WrittenTest], sentence: str) -> None:
         self.master.look += [f"{test.place}: {sentence}" for test in tests]

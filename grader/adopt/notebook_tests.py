@@ -7,6 +7,7 @@ test expects becomes an assertion.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import symtable
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,19 +33,25 @@ _SAYS_WHETHER: Final = ("isinstance(", "issubclass(", "hasattr(", "all(", "any("
 class CannotKeep(Exception):
     """A test that cannot be a function of a suite; its text completes "cell 12: the test …"."""
 
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether it says nothing about what an answer does."""
+        return str(self).startswith(("asks for nothing", "looks at the code"))
+
 
 class Step(NamedTuple):
     """Some statements of a test, and the result of the last one: the value that is shown, and the prints.
 
     Without a value (None) nothing is compared with it: the statements make their own assertions. Without prints (None)
-    the output holds both, as in a doctest. With `at_least`, a number that the last one gives is a score, and must be
-    that high.
+    the output holds both, as in a doctest, which may have `flags`. With `at_least`, a number that the last one gives is
+    a score, and must be that high.
     """
 
     code: str
     output: str | None = ""
     printed: str | None = ""
     at_least: float = 0.0
+    flags: int = 0
 
 
 class WrittenTest(NamedTuple):
@@ -85,20 +92,17 @@ class NotebookNames(NamedTuple):
     counting: frozenset[str] = frozenset()
 
 
-class EarlierTest(NamedTuple):
-    """The statements of a test that later ones may need.
+class EarlierStatement(NamedTuple):
+    """A statement of a test that later ones may need.
 
     Attributes:
-        alone: its imports and definitions, by the names that they bind.
-        bound: the variables that it gives a value.
-        touched: names of whose values it uses a part or a method, which may change them.
-        whole: all of it, up to its first failure: as in the notebook, later tests still run then.
+        binds: the names that it imports, defines or gives a value.
+        mentions: names of variables that it may change; none if it only imports or defines.
     """
 
-    alone: Mapping[str, str]
-    bound: frozenset[str]
-    touched: frozenset[str]
-    whole: str
+    text: str
+    binds: frozenset[str]
+    mentions: frozenset[str]
 
 
 class SuiteFunction(NamedTuple):
@@ -122,14 +126,14 @@ def function_of(
     name: str,
     module: str,
     names: NotebookNames,
-    earlier: Sequence[EarlierTest],
+    earlier: Sequence[Sequence[EarlierStatement]],
     kept: Mapping[str, str] = MappingProxyType({}),
 ) -> SuiteFunction:
     """The function that runs a test.
 
     Args:
         module: of the students.
-        earlier: the tests before it, in order: the statements of theirs that it needs come first.
+        earlier: the statements of the tests before it, in order: those that it needs come first.
         kept: the names under which values are kept that later cells change, by their own.
 
     Raises:
@@ -141,12 +145,14 @@ def function_of(
         code = "\n".join(map(_with_assertions, test.steps)).strip("\n")
         code += "".join(_calls_of_own_functions(code, names))
         code = _with_earlier(code, names, earlier)
+        before, code = code, _with_tables_of_names(code, names)
+        if free_names(before).isdisjoint(names.written | names.derived):
+            only = "but whether a name is there" if code != before else "that students write"
+            raise CannotKeep(f"asks for nothing {only}")
         if "__name__" in names_in(ast.parse(code)):
             code = f'__name__ = "__main__"\n{_without_docstring(code)}'  # as in a notebook
         free = free_names(code)
         reads = _in_order(free & (names.written | names.given), code)
-        if not free & (names.written | names.derived):
-            raise CannotKeep("asks for nothing that students write")
         nodes = list(ast.walk(ast.parse(code)))
         looks = [one for one in nodes if isinstance(one, ast.Call) and _last_name(one.func) in _ABOUT_CODE]
         inside = {id(part) for one in looks for part in ast.walk(one)}
@@ -158,7 +164,7 @@ def function_of(
         imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
         again = _reading_again(_without_docstring(code), module, names.counting & set(reads) - kept.keys())
         body = f'"""{says}"""\nfrom {module} import {", ".join(imported)}\n{again}'
-        text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{_indented(body)}\n"
+        text = f"def {name}({'capsys' if 'capsys' in free else ''}):\n{indented(body)}\n"
         compile(text, "<test>", "exec", dont_inherit=True)
     except SyntaxError as error:
         raise CannotKeep(f"is not Python alone ({error.msg})") from None
@@ -174,28 +180,19 @@ def _reading_again(code: str, module: str, names: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def earlier_test(test: WrittenTest) -> EarlierTest:
-    """The statements of a test that later ones may need."""
-    code = "\n".join(step.code for step in test.steps)
-    try:
-        body = ast.parse(code).body
-        whole = f"try:\n{_indented(_without_docstring(code))}\nexcept Exception:\n    pass"
-        ast.parse(whole)
-    except SyntaxError:  # `function_of` says it
-        return EarlierTest({}, frozenset(), frozenset(), "")
-    alone: dict[str, str] = {}
-    bound: set[str] = set()
-    touched: set[str] = set()
-    for one in body:
-        if isinstance(one, ast.Import | ast.ImportFrom | Definition):
-            text = "\n".join(code.split("\n")[first_line(one) - 1 : one.end_lineno])
-            alone |= dict.fromkeys(names_bound_by(one), text)
-        else:
-            bound |= names_bound_by(one)
-            for node in ast.walk(one):
-                if isinstance(node, ast.Attribute | ast.Subscript):
-                    touched |= names_in(node.value)
-    return EarlierTest(alone, frozenset(bound), frozenset(touched), whole)
+def earlier_statements(test: WrittenTest) -> list[EarlierStatement]:
+    """The statements of a test that later ones may need; none if it is not Python: `function_of` says so."""
+    found: list[EarlierStatement] = []
+    with contextlib.suppress(SyntaxError):
+        code = "\n".join(step.code for step in test.steps)
+        lines = code.split("\n")
+        for one in ast.parse(code).body:
+            is_quiet = isinstance(one, ast.Import | ast.ImportFrom | Definition)
+            text = ast.get_source_segment(code, one) or ""
+            text = "\n".join([*lines[first_line(one) - 1 : one.lineno - 1], text])  # with its decorators
+            mentions = frozenset[str]() if is_quiet else frozenset(names_in(one))
+            found.append(EarlierStatement(text, frozenset(names_bound_by(one)), mentions))
+    return found
 
 
 def free_names(code: str) -> set[str]:
@@ -258,27 +255,41 @@ def _calls_of_own_functions(code: str, names: NotebookNames) -> Iterator[str]:
         if not any(one.name in names_in(other) for other in body if other is not one):
             wanted = [each.arg for each in one.args.args]
             if "env" in wanted:
-                said = [name for name in sorted(names.written | names.given) if re.search(f"[\"']{name}[\"']", code)]
-                yield "\nenv = dict(" + ", ".join(f"{name}={name}" for name in said) + ")"
+                yield f"\nenv = {_table_of_names(code, names)}"
             yield f"\n{one.name}({', '.join(wanted)})"
 
 
-def _with_earlier(code: str, names: NotebookNames, earlier: Sequence[EarlierTest]) -> str:
-    """Code below the statements of earlier tests that it needs."""
-    defined = {name for test in earlier for name in test.alone}
+def _table_of_names(code: str, names: NotebookNames) -> str:
+    """A dict of the names of the notebook that code has as texts."""
+    said = [name for name in sorted(names.written | names.given) if re.search(f"[\"']{name}[\"']", code)]
+    return "dict(" + ", ".join(f"{name}={name}" for name in said) + ")"
+
+
+def _with_tables_of_names(code: str, names: NotebookNames) -> str:
+    """Code in which ``'x' in globals()`` asks for the names of the notebook: a test asks whether they are there."""
+    asked = sorted(set(re.findall(r"\b(globals|locals|vars|dir)\(\)", code)))
+    if not asked or (table := _table_of_names(code, names)) == "dict()":
+        return code
+    return f"{' = '.join(asked)} = lambda: {table}\n{_without_docstring(code)}"
+
+
+def _with_earlier(code: str, names: NotebookNames, earlier: Sequence[Sequence[EarlierStatement]]) -> str:
+    """Code below the statements of earlier tests that it needs: each test's up to the first failure, as in Jupyter."""
+    known = names.written | names.given | names.imports.keys()
+    bound = {name for test in earlier for one in test for name in one.binds}
+    variables = {name for test in earlier for one in test if one.mentions for name in one.binds}
     for test in reversed(earlier):
-        needed = free_names(code) - names.written - names.given - names.imports.keys()
-        if needed & test.bound or (needed - defined) & test.touched:
-            code = f"{test.whole}\n{code}"
-        elif found := dict.fromkeys(test.alone[name] for name in _in_order(needed & test.alone.keys(), code)):
-            code = "\n".join([*found, code])
-            # Such a statement may need another one of the same test.
-            code = _with_earlier(code, names, [test._replace(alone=_others(test.alone, found))])
+        found: list[EarlierStatement] = []
+        needed = (free_names(code) - known) & bound
+        for one in reversed(test):
+            if needed & (one.binds | (one.mentions & variables)):
+                found.insert(0, one)
+                needed = (free_names("\n".join([*(each.text for each in found), code])) - known) & bound
+        text = "\n".join(one.text for one in found)
+        if any(one.mentions for one in found):
+            text = f"try:\n{indented(text)}\nexcept Exception:\n    pass"
+        code = "\n".join(filter(None, [text, code]))
     return code
-
-
-def _others(alone: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
-    return {name: text for name, text in alone.items() if text not in found}
 
 
 def _with_assertions(step: Step) -> str:
@@ -299,8 +310,15 @@ def _with_assertions(step: Step) -> str:
             )
         code = "\n".join(filter(None, [before.decode().strip("\n"), _about_value(value, last.value, step)]))
     if step.printed:
-        code += f"\nassert capsys.readouterr().out.strip() == {step.printed.strip()!r}"
+        code += f"\n{_about_text('capsys.readouterr().out', step.printed, step.flags)}"
     return code
+
+
+def _about_text(given: str, expected: str, flags: int) -> str:
+    """A statement that compares a text, as doctest does it if that is not the same."""
+    if flags or "<BLANKLINE>" in expected:
+        return f"import doctest\nassert doctest.OutputChecker().check_output({expected!r}, {given}, {flags})"
+    return f"assert {given}.strip() == {expected.strip()!r}"
 
 
 def _about_value(text: str, value: ast.expr, step: Step) -> str:
@@ -308,14 +326,15 @@ def _about_value(text: str, value: ast.expr, step: Step) -> str:
     expected = (step.output or "").strip("\n")
     if not expected.strip():
         return text
+    bare = text if isinstance(value, _BARE) else f"({text})"
     plain = _OF_NUMPY.sub(lambda found: found[1] or found[2] or found[3], expected)
     try:
-        wanted = ast.literal_eval(plain.strip())
+        wanted = ast.literal_eval(plain.strip() if not step.flags else "")
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         if step.printed is not None:
-            return f"assert repr({text}) == {expected!r}"
-        shown = "capsys.readouterr().out + ('' if found is None else repr(found))"
-        return f"found = {text}\nshown = {shown}\nassert shown.strip() == {expected.strip()!r}"
+            return f"assert repr({bare}) == {expected!r}"
+        shown = "capsys.readouterr().out + ('' if found is None else f'{found!r}\\n')"
+        return f"found = {text}\nshown = {shown}\n{_about_text('shown', step.output or '', step.flags)}"
     if wanted is True and (isinstance(value, ast.Compare) or text.startswith(_SAYS_WHETHER)):
         return f"assert ({text})" if "\n" in text else f"assert {text}"
     flat = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -323,8 +342,7 @@ def _about_value(text: str, value: ast.expr, step: Step) -> str:
     is_near = are_numbers and any(isinstance(one, float) for one in flat)
     if expected.startswith("array("):
         return f"found = {text}\nassert type(found).__name__ == 'ndarray'\nassert found == pytest.approx({wanted!r})"
-    text = text if isinstance(value, _BARE) else f"({text})"
-    return f"assert {text} == " + (f"pytest.approx({wanted!r})" if is_near else repr(wanted))
+    return f"assert {bare} == " + (f"pytest.approx({wanted!r})" if is_near else repr(wanted))
 
 
 def _without_docstring(code: str) -> str:
@@ -333,7 +351,7 @@ def _without_docstring(code: str) -> str:
     return "\n".join(code.split("\n")[tree.body[0].end_lineno if has_docstring else 0 :])
 
 
-def _indented(code: str) -> str:
+def indented(code: str) -> str:
     """Code one step further in; lines inside of a text stay as they are."""
     texts = (one for one in ast.walk(ast.parse(code)) if isinstance(one, ast.Constant | ast.JoinedStr))
     inside = {number for one in texts for number in range(one.lineno + 1, (one.end_lineno or 0) + 1)}
@@ -365,10 +383,15 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     derived: set[str] = set()
     imports: dict[str, str] = {}
     counting: set[str] = set()
+    needs: dict[str, set[str]] = {}  # of the functions that are given, which names they read when they are called
     for question, code in cells:
         spans = list(_parts(code.split("\n")))
         for one in ast.parse(code).body:
-            counting.update(name for node in ast.walk(one) if isinstance(node, ast.Global) for name in node.names)
+            reads = names_in(one)
+            if isinstance(one, Definition):
+                in_globals = (node.names for node in ast.walk(one) if isinstance(node, ast.Global))
+                reads = free_names(ast.unparse(one)).union(*in_globals)
+                counting |= reads.intersection(_changed_in(one))
             if isinstance(one, ast.Import | ast.ImportFrom):
                 line = ast.unparse(one)
                 imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
@@ -377,9 +400,12 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
                 written.setdefault(question, {}).update(dict.fromkeys([*written_in([one]), *changed]))
             else:
                 given |= set(written_in([one]))
-                if names_in(one) & derived.union(*written.values()):
+                needs |= {one.name: reads} if isinstance(one, Definition) else {}
+                if reads & derived.union(*written.values()):
                     derived |= {*written_in([one]), *changed_parts(one)}
     all_written = frozenset(name for names in written.values() for name in names)
+    while late := {name for name, reads in needs.items() if reads & (derived | all_written)} - derived:
+        derived |= late
     own = frozenset(given) - all_written
     names = NotebookNames(all_written, own, frozenset(derived), imports, frozenset(counting))
     return names, {number: list(found) for number, found in written.items()}
@@ -387,17 +413,28 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
 
 def _changed_by(statement: ast.stmt) -> Iterator[str]:
     """The variables that a statement may change in place: ``base["b"] = 2``, ``numbers.append(4)``."""
-    yield from changed_parts(statement)
-    for node in ast.walk(statement) if not isinstance(statement, Definition) else ():
-        match node:
+    return iter(()) if isinstance(statement, Definition) else _changed_in(statement)
+
+
+def _changed_in(node: ast.AST) -> Iterator[str]:
+    """The variables that code may change, also by ``global``."""
+    for one in ast.walk(node):
+        match one:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))):
                 yield name
+            case ast.Global(names):
+                yield from names
+    yield from _parts_changed_in(node)
 
 
 def changed_parts(statement: ast.stmt) -> Iterator[str]:
     """The variables of which a statement gives a part another value: ``base["b"] = 2``."""
-    for node in ast.walk(statement) if not isinstance(statement, Definition) else ():
-        match node:
+    return iter(()) if isinstance(statement, Definition) else _parts_changed_in(statement)
+
+
+def _parts_changed_in(node: ast.AST) -> Iterator[str]:
+    for one in ast.walk(node):
+        match one:
             case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
                 yield from names_in(value)
 

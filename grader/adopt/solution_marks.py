@@ -4,6 +4,7 @@ Never changes the behaviour of a solution. Of functions that students write as a
 """
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -74,7 +75,10 @@ def marked(lines: Sequence[MarkedLine]) -> str:
 
 
 def skeleton(lines: Sequence[MarkedLine]) -> str:
-    """The code as otter hands it out, with ``...`` in the place of solutions; empty if no statement is one in part."""
+    """The code as otter hands it out, with ``...`` in the place of solutions.
+
+    Empty if no statement is a solution in part, or if the rest is not Python.
+    """
     flagged = {number for number, line in enumerate(lines, start=1) if line.is_solution and line.text.strip()}
     text = [line.text for line in lines]
     spans = list(_spans(ast.parse("\n".join(text)).body, flagged, text)) if flagged else []
@@ -89,7 +93,10 @@ def skeleton(lines: Sequence[MarkedLine]) -> str:
             made.append(f"{found[0].rstrip()} ...")
         elif number - 1 not in flagged:
             made.append(line.text[: len(line.text) - len(line.text.lstrip())] + "...")
-    return "\n".join(made)
+    with contextlib.suppress(SyntaxError):
+        ast.parse("\n".join(made))
+        return "\n".join(made)
+    return ""
 
 
 def _on_two_lines(line: MarkedLine) -> list[MarkedLine]:

@@ -88,7 +88,7 @@ def adopt(
     """
     if not path.exists():
         raise UserError(f"there is no {path}", fix="name the folder with the tests, or a notebook")
-    notebooks = [one for one in (path, *map(Path, more or ())) if one.suffix == ".ipynb"]
+    notebooks = [one for one in (path, *map(Path, more or ())) if one.suffix in (".ipynb", ".Rmd", ".qmd")]
     if more and not modules and len(notebooks) <= len(more):
         fix = "name modules after --modules; notebooks may be several"
         raise UserError(f"there is more than one folder: {listed(more, 3)}", fix=fix)

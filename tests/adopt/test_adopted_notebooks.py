@@ -142,9 +142,9 @@ def test_right_and_wrong_notebooks_get_the_points_of_the_original(made: tuple[st
         # The type is right, and what is printed; it cannot take a tensor.
         wrong = {"warmest": 1, "to_fahrenheit": 1.5, "smooth": 0, "noise": 0, "report": 0}
     else:
-        assert scores["right"] == {"squares": 2, "sum_of_squares": 1, "total": 2, "Scaler": 2}
+        assert scores["right"] == {"squares": 2, "sum_of_squares": 0.5, "total": 2, "Scaler": 2}
         # The list is right as far as the student sees; the sum is right; of the numbers one is missing.
-        wrong = {"squares": 0, "sum_of_squares": 1, "total": 1, "Scaler": 0}
+        wrong = {"squares": 0, "sum_of_squares": 0.5, "total": 1, "Scaler": 0}
     assert scores["wrong"] == wrong
     assert not any(scores["untouched"].values())
 

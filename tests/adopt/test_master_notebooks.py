@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command_here import run_here
 
+import grader
 from grader.adopt.code_strings import is_code_strings, read_generated
 from grader.adopt.master import NotebookQuestion
 from grader.adopt.master_notebooks import read_master
@@ -244,12 +245,22 @@ test = {"name": "q1", "points": 2, "suites": [{"type": "doctest", "cases": [
 ]}]}
 """
 
+MORE = r"""
+    {"code": ">>> for k in (1, 2):\n...     print(square(k))\n1\n4", "points": 0},
+    {"code": ">>> square(.3) # doctest: +ELLIPSIS\n0.0...", "points": 0},
+    {"code": ">>> print(square(1), '\\n')\n1 \n<BLANKLINE>", "points": 0},
+    {"code": ">>> square([])\nTraceback (most recent call last):\nTypeError: no []", "points": 0},
+    {"code": ">>> 'square' in dir()\nTrue\n>>> square(1)\n1", "points": 0},
+"""
+
 
 def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path) -> None:
-    for folder, name, text in (("tasks", "relu", RELU), ("homework/tests", "q1", OK)):
+    for folder, name, text in (("tasks", "relu", RELU), ("homework/tests", "q1", OK.replace("\n", MORE, 1))):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / f"{name}.py").write_text(text)
-    (tmp_path / "homework/solved.py").write_text("def square(x):\n    return x * x\n")
+    (tmp_path / "homework/solved.py").write_text(
+        "def square(x):\n    if x == []:\n        raise TypeError('no []')\n    return x * x\n"
+    )
     (tmp_path / "plain.py").write_text("def test_it():\n    assert True\n")
     assert is_code_strings(tmp_path / "tasks/relu.py") and not is_code_strings(tmp_path / "plain.py")
     for folder, exercise, points in (("tasks", "relu.relu", 2), ("homework/tests", "homework.square", 2)):
@@ -260,6 +271,8 @@ def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path
         done = run_here("verify", "--course", f"{folder}-course", cwd=tmp_path)
         assert exercise in done.stdout and "the course is sound" in done.stdout, done.stdout + done.stderr
         assert f"points = {points}\n" in (tmp_path / f"{folder}-course/course.toml").read_text()
+    tests = (tmp_path / "homework/tests-course/tests/test_homework.py").read_text()
+    assert r"readouterr().out.strip() == '1\n4'" in tests and "assert str(raised) == 'no []'" in tests
     made = Course.load(tmp_path / "tasks-course").exercise("relu.relu")
     assert (made.tests, made.hidden_tests) == (
         ("test_relu.py::test_basic_values",),
@@ -311,6 +324,51 @@ def test_a_notebook_that_otter_has_made_has_its_tests_in_it_or_beside_it(tmp_pat
     assert cube.tests[0].steps == (Step("def check_cube(cube):\n    assert cube(2) == 8", None),)
     assert [(one.question, "# solution:" in one.text) for one in master.pieces] == [(0, True), (1, True), (-1, False)]
     assert read_generated(saved(tmp_path, [("code", "x = 1")])) is None
+
+
+def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path) -> None:
+    modules = {
+        "helpers": "from deeper import TWO\n\n\ndef load():\n    return [1, TWO]\n",
+        "deeper": "TWO = 2\n",
+        "utils_of_tests": "PASSED = 'All tests passed!'\n",
+        "public_tests": (
+            "from utils_of_tests import PASSED\n\n\ndef double_test(target, data):\n"
+            "    assert target(3) == 6, f'{target.__name__}(3)'\n    assert target(data) == [1, 2, 1, 2]\n"
+            "    print(PASSED)\n\n\ndef test_word(target):\n    try:\n        assert target('a') == 'A'\n"
+            "    except AssertionError:\n        print('1 Tests failed')\n    else:\n        print(PASSED)\n"
+        ),
+    }
+    for name, text in modules.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    cells = [
+        ("code", "from public_tests import *\nfrom helpers import load\n%load_ext autoreload\ndata = load()"),
+        ("markdown", "### Exercise 1\nDouble it."),
+        (
+            "code",
+            "# UNQ_C1\n# GRADED FUNCTION: double\ndef double(x):\n    ### START CODE HERE ### (1 line)\n"
+            "    y = 2 * x\n     ### END SOLUTION ###\n    return y",
+        ),
+        ("code", "seven = double(3) + 1\nprint(seven)\ndouble_test(double, data)"),
+        ("code", "# GRADED FUNCTION: word\ndef word(x):\n    return x.upper()"),
+        ("code", "import public_tests\npublic_tests.test_word(word)\nassert word('b') == 'B'"),
+        ("code", "# GRADED FUNCTION: other\ndef other():\n    return 0"),
+    ]
+    adopted = adopt_notebooks([saved(tmp_path, cells)], course := tmp_path / "course")
+    assert adopted.made[0] == "2 exercises with 3 tests, in tests/"
+    assert adopted.look == ("cell 7: no test asks for it, so it gives no points",)
+    begin = json.loads((course / "exercises/homework_1.ipynb").read_bytes())["cells"]
+    handed_out = ["".join(cell["source"]) for cell in begin]
+    assert "from helpers import load\npass  # left out: %load_ext autoreload\ndata = load()" in handed_out
+    assert "seven = double(3) + 1\nprint(seven)" in handed_out and "y = 2" not in "".join(handed_out)
+    assert {one.stem for one in (course / "exercises").glob("*.py")} == {"homework_1", "helpers", "deeper"}
+    assert {one.stem for one in (course / "tests").glob("*.py")} == {"test_homework_1", *modules}
+    solved = (course / "solutions/homework_1.py").read_text()
+    for name, text in {"right": solved, "wrong": solved.replace("x.upper()", "x")}.items():
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "homework_1.py").write_text(text)
+    right, wrong = grader.grade([tmp_path / "class"], course, seed=1, jobs=1).submissions
+    assert [one.score for one in right.exercises] == [1, 1]
+    assert [one.score for one in wrong.exercises] == [1, 0]
 
 
 def question(name: str, more: str, solution: str, *tests: tuple[str, str]) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from grader.adopt.notebook_tests import (
     NotebookNames,
     Step,
     WrittenTest,
-    earlier_test,
+    earlier_statements,
     function_of,
     names_of,
 )
@@ -60,6 +60,12 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         ),
         (one("x", "   v\n2  3"), "x", "assert repr(x) == '   v\\n2  3'"),
         (one("square(3)", "tensor(9)"), "square", "assert repr(square(3)) == 'tensor(9)'"),
+        (one("x, square(3)", "(v, 9)"), "x, square", "assert repr((x, square(3))) == '(v, 9)'"),
+        (
+            one("assert 'square' in globals() and square(2) == 4"),
+            "square",
+            "globals = lambda: dict(square=square)\nassert 'square' in globals() and square(2) == 4",
+        ),
         (
             one("print('nine:', square(3))", "", "nine: 9\n"),
             "square",
@@ -95,7 +101,7 @@ def one(code: str, output: str | None = None, printed: str = "") -> WrittenTest:
         (
             WrittenTest("t", (Step("square(3)", "A!\n9", None),), "Says it."),
             "square",
-            "found = square(3)\nshown = capsys.readouterr().out + ('' if found is None else repr(found))\n"
+            "found = square(3)\nshown = capsys.readouterr().out + ('' if found is None else f'{found!r}\\n')\n"
             "assert shown.strip() == 'A!\\n9'",
         ),
     ],
@@ -116,7 +122,7 @@ def test_code_stays_as_it_is_below_an_import_of_the_names_that_it_reads(
     [
         (one("assert callable(square) and helper(1)"), "looks at the code of an answer, by `callable`"),
         (one("assert helper(1) == 1"), "asks for nothing that students write"),
-        (one("assert 'x' in globals()"), "asks for nothing that students write"),
+        (one("assert 'x' in globals()"), "asks for nothing but whether a name is there"),
         (one("x == 3", ""), "its output is not in the notebook"),
         (one("%time square(3)"), "is not Python alone"),
         (one("assert await square(3)"), "is not Python alone"),
@@ -135,9 +141,9 @@ def test_lines_inside_of_a_text_stay_where_they_are() -> None:
 
 def test_what_earlier_tests_run_comes_first_but_their_failures_are_not_asked_for() -> None:
     earlier = [
-        earlier_test(one("import math\nnumbers = [square(2)]\nassert numbers.pop() == math.pow(2, 2)")),
-        earlier_test(one("other = 3\nassert other == helper(3)")),
-        earlier_test(one("numbers.append(1)")),
+        earlier_statements(one("import math\nnumbers = [square(2)]\nassert numbers.pop() == math.pow(2, 2)")),
+        earlier_statements(one("other = 3\nassert other == helper(3)")),
+        earlier_statements(one("numbers.append(1); found = square(5)\nassert found == 25 and builtin(found)")),
     ]
     made = function_of(one("assert square(3) > math.e\nassert numbers"), "test_it", "work", NAMES, earlier)
     assert made.code.splitlines() == [
@@ -146,8 +152,8 @@ def test_what_earlier_tests_run_comes_first_but_their_failures_are_not_asked_for
         *("try:", "    numbers.append(1)", "except Exception:", "    pass"),
         *("assert square(3) > math.e", "assert numbers"),
     ]
-    alone = function_of(one("assert square(3) > math.e"), "test_it", "work", NAMES, earlier)
-    assert alone.code == "import math\nassert square(3) > math.e"
+    alone = function_of(one("assert square(3) > math.e and builtin(3)"), "test_it", "work", NAMES, earlier)
+    assert alone.code == "import math\nassert square(3) > math.e and builtin(3)"
 
 
 OTTER = '''\
@@ -191,11 +197,14 @@ def test_variables_that_a_solution_changes_in_place_are_written_by_students() ->
         (0, "# solution:\nbase['b'] = 2\ngrid[0] = 5\nnp.random.seed(3)\n# end"),
         (1, "# solution:\nkept.append(4)\n# end\nlast = kept[-1]\n\n\ndef first():\n    return kept[0]"),
         (1, "class Net: ...\n\n\ndef two():\n    global base\n\n\nNet.first = first"),
+        (1, "def is_late(base):\n    return base or three()\n\n\ndef other(base):\n    base[0] = 1\n"),
+        (2, "# solution:\ndef three():\n    seen[3] = 3\n# end\nseen = {}"),
     ]
     names, written = names_of(cells)
-    assert written == {0: ["base", "grid"], 1: ["kept"]}
-    assert (names.given, names.derived) == ({"last", "first", "Net", "two"}, {"last", "first", "Net"})
-    assert names.counting == {"base"}
+    assert written == {0: ["base", "grid"], 1: ["kept"], 2: ["three"]}
+    assert names.given == {"last", "first", "Net", "two", "is_late", "other", "seen"}
+    assert names.derived == {"last", "first", "Net", "two", "is_late"}  # a function may be written below its caller
+    assert names.counting == {"base", "seen"}
 
 
 def test_what_students_do_not_get_is_between_our_markers() -> None:
@@ -253,6 +262,7 @@ def test_students_get_the_loop_of_which_they_write_a_part() -> None:
         *("found = []", "for k in range(3):", "    ...", "last = ...", "last == 2")
     ]
     assert skeleton(without_marks("def f(x):\n    return x  # SOLUTION")) == ""
+    assert skeleton(without_marks("x = (\n    # BEGIN SOLUTION\n    1 )\n    # END SOLUTION\ny = 2")) == ""  # no Python
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+"""Reads notebooks whose tests are functions of modules beside them: ``from public_tests import *``, ``sum_test(sum)``.
+
+An answer is between ``# START CODE HERE`` and ``# END CODE HERE``. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from grader.adopt.master import Master, NotebookQuestion
+from grader.adopt.notebook_reader import Cell, Reader, sentence, with_usual_marks, without
+from grader.adopt.notebook_tests import free_names, written_in
+from grader.course.source import names_bound_by, names_in, parse
+
+_MARKS: Final = {
+    f"{begins} CODE HERE": f"{usual} SOLUTION"
+    for begins, usual in (("START", "BEGIN"), ("BEGIN", "BEGIN"), ("END", "END"))
+} | {"YOUR CODE STARTS HERE": "BEGIN SOLUTION", "YOUR CODE ENDS HERE": "END SOLUTION"}
+_ANSWER = re.compile(r"^\s*#+.*(?:\bGRADED\b|\bUNQ_C|\b(?:START|BEGIN) CODE HERE|YOUR CODE STARTS HERE)", re.M)
+_TEST = re.compile(r"test|check|verify", re.I)
+_PASSED = re.compile(r"all tests? passed", re.I)
+
+
+def is_answer(cell: Cell) -> bool:
+    """Whether students write a part of a cell."""
+    return cell.kind == "code" and _ANSWER.search(cell.text) is not None
+
+
+class TargetNotebook(Reader):
+    """A notebook in which each test is a call that gets the answer as an argument."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.stem)
+        self._beside = path.parent
+        self._questions: dict[str, NotebookQuestion] = {}
+        """By the names that students write for them."""
+
+    def read(self, cells: Iterable[Cell]) -> Master:
+        """The notebook."""
+        master, text = self.master, ""
+        for cell in cells:
+            if is_answer(cell):
+                marked = with_usual_marks(cell, _MARKS)
+                self.add_code(marked, len(master.questions), whole=True)
+                body = ast.parse(master.pieces[-1].text).body if master.pieces else []
+                names = list(written_in(body))
+                question = NotebookQuestion(names[-1] if names else f"cell {cell.number}", cell.number, text)
+                master.questions.append(question)
+                self._questions |= dict.fromkeys(names, question)
+            elif cell.kind == "code":
+                self._add_tests(cell)
+            elif cell.kind == "markdown":
+                text = sentence(cell.text) or text
+                self.add(cell, "text", cell.text)
+        return master
+
+    def _add_tests(self, cell: Cell) -> None:
+        """The tests in a cell become tests of their questions; students get the rest of it."""
+        code = self.python_of(cell)
+        body = ast.parse(code).body
+        tests = [one for one in body if self._asked(one)]
+        for one in tests:
+            text = ast.get_source_segment(code, one) or ""
+            if not free_names(text).isdisjoint(written_in(body)):
+                text = "\n".join(code.split("\n")[: one.end_lineno])
+            if isinstance(one, ast.Expr):  # it may print that it has failed, and raise nothing
+                said = _PASSED.search(cell.printed) or _PASSED.search(self._source_of(one))
+                words = f"{said[0].lower()!r} in" if said else "'tests failed' not in"
+                text += f"\nassert {words} capsys.readouterr().out.lower()"
+            question = self._questions[self._asked(one)[-1]]
+            question.tests.append(self.test(cell, text))
+        self.add_code(cell._replace(text=without(code, tests)))
+
+    def _asked(self, statement: ast.stmt) -> list[str]:
+        """The answers that a statement tests; empty if it is no test."""
+        match statement:
+            case ast.Expr(ast.Call(function, arguments)) if _TEST.search(ast.unparse(function)):
+                if names_in(function).isdisjoint(self._questions):
+                    return [one.id for one in arguments if isinstance(one, ast.Name) and one.id in self._questions]
+            case ast.Assert():
+                return sorted(names_in(statement) & self._questions.keys())
+        return []
+
+    def _source_of(self, test: ast.stmt) -> str:
+        """The source of the functions with the test's name in the modules beside the notebook."""
+        name = ast.unparse(test).partition("(")[0].rpartition(".")[2]
+        every = [one for file in sorted(self._beside.glob("*.py")) for one in parse(file).body]
+        return "\n".join(ast.unparse(one) for one in every if name in names_bound_by(one))
