@@ -32,6 +32,7 @@ import torch
 from torch import nn
 
 from grader.border import tables, wire
+from grader.border.bounds import WireError
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.labels import surroundings
@@ -115,6 +116,7 @@ class Bridge:
         self._has_functions = False
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
+        self._named_tuples: dict[Any, Any] = {}
         self._places: tuple[Path, ...] = (temporary.resolve(),)
         self._of_others = frozenset(self._places[0].iterdir())
         self.paths: dict[int, Path] = {}
@@ -247,7 +249,7 @@ class Bridge:
         try:
             with self._surroundings.undone():
                 answer = self.channel.request("call", (function, *args), {}, None)
-        except (SubmissionRaised, NoAnswer, TypeError, wire.WireError):  # the last two: nothing was sent
+        except (SubmissionRaised, NoAnswer, TypeError, WireError):  # the last two: nothing was sent
             self.is_waiting = False
             raise
         self.is_waiting = False  # an alarm of the test's own does not get here
@@ -548,8 +550,10 @@ class Bridge:
                 return self.handles.proxy(*rest)
             case "named":
                 name, fields, special, items = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
-                if (kind := self._classes.get((name, fields, special))) is None:
-                    kind = self._classes[name, fields, special] = named_tuples.class_of(self, name, fields, special)
+                if (kind := self._named_tuples.get((name, fields, special))) is None:
+                    kind = self._named_tuples[name, fields, special] = named_tuples.class_of(
+                        self, name, fields, special
+                    )
                 return kind(*(self._value(one, passing) for one in items))
         raise ValueError("an unknown tag")
 

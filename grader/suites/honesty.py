@@ -96,12 +96,18 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
                 yield node.lineno, "not-here", f"`{name}` {TEXTS['not-here']}"
         elif isinstance(node, ast.Call) and _name(node.func) in _READS_SOURCE and _mentions(node, imported):
             yield node.lineno, "not-here", f"`{_name(node.func)}` reads the student's source, which is not here"
-        elif isinstance(node, ast.Call) and (_name(node.func) in _RUNS or ast.unparse(node.func) == "subprocess.run"):
+        elif isinstance(node, ast.Call) and _runs(node.func):
             yield node.lineno, "not-here", f"`{_name(node.func)}` runs nothing here that the student's code has made"
         elif isinstance(node, ast.ClassDef) and any(_mentions(one, imported) for one in node.bases):
             yield node.lineno, "source-sent", f"class `{node.name}` {TEXTS['source-sent']}"
         elif isinstance(node, ast.FunctionDef):
             yield from ((line, "own-code", TEXTS["own-code"]) for line in _own_comparisons(node, imported))
+
+
+def _runs(function: ast.expr) -> bool:
+    """Whether it runs code or a program, by its name; a doctest has a method `check_output`, too."""
+    is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call)
+    return not is_method and (_name(function) in _RUNS or ast.unparse(function) == "subprocess.run")
 
 
 def imports_of(tree: ast.Module, names: AbstractSet[str]) -> Iterator[ast.stmt]:

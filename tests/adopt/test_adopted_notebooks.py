@@ -87,7 +87,9 @@ def test_what_a_person_must_look_at_is_listed_with_its_cell(made: tuple[str, Pat
 def test_the_made_course_is_sound(made: tuple[str, Path, str]) -> None:
     done = run_here("verify", "--course", made[1])
     assert done.returncode == 0 and "the course is sound" in done.stdout, done.stdout
-    assert ("note: " in done.stdout and "`squares(2)` gives `[1, 4]`" in done.stdout) == (made[0] == "vectors")
+    assert ("notes, no defects:" in done.stdout and "`squares(2)` gives `[1, 4]`" in done.stdout) == (
+        made[0] == "vectors"
+    )
 
 
 def test_students_get_the_notebook_without_answers_tests_and_marks(made: tuple[str, Path, str], tmp_path: Path) -> None:

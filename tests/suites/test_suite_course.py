@@ -131,7 +131,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
     assert "`step` is handed out and does the same as `adapters.step`; students get it with the tests" in notes
     (own,) = (one for one in lines if "asks the student's own `==`" in one)
-    assert re.search(r"test_objects.py:21: .* \(\d+ more: test_objects.py:22, test_pkg.py:40", own)
+    assert re.search(r"test_objects.py:21: .* \(\d+ more: test_objects.py:22, test_objects.py:223, test_pkg.py:40", own)
 
 
 def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
@@ -141,7 +141,8 @@ def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
         "from grader.suites.bridge import running\n\n\n"
         "def test_uses():\n"
         "    record, machine = running[-1].channel.record, objects.Machine()\n"
-        "    for use in (lambda: machine.start(2), lambda: machine.started, lambda: objects.area(2), objects.Machine):\n"
+        "    uses = (lambda: machine.start(2), lambda: machine.started, lambda: objects.area(2), objects.Machine)\n"
+        "    for use in uses:\n"
         "        use()\n"
         "        before = len(record)\n"
         "        use()\n"
