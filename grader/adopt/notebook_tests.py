@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dis
 import re
-import symtable
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Final, NamedTuple
 
 from grader.course.source import Definition, assigned_by, first_line, names_bound_by, names_in
@@ -201,22 +201,25 @@ def free_names(code: str) -> set[str]:
     Raises:
         SyntaxError: it is not Python.
     """
-    top = symtable.symtable(code, "<test>", "exec")
-    bound = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
-    read = {
-        one.get_name()
-        for table in _tables(top)
-        for one in table.get_symbols()
-        if one.is_referenced() and (table is top or one.is_global())
-    }
+    top, *inner = _codes(compile(code, "<test>", "exec", dont_inherit=True))
+    bound = _operands(top, "STORE_NAME")
+    read = _operands(top, "LOAD_NAME")
+    for one in inner:
+        read |= _operands(one, "LOAD_GLOBAL") | (_operands(one, "LOAD_NAME") - _operands(one, "STORE_NAME"))
     body = ast.parse(code).body
     return (read - bound) | {name for name in bound if _is_read_first(name, body)}
 
 
-def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    yield table
-    for child in table.get_children():
-        yield from _tables(child)
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _codes(one)
+
+
+def _operands(code: CodeType, operation: str) -> set[str]:
+    """The names that an operation has in code itself. (A symbol table has names of comprehensions in some Pythons.)"""
+    return {str(one.argval) for one in dis.get_instructions(code) if one.opname == operation}
 
 
 def _is_read_first(name: str, body: Iterable[ast.stmt]) -> bool:
