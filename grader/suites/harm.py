@@ -35,6 +35,10 @@ _OF_PYTHON: Final = frozenset(
 """Modules that do what a test says, and nothing on their own account."""
 _IMPORTING: Final = frozenset({"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "runpy", "ctypes"})
 """Modules that run a file because a test says so; other libraries load code that they have made themselves."""
+_STARTING: Final = frozenset(
+    {"torch", "triton", "numba", "matplotlib", "platform", "uuid", "multiprocessing", "joblib"}
+)
+"""Libraries that start programs, and end their own, on their own account."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TEMPORARY: Final = Path(tempfile.gettempdir()).resolve()
 _MOST_TEXT: Final = 10_000
@@ -147,8 +151,8 @@ def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> N
 
 
 def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    if through <= _OF_PYTHON and _has_answered(running[-1]):
-        raise Refused("it would start a program beside the grader, and the submission could have a say in what it does")
+    if _STARTING.isdisjoint(one.partition(".")[0] for one in through) and _has_answered(running[-1]):
+        raise Refused("it would start or end a program beside the grader, and the submission could have a say in which")
 
 
 def _is_of_suite(text: str) -> bool:
@@ -273,9 +277,9 @@ _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]]
     "import": _loads,
     "ctypes.dlopen": _loads,
     "marshal.loads": _unmarshals,
-    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"), _starts),
+    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.kill"), _starts),
     "open": _opens,
     **dict.fromkeys(("os.remove", "os.rmdir", "os.rename", "shutil.rmtree", "shutil.move"), _changes),
     **dict.fromkeys(("os.link", "os.symlink"), _changes_second),
-    **dict.fromkeys(("os.truncate", "os.mkdir", "os.chmod", "os.chown"), _changes_first),
+    **dict.fromkeys(("sqlite3.connect", "os.truncate", "os.mkdir", "os.chmod", "os.chown"), _changes_first),
 }

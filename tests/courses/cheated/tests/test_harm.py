@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -41,6 +42,10 @@ def test_module_made(tmp_path, name):
 def test_program():
     ran = subprocess.run([sys.executable, "-c", work.code() + "print(f(2))"], capture_output=True, check=False)
     assert ran.stdout == b"4\n"
+
+
+def test_signal():
+    os.kill(os.getpid() * work.evens(2)[1] // 2, 0)
 
 
 def test_made_folder_removed(tmp_path):
