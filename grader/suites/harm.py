@@ -121,17 +121,13 @@ def _of_test(frame: FrameType | None) -> tuple[FrameType | None, set[str]]:
     return None, through
 
 
-def _has_answered(bridge: Bridge) -> bool:
-    return bool(bridge.channel.record)
-
-
 # ---------------------------------------------------------------- running
 
 
 def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     source, name = args[0], os.fsdecode(args[1]) if isinstance(args[1], str | bytes) else ""
     text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
-    if not through <= _IMPORTING or (through and _is_installed(name)) or not _has_answered(running[-1]):
+    if not through <= _IMPORTING or (through and _is_installed(name)):
         return  # a library's own
     is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
     if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
@@ -141,17 +137,17 @@ def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> Non
 def _loads(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     """A library in machine code, or compiled code."""
     name = next((one for one in args[:2][::-1] if isinstance(one, str) and os.path.isfile(one)), "")
-    if through <= _IMPORTING and name and not _is_installed(name) and _has_answered(running[-1]):
+    if through <= _IMPORTING and name and not _is_installed(name):
         raise Refused("it would load code into the grader's process that is not the suite's own")
 
 
 def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    if not through and _has_answered(running[-1]):
+    if not through:
         raise Refused("it would load code into the grader's process that is not the suite's own")
 
 
 def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    if _STARTING.isdisjoint(one.partition(".")[0] for one in through) and _has_answered(running[-1]):
+    if _STARTING.isdisjoint(one.partition(".")[0] for one in through):
         raise Refused("it would start or end a program beside the grader, and the submission could have a say in which")
 
 
@@ -244,7 +240,7 @@ def _changes_first(args: tuple[Any, ...], frame: FrameType, through: set[str]) -
 
 def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     bridge = running[-1]
-    if not isinstance(path, str | bytes | os.PathLike) or not _has_answered(bridge):
+    if not isinstance(path, str | bytes | os.PathLike):
         return
     text = os.fsdecode(path)
     whole = Path(os.path.realpath(text))
@@ -277,7 +273,9 @@ _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]]
     "import": _loads,
     "ctypes.dlopen": _loads,
     "marshal.loads": _unmarshals,
-    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.kill"), _starts),
+    **dict.fromkeys(
+        ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.kill", "os.killpg"), _starts
+    ),
     "open": _opens,
     **dict.fromkeys(("os.remove", "os.rmdir", "os.rename", "shutil.rmtree", "shutil.move"), _changes),
     **dict.fromkeys(("os.link", "os.symlink"), _changes_second),
