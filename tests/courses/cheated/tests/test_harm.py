@@ -72,6 +72,11 @@ def test_mean_and_deviation():
     assert abs(found.std() - 1) < 1e-6
 
 
+def test_found():
+    assert work.page().find("<b>") >= 0
+    assert work.page().islower()
+
+
 def test_all():
     assert all(map(work.is_even, [2, 4]))
 
