@@ -29,9 +29,7 @@ from grader.suites.proxies import Class
 from grader.suites.room import Room
 
 _GRADER: Final = f"{Path(__file__).parent.parent}{os.sep}"
-_OF_PYTHON: Final = frozenset(
-    {"shutil", "os", "pathlib", "pathlib._local", "tempfile", "subprocess", "io", "genericpath"}
-)
+_OF_PYTHON: Final = frozenset({"shutil", "os", "pathlib", "pathlib._local", "tempfile", "subprocess", "io"})
 """Modules that do what a test says, and nothing on their own account."""
 _IMPORTING: Final = frozenset({"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "runpy", "ctypes"})
 """Modules that run a file because a test says so; other libraries load code that they have made themselves."""
@@ -54,7 +52,7 @@ _MOST_POWER: Final = 64
 _NOTHING: Final = object()
 
 
-class Refused(PermissionError):
+class Harmful(PermissionError):
     """A test would do something in the grader's process that a submission could have chosen."""
 
 
@@ -131,24 +129,24 @@ def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> Non
         return  # a library's own
     is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
     if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
-        raise Refused("it would run code in the grader's process that is not the suite's own")
+        raise Harmful("it would run code in the grader's process that is not the suite's own")
 
 
 def _loads(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     """A library in machine code, or compiled code."""
     name = next((one for one in args[:2][::-1] if isinstance(one, str) and os.path.isfile(one)), "")
     if through <= _IMPORTING and name and not _is_installed(name):
-        raise Refused("it would load code into the grader's process that is not the suite's own")
+        raise Harmful("it would load code into the grader's process that is not the suite's own")
 
 
 def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     if not through:
-        raise Refused("it would load code into the grader's process that is not the suite's own")
+        raise Harmful("it would load code into the grader's process that is not the suite's own")
 
 
 def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     if _STARTING.isdisjoint(one.partition(".")[0] for one in through):
-        raise Refused("it would start or end a program beside the grader, and the submission could have a say in which")
+        raise Harmful("it would start or end a program beside the grader, and the submission could have a say in which")
 
 
 def _is_of_suite(text: str) -> bool:
@@ -254,7 +252,7 @@ def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     is_passed = any(whole.is_relative_to(one.resolve()) for one in bridge.paths.values())
     if not may and (changes or (is_said and not is_passed)):
         does = "change" if changes else "open"
-        raise Refused(f"it would {does} a file in the grader's process that the submission could have chosen")
+        raise Harmful(f"it would {does} a file in the grader's process that the submission could have chosen")
 
 
 def _is_said(bridge: Bridge, path: str) -> bool:
@@ -262,10 +260,7 @@ def _is_said(bridge: Bridge, path: str) -> bool:
     parts = path.split(os.sep)
     runs = [path, *(os.sep.join(parts[:at]) for at in range(1, len(parts)))]
     runs += [os.sep.join(parts[at:]) for at in range(1, len(parts)) if os.pardir in parts]
-    texts = [one for one in runs if one == path or os.sep in one.strip(os.sep)]
-    said = [msgspec.msgpack.encode(one) for text in texts for one in (text, os.fsencode(text))]
-    replies = [one.reply for one in bridge.channel.record]
-    return any(not isinstance(one, bytes) or any(text in one for text in said) for one in replies)
+    return any(one in bridge.said for one in runs if one == path or os.sep in one.strip(os.sep))
 
 
 _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]] = {

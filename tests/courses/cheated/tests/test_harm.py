@@ -55,6 +55,7 @@ def test_made_folder_removed(tmp_path):
 
 
 def test_report_opened(tmp_path):
+    work.evens(300_000)  # of an answer so long, the judge keeps no record
     expected = json.loads((HERE / "data" / "report.json").read_text())
     assert json.loads(Path(work.report(tmp_path)).read_text()) == expected
 
