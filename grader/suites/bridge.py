@@ -20,7 +20,7 @@ import tempfile
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pickle import dumps  # that of the tests asks about each step
@@ -59,6 +59,8 @@ _ALONE: Final = 3
 """References to a list that only the bridge has, while they are counted."""
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
+_MOST_PATH: Final = 4096
+_MOST_SAID: Final = 1_000_000
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -83,6 +85,7 @@ class Bridge:
         stamps: the files at each when both sides last had the same.
         set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
         functions: the places of functions and classes in modules that the test has read.
+        said: the texts that the submission has answered with, which may be paths.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class Bridge:
         self._of_others = frozenset(self._places[0].iterdir())
         self.paths: dict[int, Path] = {}
         self.stamps: dict[int, dict[str, object]] = {}
+        self.said: set[str] = set()
         self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
         self._stdout, self._stderr = sys.stdout, sys.stderr
@@ -505,12 +509,18 @@ class Bridge:
         self._held_numbers[id(known)] = number
         return known
 
+    def _note_paths(self, values: Iterable[Any]) -> None:
+        for one in values:
+            if type(one) in (str, bytes) and len(one) < _MOST_PATH and len(self.said) < _MOST_SAID:
+                self.said.add(os.fsdecode(one))
+
     def _value(self, tree: Any, passing: Passing) -> Any:
         """The value of a tree, as the far side describes results: its data alone is used."""
         tag, *rest = tree
         match tag:
             case "value":
                 value = rest[0]
+                self._note_paths(value.values() if type(value) is dict else (value,))
                 return str(passing.path(value)) if type(value) is str and value[:1] == os.sep else value
             case "twin":
                 return self._array(rest[0]) if rest[0] in self._arrays else self._tensors[rest[0]]
@@ -545,6 +555,7 @@ class Bridge:
             case "rebuilt":
                 return rebuilt(rest[0], [self._value(one, passing) for one in rest[1]])
             case "path":
+                self._note_paths(rest)
                 return passing.path(rest[0])
             case "handle":
                 return self.handles.proxy(*rest)

@@ -29,12 +29,14 @@ from grader.suites.proxies import Class
 from grader.suites.room import Room
 
 _GRADER: Final = f"{Path(__file__).parent.parent}{os.sep}"
-_OF_PYTHON: Final = frozenset(
-    {"shutil", "os", "pathlib", "pathlib._local", "tempfile", "subprocess", "io", "genericpath"}
-)
+_OF_PYTHON: Final = frozenset({"shutil", "os", "pathlib", "pathlib._local", "tempfile", "subprocess", "io"})
 """Modules that do what a test says, and nothing on their own account."""
 _IMPORTING: Final = frozenset({"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "runpy", "ctypes"})
 """Modules that run a file because a test says so; other libraries load code that they have made themselves."""
+_STARTING: Final = frozenset(
+    {"torch", "triton", "numba", "matplotlib", "platform", "uuid", "multiprocessing", "joblib"}
+)
+"""Libraries that start programs, and end their own, on their own account."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TEMPORARY: Final = Path(tempfile.gettempdir()).resolve()
 _MOST_TEXT: Final = 10_000
@@ -50,7 +52,7 @@ _MOST_POWER: Final = 64
 _NOTHING: Final = object()
 
 
-class Refused(PermissionError):
+class Harmful(PermissionError):
     """A test would do something in the grader's process that a submission could have chosen."""
 
 
@@ -117,38 +119,34 @@ def _of_test(frame: FrameType | None) -> tuple[FrameType | None, set[str]]:
     return None, through
 
 
-def _has_answered(bridge: Bridge) -> bool:
-    return bool(bridge.channel.record)
-
-
 # ---------------------------------------------------------------- running
 
 
 def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     source, name = args[0], os.fsdecode(args[1]) if isinstance(args[1], str | bytes) else ""
     text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
-    if not through <= _IMPORTING or (through and _is_installed(name)) or not _has_answered(running[-1]):
+    if not through <= _IMPORTING or (through and _is_installed(name)):
         return  # a library's own
     is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
     if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
-        raise Refused("it would run code in the grader's process that is not the suite's own")
+        raise Harmful("it would run code in the grader's process that is not the suite's own")
 
 
 def _loads(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     """A library in machine code, or compiled code."""
     name = next((one for one in args[:2][::-1] if isinstance(one, str) and os.path.isfile(one)), "")
-    if through <= _IMPORTING and name and not _is_installed(name) and _has_answered(running[-1]):
-        raise Refused("it would load code into the grader's process that is not the suite's own")
+    if through <= _IMPORTING and name and not _is_installed(name):
+        raise Harmful("it would load code into the grader's process that is not the suite's own")
 
 
 def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    if not through and _has_answered(running[-1]):
-        raise Refused("it would load code into the grader's process that is not the suite's own")
+    if not through:
+        raise Harmful("it would load code into the grader's process that is not the suite's own")
 
 
 def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    if through <= _OF_PYTHON and _has_answered(running[-1]):
-        raise Refused("it would start a program beside the grader, and the submission could have a say in what it does")
+    if _STARTING.isdisjoint(one.partition(".")[0] for one in through):
+        raise Harmful("it would start or end a program beside the grader, and the submission could have a say in which")
 
 
 def _is_of_suite(text: str) -> bool:
@@ -240,7 +238,7 @@ def _changes_first(args: tuple[Any, ...], frame: FrameType, through: set[str]) -
 
 def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     bridge = running[-1]
-    if not isinstance(path, str | bytes | os.PathLike) or not _has_answered(bridge):
+    if not isinstance(path, str | bytes | os.PathLike):
         return
     text = os.fsdecode(path)
     whole = Path(os.path.realpath(text))
@@ -254,7 +252,7 @@ def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     is_passed = any(whole.is_relative_to(one.resolve()) for one in bridge.paths.values())
     if not may and (changes or (is_said and not is_passed)):
         does = "change" if changes else "open"
-        raise Refused(f"it would {does} a file in the grader's process that the submission could have chosen")
+        raise Harmful(f"it would {does} a file in the grader's process that the submission could have chosen")
 
 
 def _is_said(bridge: Bridge, path: str) -> bool:
@@ -262,10 +260,7 @@ def _is_said(bridge: Bridge, path: str) -> bool:
     parts = path.split(os.sep)
     runs = [path, *(os.sep.join(parts[:at]) for at in range(1, len(parts)))]
     runs += [os.sep.join(parts[at:]) for at in range(1, len(parts)) if os.pardir in parts]
-    texts = [one for one in runs if one == path or os.sep in one.strip(os.sep)]
-    said = [msgspec.msgpack.encode(one) for text in texts for one in (text, os.fsencode(text))]
-    replies = [one.reply for one in bridge.channel.record]
-    return any(not isinstance(one, bytes) or any(text in one for text in said) for one in replies)
+    return any(one in bridge.said for one in runs if one == path or os.sep in one.strip(os.sep))
 
 
 _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]] = {
@@ -273,9 +268,11 @@ _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]]
     "import": _loads,
     "ctypes.dlopen": _loads,
     "marshal.loads": _unmarshals,
-    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"), _starts),
+    **dict.fromkeys(
+        ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.kill", "os.killpg"), _starts
+    ),
     "open": _opens,
     **dict.fromkeys(("os.remove", "os.rmdir", "os.rename", "shutil.rmtree", "shutil.move"), _changes),
     **dict.fromkeys(("os.link", "os.symlink"), _changes_second),
-    **dict.fromkeys(("os.truncate", "os.mkdir", "os.chmod", "os.chown"), _changes_first),
+    **dict.fromkeys(("sqlite3.connect", "os.truncate", "os.mkdir", "os.chmod", "os.chown"), _changes_first),
 }

@@ -54,6 +54,7 @@ _OF_VALUES: Final = _OF_CONTAINERS.union(
     name for kind in (torch.Tensor, np.ndarray) for name in dir(kind) if name[0] != "_"
 )
 """Methods of plain values: of an object they may be its own word about its argument, or, as `mean`, about itself."""
+_SEARCHING: Final = frozenset({"count", "find", "index", "rfind", "rindex"})
 _KEYS: Final = frozenset({str, bytes, int, bool, type(None), slice})
 """Classes of arguments that are rarely what a test expects."""
 _NO_VALUE: Final = "returned an object where a plain value was expected"
@@ -399,10 +400,9 @@ class Handle(Used, FarObject, metaclass=Class):
         method = _shown.name if name == "call" and _shown is not None else ""
         if method not in _OF_VALUES and not (tables.is_loaded() and method in tables.methods()):
             method = ""
-        method = method if given or method not in _OF_CONTAINERS else ""
         if method in _COMPARING:
             note("their-equality", running[-1].root)
-        is_word = method not in _OF_CONTAINERS or not _KEYS.issuperset(map(type, given))
+        is_word = method not in _OF_CONTAINERS or method in _SEARCHING or not _KEYS.issuperset(map(type, given))
         if method and is_word and not running[-1].may(f"call {method}"):
             owner: Any = getattr(_shown, "owner", None)
             data = owner._as_data() if isinstance(owner, Used) else self

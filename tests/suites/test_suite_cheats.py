@@ -13,7 +13,7 @@ from grader.suites.leftovers import Leftovers
 
 COURSE = Path(__file__).parent.parent / "courses" / "cheated"
 SOLUTION = (COURSE / "solutions" / "work.py").read_bytes()
-REFUSED = {"code_run", "module_made[made.py]", "module_made[made.txt]", "program"}
+REFUSED = {"code_run", "module_made[made.py]", "module_made[made.txt]", "program", "signal"}
 """These run what the submission has made: they are an `error` for everybody."""
 LIAR = '''
 import os, sys
@@ -259,6 +259,11 @@ def report(folder):
 class Fake:
     mean = lambda self: 0.0
     std = lambda self: 1.0
+    find = lambda self, text: 0
+    islower = yes
+
+def page():
+    return Fake()
 
 def standard(x):
     return Fake()

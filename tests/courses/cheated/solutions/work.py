@@ -194,6 +194,10 @@ def standard(x):
     return (x - x.mean()) / x.std()
 
 
+def page():
+    return "<p><b>a</b></p>"
+
+
 def is_even(n):
     return n % 2 == 0
 
