@@ -93,7 +93,7 @@ class Crossed:
         """A named tuple: of a class here, or of the test."""
         kind = here().named_tuples.get(whole or name)
         if kind is None:
-            kind = pkgutil.resolve_name(whole) if whole else collections.namedtuple(name, fields)  # type: ignore[misc]
+            kind = pkgutil.resolve_name(whole) if whole else collections.namedtuple(name, fields)
             here().named_tuples[whole or name] = kind
         return getattr(kind, "_make", kind)(self.many(items))
 
