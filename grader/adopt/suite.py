@@ -27,6 +27,7 @@ from grader.grading.suite_run import (
     SuiteRun,
     Test,
     copy_tests,
+    helpers_imported,
     modules_imported,
     modules_named,
     roots_of,
@@ -64,7 +65,8 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
     modules = modules_named(names, roots)
     with tempfile.TemporaryDirectory() as folder:
         ran = SuiteRun(Path(folder), tests, modules, roots)
-        course = _AdoptedSuite(tests, modules, ran)
+        helpers = helpers_imported([file for one in modules for file in one.written], tests, roots)
+        course = _AdoptedSuite(tests, modules, ran, helpers)
         made = Path(folder) / "made"
         course.write(made, *names_for(to))
         if to.is_dir():
@@ -77,8 +79,9 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
 class _AdoptedSuite:
     """The tests in groups, and the files of the course that they become."""
 
-    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun) -> None:
+    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun, helpers: Sequence[Path]) -> None:
         self._tests = tests
+        self._helpers = helpers
         self._modules = modules
         self._ran = ran
         self._whole: list[tuple[Path, int, str]] = []
@@ -150,6 +153,10 @@ class _AdoptedSuite:
                     content = b"# solution:\n" + content.rstrip(b"\n") + b"\n# end\n"
                 write(solutions / inside_course, content)
             write(exercises / first, b"")
+        for helper in self._helpers:
+            for folder in (solutions, exercises):
+                for file in sorted(helper.rglob("*.py")) if helper.is_dir() else [helper]:
+                    write(folder / file.relative_to(self._tests), file.read_bytes())
         for module in (*self._modules, *self._ran.further):
             for folder in (solutions, exercises):
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
@@ -225,6 +232,8 @@ class _AdoptedSuite:
         for module in self._ran.further:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.path.name}: {why}"
+        for helper in self._helpers:
+            yield f"{course / 'exercises' / helper.name}: the solution imports it from the tests, so students get a copy"
         names = [one.name for one in (*self._modules, *self._ran.further)]
         yield from map(str, together(places_in(suite, names)))
         data = self._tests.parent / DATA
