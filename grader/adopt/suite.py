@@ -233,7 +233,7 @@ class _AdoptedSuite:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.path.name}: {why}"
         for helper in self._helpers:
-            yield f"{course / 'exercises' / helper.name}: the solution imports it from the tests, so students get a copy"
+            yield f"{course / 'exercises' / helper.name}: the solution takes it from the tests, so students get it"
         names = [one.name for one in (*self._modules, *self._ran.further)]
         yield from map(str, together(places_in(suite, names)))
         data = self._tests.parent / DATA
