@@ -35,7 +35,7 @@ from grader.grading.suite_run import (
 from grader.suites.honesty import places_in, together
 from grader.text import counted, listed
 
-_LEFT_OUT: Final = frozenset({"xfail", "setrlimit"})
+_LEFT_OUT: Final = frozenset({"xfail", "setrlimit", "starts processes"})
 _SHORTEST_NAME: Final = 3
 """Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
@@ -218,6 +218,8 @@ class _AdoptedSuite:
                 yield f"{place} is expected to fail, so it is left out"
             elif "setrlimit" in one.marks:
                 yield f"{place} limits its own process, and the students' code is in another one: it is left out"
+            elif "starts processes" in one.marks:
+                yield f"{place} starts processes, and those cannot ask the students' code: it is left out"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"

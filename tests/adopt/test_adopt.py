@@ -201,6 +201,8 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "def test_read():\n    assert tool.read() == '7'\n"
             "def test_both(three):\n    assert one.one() + two.two() == three\n"
             "def test_absent(four):\n    assert one.one() == four\n"
+            "def test_process():\n    from multiprocessing import Process\n"
+            "    one.one()\n    ran = Process(target=print)\n    ran.start()\n    ran.join()\n"
             "def test_limit():\n    import resource\n    one.one()\n"
             "    resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))\n",
         },
@@ -216,6 +218,7 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
     look = "\n".join(found.look)
     assert "`test_absent` fails on the solution, so it is left out: fixture 'four' not found" in look
     assert "`test_limit` limits its own process" in look
+    assert "`test_process` starts processes, and those cannot ask the students' code: it is left out" in look
     assert f"tests/conftest.py: is a copy of {tmp_path / 'conftest.py'}" in look
 
 
