@@ -27,6 +27,7 @@ from grader.grading.suite_run import (
     SuiteRun,
     Test,
     copy_tests,
+    helpers_imported,
     modules_imported,
     modules_named,
     roots_of,
@@ -34,7 +35,7 @@ from grader.grading.suite_run import (
 from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
-_LEFT_OUT: Final = frozenset({"xfail", "setrlimit"})
+_LEFT_OUT: Final = frozenset({"xfail", "setrlimit", "starts processes"})
 _SHORTEST_NAME: Final = 3
 """Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
@@ -64,7 +65,8 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
     modules = modules_named(names, roots)
     with tempfile.TemporaryDirectory() as folder:
         ran = SuiteRun(Path(folder), tests, modules, roots)
-        course = _AdoptedSuite(tests, modules, ran)
+        helpers = helpers_imported([file for one in modules for file in one.written], tests, roots)
+        course = _AdoptedSuite(tests, modules, ran, helpers)
         made = Path(folder) / "made"
         course.write(made, *names_for(to))
         if to.is_dir():
@@ -77,8 +79,9 @@ def adopt_suite(tests: Path, names: Sequence[str], to: Path, solution: Path | No
 class _AdoptedSuite:
     """The tests in groups, and the files of the course that they become."""
 
-    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun) -> None:
+    def __init__(self, tests: Path, modules: Sequence[Module], ran: SuiteRun, helpers: Sequence[Path]) -> None:
         self._tests = tests
+        self._helpers = helpers
         self._modules = modules
         self._ran = ran
         self._whole: list[tuple[Path, int, str]] = []
@@ -150,6 +153,10 @@ class _AdoptedSuite:
                     content = b"# solution:\n" + content.rstrip(b"\n") + b"\n# end\n"
                 write(solutions / inside_course, content)
             write(exercises / first, b"")
+        for helper in self._helpers:
+            for folder in (solutions, exercises):
+                for file in sorted(helper.rglob("*.py")) if helper.is_dir() else [helper]:
+                    write(folder / file.relative_to(self._tests), file.read_bytes())
         for module in (*self._modules, *self._ran.further):
             for folder in (solutions, exercises):
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
@@ -211,6 +218,8 @@ class _AdoptedSuite:
                 yield f"{place} is expected to fail, so it is left out"
             elif "setrlimit" in one.marks:
                 yield f"{place} limits its own process, and the students' code is in another one: it is left out"
+            elif "starts processes" in one.marks:
+                yield f"{place} starts processes, and those cannot ask the students' code: it is left out"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
@@ -225,6 +234,8 @@ class _AdoptedSuite:
         for module in self._ran.further:
             why = "the solution needs it and --modules does not name it, so students get it empty"
             yield f"{course / 'exercises' / module.path.name}: {why}"
+        for helper in self._helpers:
+            yield f"{course / 'exercises' / helper.name}: the solution takes it from the tests, so students get it"
         names = [one.name for one in (*self._modules, *self._ran.further)]
         yield from map(str, places_in(suite, names))
         data = self._tests.parent / DATA

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.source import CheckInfo, Function, decorator, first_line, parse
+from grader.course.source import CheckInfo, Function, decorator, first_line, names_bound_by, parse
 from grader.course.suite import Group, group_of, names, names_apart
 from grader.errors import CourseError
 
@@ -49,6 +49,10 @@ def _tests(file: Path, prefix: str, body: Iterable[ast.stmt], classes: _Classes)
     for node in body:
         if isinstance(node, Function) and node.name.startswith("test"):
             yield FoundTest(f"{prefix}::{node.name}", file, node)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(".TestCase"):  # Hypothesis makes it
+            made = ast.copy_location(ast.parse("def runTest(self): ...").body[0], node)
+            for name in names_bound_by(node):
+                yield FoundTest(f"{prefix}::{name}::runTest", file, made)  # type: ignore[arg-type]
         elif isinstance(node, ast.ClassDef):
             bases = [*_bases(node, classes)]
             if node.name.startswith("Test") or any(ast.unparse(b).endswith("TestCase") for n in bases for b in n.bases):

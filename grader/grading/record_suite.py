@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Generator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -17,6 +18,11 @@ import pytest
 
 _LIMITS: Final = "setrlimit"
 """The function of the system by which a test limits its own process, and the mark that such a test gets."""
+
+
+_STARTS: Final = "starts processes"
+"""The mark of a test that starts processes itself, other than the workers of a loader."""
+_START: Final = BaseProcess.start.__code__
 
 
 class Recorder:
@@ -54,9 +60,10 @@ class Recorder:
         try:
             return (yield from self._recording(calls))
         finally:
-            if _LIMITS in calls:
-                del calls[_LIMITS]
-                found["marks"].append(_LIMITS)
+            for mark in (_LIMITS, _STARTS):
+                if mark in calls:
+                    del calls[mark]
+                    found["marks"].append(mark)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -83,6 +90,8 @@ class Recorder:
                 calls[_LIMITS] = None
             if event not in ("call", "return"):
                 return
+            if event == "call" and depth == 0 and frame.f_code is _START and not _is_in_loader(frame):
+                calls[_STARTS] = None
             name = self._name_of(frame)
             if name is None:
                 return
@@ -112,6 +121,12 @@ class Recorder:
         if file not in self._names:
             return None
         return next((f"{file}::{name}" for first, last, name in self._names[file] if first <= line <= last), None)
+
+
+def _is_in_loader(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_filename.endswith("dataloader.py"):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _name(item: pytest.Item) -> str:

@@ -116,13 +116,31 @@ def modules_imported(tests: Path, roots: Sequence[Path]) -> list[str]:
     beside = [root for root in roots if root != tests]
     found = dict.fromkeys(["adapters"] if (tests / "adapters.py").is_file() else [])
     for file in sorted({*tests.rglob("test_*.py"), *tests.rglob("*_test.py")}):
-        with contextlib.suppress(CourseError):
-            for node in ast.walk(parse(file)):
-                names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-                names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
-                tops = [name.partition(".")[0] for name in names]
-                found |= dict.fromkeys(top for top in tops if top and top != tests.name and _found([top], beside))
+        found |= dict.fromkeys(top for top in _imported(file) if top != tests.name and _found([top], beside))
     return sorted(found)
+
+
+def helpers_imported(files: Sequence[Path], tests: Path, roots: Sequence[Path]) -> list[Path]:
+    """The modules among the tests that the solution imports: its files, and what those import themselves."""
+    beside, left, found = [root for root in roots if root != tests], [*files], list[Path]()
+    while left:
+        for top in _imported(left.pop()):
+            place = None if _found([top], beside) else _found([top], [tests])
+            if place is not None and place not in found and place not in files:
+                found.append(place)
+                left += sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    return found
+
+
+def _imported(file: Path) -> set[str]:
+    """The names of modules and packages that a file imports."""
+    found = set[str]()
+    with contextlib.suppress(CourseError):
+        for node in ast.walk(parse(file)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            found |= {name.partition(".")[0] for name in names}
+    return found - {""}
 
 
 def copy_tests(tests: Path, to: Path, ignore: Callable[[str, list[str]], set[str]]) -> None:

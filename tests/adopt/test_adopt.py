@@ -201,6 +201,8 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
             "def test_read():\n    assert tool.read() == '7'\n"
             "def test_both(three):\n    assert one.one() + two.two() == three\n"
             "def test_absent(four):\n    assert one.one() == four\n"
+            "def test_process():\n    from multiprocessing import Process\n"
+            "    one.one()\n    ran = Process(target=print)\n    ran.start()\n    ran.join()\n"
             "def test_limit():\n    import resource\n    one.one()\n"
             "    resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))\n",
         },
@@ -216,7 +218,28 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
     look = "\n".join(found.look)
     assert "`test_absent` fails on the solution, so it is left out: fixture 'four' not found" in look
     assert "`test_limit` limits its own process" in look
+    assert "`test_process` starts processes, and those cannot ask the students' code: it is left out" in look
     assert f"tests/conftest.py: is a copy of {tmp_path / 'conftest.py'}" in look
+
+
+def test_src_may_be_the_package_itself_and_the_solution_may_need_a_helper_of_the_tests(tmp_path: Path) -> None:
+    test = "from common import Flat\nfrom src.shapes.flat import area as f\n"
+    test += "class TestFlat(Flat):\n    area = staticmethod(f)\n"
+    written(
+        tmp_path,
+        {
+            "src/shapes/flat.py": "from lib import twice\ndef area(a):\n    return twice(a)\n",
+            "tests/lib.py": "import more\ndef twice(a):\n    return 2 * a\n",
+            "tests/more.py": "",
+            "tests/common.py": "class Flat:\n    def test_flat(self):\n        assert self.area(2) == 4\n",
+            "tests/test_flat.py": test,
+        },
+    )
+    found = adopt_suite(tmp_path / "tests", ["src"], tmp_path / "course")
+    course = Course.load(found.course)
+    assert [one.tests for one in course.groups] == [("test_flat.py::TestFlat::test_flat",)]
+    assert {one.name for one in course.exercises_dir.iterdir()} == {"src", "lib.py", "more.py"}
+    assert "lib.py: the solution takes it from the tests, so students get it" in "\n".join(found.look)
 
 
 def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from grader.testkit.show import show
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
 ADAPTERS, PKG, OPS, OBJECTS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"
+DERIVED = "pkg/derived.py"
 WRONG = (
     (ADAPTERS, 'p.data -= g["lr"]', 'p.data -= 2 * g["lr"]', {"optimizer_class"}),
     (ADAPTERS, "    x[x < 0] = 0\n    return x", "    return x.clamp(min=0)", {"in_place_and_identity"}),
@@ -56,6 +57,13 @@ WRONG = (
     (OBJECTS, "class SGD(torch.optim.SGD):\n    pass", "from torch.optim import Adam as SGD", {"scheduler"}),
     (OPS, "return a + b", "return a - b", {"add", "drawn"}),
     (PKG, "def work", "def works", {"fast"}),
+    (DERIVED, "return x**3", "return x.detach() ** 2 * x", {"second_derivative"}),
+    (DERIVED, "return self.inner(x) * 2", "return self.inner(x) * 3", {"layer"}),
+    (DERIVED, "return torch.tensor(at * 2)", "return torch.tensor(at)", {"loader_with_workers"}),
+    (DERIVED, "return Point(a.x - b.x, a.y - b.y).norm()", "return Point(a.x, b.y).norm()", {"named_tuples"}),
+    (DERIVED, "return 6", "return 7", {"TestNumbers.length"}),
+    (DERIVED, "self.items.sort()", "self.items.reverse()", {"TestBag.runTest"}),
+    (DERIVED, "line.upper()", "line", {"echo"}),
 )
 """Wrong answers: a file, what is replaced in it with what, and the tests that fail."""
 
@@ -94,8 +102,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 74
-    assert result.score == result.max == 54.75
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 81
+    assert result.score == result.max == 62.75
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

@@ -13,3 +13,8 @@ class Reference:
         for g in self.param_groups:
             for p in g["params"]:
                 p.data -= g["lr"] * p.grad
+
+
+class Sized:
+    def test_length(self):
+        assert len(self.made()) == self.size
