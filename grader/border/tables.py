@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from grader.border import arrays, wire
-from grader.border.bounds import Budget, WireError
+from grader.border.bounds import MAX_ELEMENTS, Budget, WireError
 from grader.border.wire import Tree
 
 TAG: Final = "P"
@@ -114,8 +114,7 @@ def made_of(tree: list[Tree], budget: Budget, *, may_import: bool, depth: int = 
     parts: list[Any] = [wire.decode(part, inner, budget, None, depth) for part in tree[2:]]
     try:
         made = _array(budget, *parts) if name == "array" else kind.make(*parts)
-        if name == "RangeIndex":
-            budget.take(0, 0, len(made))
+        _require_bounded(made)
     except Exception as error:
         raise WireError("parts that make no table") from error
     return made
@@ -123,12 +122,19 @@ def made_of(tree: list[Tree], budget: Budget, *, may_import: bool, depth: int = 
 
 def _tree(value: Any, budget: Budget, kinds: tuple[dict[type, str], dict[str, _Kind]], depth: int) -> Tree:
     name = kinds[0][type(value)]
+    _require_bounded(value)
     parts = kinds[1][name].parts(value)
     budget.take(len(parts) + 2)
     inner = functools.partial(_tree, budget=budget, kinds=kinds, depth=depth + _DEEPER)
     if name == "array" and value.dtype.kind not in "mM":
         budget.take(0, _size(value.dtype, *parts[2:]))
     return [TAG, name, *[wire.encode(part, inner, budget, depth) for part in parts]]
+
+
+def _require_bounded(value: Any) -> None:
+    """A range of rows has no memory of its own, but what is made of it has."""
+    if type(value).__name__ == "RangeIndex" and len(value) > MAX_ELEMENTS:
+        raise WireError("an index of too many rows")
 
 
 @functools.cache
@@ -212,7 +218,7 @@ def _has_dict(value: Any) -> bool:
 
 
 def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> None:
-    np, of = arrays.numpy, pd.arrays
+    np, of, whole = arrays.numpy, pd.arrays, arrays.numpy.ascontiguousarray  # of a view, only its own numbers
     masked = {"i": of.IntegerArray, "u": of.IntegerArray, "f": of.FloatingArray, "b": of.BooleanArray}
 
     def add(name: str, classes: tuple[type, ...], parts: Callable[[Any], Any], make: Callable[..., Any]) -> None:
@@ -220,7 +226,7 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
         kinds[name] = _Kind(parts, make)
 
     def data(value: Any) -> Any:
-        return value.to_numpy() if isinstance(value.dtype, np.dtype) else value.array
+        return whole(value.to_numpy()) if isinstance(value.dtype, np.dtype) else value.array
 
     def frequency(index: Any) -> str | None:
         if type(index) not in (pd.DatetimeIndex, pd.TimedeltaIndex) or index.freq is None:
@@ -257,13 +263,13 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
     add("MultiIndex", (pd.MultiIndex,), lambda it: ([*it.levels], [np.array(one) for one in it.codes], [*it.names]),
         lambda levels, codes, labels: pd.MultiIndex(levels, codes, names=labels))  # fmt: skip
     add("Categorical", (pd.Categorical,), lambda it: (it.codes, it.categories, it.ordered), pd.Categorical.from_codes)
-    add("masked", (*masked.values(),), lambda it: (it._data, it._mask),
+    add("masked", (*masked.values(),), lambda it: (whole(it._data), whole(it._mask)),
         lambda values, mask: masked[values.dtype.kind](values, mask))  # fmt: skip
     add("texts", (of.StringArray, of.ArrowStringArray, type(pd.Series(["a"]).array)),
         lambda it: (str(it.dtype), np.asarray(it, object)), lambda name, cells: pd.array(cells, name))  # fmt: skip
     add("zoned", (of.DatetimeArray,), lambda it: (it.tz_convert("UTC").tz_localize(None).to_numpy(), _zone(it.tz)),
         lambda times, zone: _in_zone(pd.DatetimeIndex(times), zone).array)  # fmt: skip
-    add("periods", (of.PeriodArray,), lambda it: (it.asi8, it.freqstr),
+    add("periods", (of.PeriodArray,), lambda it: (whole(it.asi8), it.freqstr),
         lambda at, freq: pd.PeriodIndex.from_ordinals(at, freq=freq).array)  # fmt: skip
     add("intervals", (of.IntervalArray,), lambda it: (it.left, it.right, it.closed), of.IntervalArray.from_arrays)
     add("Timestamp", (pd.Timestamp,), lambda it: (it.asm8, _zone(it.tz)),

@@ -32,6 +32,7 @@ import torch
 from torch import nn
 
 from grader.border import tables, wire
+from grader.border.bounds import WireError
 from grader.border.channel import Channel
 from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRaised
 from grader.border.proxies import Call, FarObject, maker_of
@@ -219,7 +220,7 @@ class Bridge:
         try:
             with self._surroundings.undone():
                 answer = self.channel.request("call", (function, *args), {}, None)
-        except (SubmissionRaised, NoAnswer, TypeError, wire.WireError):  # the last two: nothing was sent
+        except (SubmissionRaised, NoAnswer, TypeError, WireError):  # the last two: nothing was sent
             self.is_waiting = False
             raise
         self.is_waiting = False  # an alarm of the test's own does not get here

@@ -111,6 +111,19 @@ def test_arrays_of_texts_times_and_objects_come_back_and_what_is_missing_is_the_
     assert there_and_back(pd.NaT) is pd.NaT
 
 
+def test_of_a_view_nothing_else_is_sent() -> None:
+    both = np.array([[1.0, 4711.0]] * 3)
+    views = [pd.DataFrame(both, copy=False)[0], pd.Series(both[:, 0], copy=False)]
+    views.append(pd.Series(pd.arrays.FloatingArray(both[:, 0], np.zeros(3, bool))))
+    for view in views:
+        tree = tables.tree_of(view, Budget(), has_pandas=True)
+        assert both[0, 1].tobytes() not in wire.pack(tree)
+
+
+def test_long_columns_cross_with_their_index() -> None:
+    assert there_and_back(pd.Series(np.zeros(bounds.MAX_ELEMENTS, "int8"))).shape == (bounds.MAX_ELEMENTS,)
+
+
 class Own(pd.DataFrame):
     def equals(self, other: object) -> bool:
         return True
@@ -127,8 +140,9 @@ class Own(pd.DataFrame):
         pd.Series(["x" * 1000]).repeat(100_000),
         pd.Series([{"data": (1, False), "typestr": "<i8", "shape": (1,), "version": 3}], ["__array_interface__"]),
         pd.Series([[({"a": 1},)]]),
+        pd.RangeIndex(1 << 40),
     ],
-    ids=["subclass", "set", "object", "sparse", "large", "repeated texts", "address", "dict in a list"],
+    ids=["subclass", "set", "object", "sparse", "large", "repeated texts", "address", "dict in a list", "range"],
 )
 def test_anything_else_stays_over_there_and_costs_nothing(value: object) -> None:
     budget = Budget()
