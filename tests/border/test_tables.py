@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from judge_here import ServiceHere
 
 from grader.border import bounds, tables, wire
@@ -189,6 +192,14 @@ SAME_HASH = ["l", *(["i", hex(n * (2**61 - 1) + 2**64)] for n in range(9, 3000))
         ["P", "MultiIndex", ["l", ROWS], ["l", numbers(0, 7)], ["l", None]],
         ["P", "Categorical", numbers(0, 7), ROWS, False],
         ["P", "masked", COLUMN, COLUMN],
+        ["P", "texts", "object", ["l", ADDRESS]],
+        ["P", "texts", "object", ["P", "array", "|O", ["t", 1], None, ["l", 1]]],
+        ["P", "Series", ["l", ADDRESS, 1], ROWS, None],
+        ["P", "DataFrame", ["l", ["l", ADDRESS, 1]], ROWS, ROWS],
+        ["P", "Categorical", numbers(0), SAME_HASH, False],
+        ["P", "MultiIndex", ["l", SAME_HASH], ["l", numbers(0)], ["l", None]],
+        ["P", "intervals", ["l", 1], ["l", 2], "left"],
+        ["P", "moment", ["d", 0, ADDRESS]],
         ["P", "texts", "paper", COLUMN],
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "../../etc/passwd"],
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "dateutil//etc/passwd"],
@@ -202,6 +213,37 @@ SAME_HASH = ["l", *(["i", hex(n * (2**61 - 1) + 2**64)] for n in range(9, 3000))
 def test_malformed_tables_are_refused(tree: Any) -> None:
     with pytest.raises(WireError):
         tables.made_of(tree, Budget(), may_import=False)
+
+
+def with_part(tree: Any, at: float, part: Any) -> Any:
+    """The tree with one of its nodes, the one at this share of them, replaced."""
+    nodes = count(tree)
+    if type(tree) is not list or at * nodes < 1:
+        return part
+    left = int(at * nodes) - 1
+    made = []
+    for one in tree:
+        inner = count(one)
+        made.append(with_part(one, left / inner, part) if 0 <= left < inner else one)
+        left -= inner
+    return made
+
+
+def count(tree: Any) -> int:
+    return 1 + sum(map(count, tree)) if type(tree) is list else 1
+
+
+@settings(max_examples=300)
+@given(
+    name=st.sampled_from([*TABLES]),
+    at=st.floats(0, 1, exclude_max=True),
+    part=st.sampled_from([None, -1, 1 << 40, 2.5, "", "M", b"\0", "|O", ["l"], ["l", ADDRESS], ADDRESS, COLUMN, ROWS]),
+)
+def test_a_changed_tree_gives_data_or_a_wire_error(name: str, at: float, part: Any) -> None:
+    tree = tables.tree_of(TABLES[name], Budget(), has_pandas=True)
+    with contextlib.suppress(WireError):
+        made = wire.decode(with_part(tree, at, part), lambda one: tables.made_of(one, Budget(), may_import=False))
+        assert "typestr" not in str(made) or type(made) is not type(TABLES[name])
 
 
 def test_deep_nonsense_is_refused() -> None:
