@@ -229,8 +229,8 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
         return whole(value.to_numpy()) if isinstance(value.dtype, np.dtype) else value.array
 
     def values(one: Any) -> Any:
-        """The values of a column: no list, as only `_array` looks into cells."""
-        if not isinstance(one, np.ndarray | pd.api.extensions.ExtensionArray):
+        """The values of a column: no list, as only `_array` looks into cells; pandas' C code trusts the dimensions."""
+        if not isinstance(one, np.ndarray | pd.api.extensions.ExtensionArray) or one.ndim != 1:
             raise WireError("no values of a column")
         return one
 
@@ -270,18 +270,18 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
     add("RangeIndex", (pd.RangeIndex,), lambda it: (it.start, it.stop, it.step, it.name),
         lambda *parts: pd.RangeIndex(*parts[:3], name=parts[3]))  # fmt: skip
     add("MultiIndex", (pd.MultiIndex,), lambda it: ([*it.levels], [np.array(one) for one in it.codes], [*it.names]),
-        lambda levels, codes, names: pd.MultiIndex([*map(labels, levels)], codes, names=names))  # fmt: skip
+        lambda levels, at, names: pd.MultiIndex([*map(labels, levels)], [*map(values, at)], names=names))  # fmt: skip
     add("Categorical", (pd.Categorical,), lambda it: (it.codes, it.categories, it.ordered),
-        lambda codes, kinds, is_ordered: pd.Categorical.from_codes(codes, labels(kinds), is_ordered))  # fmt: skip
+        lambda at, kinds, ordered: pd.Categorical.from_codes(values(at), labels(kinds), ordered))  # fmt: skip
     add("masked", (*masked.values(),), lambda it: (whole(it._data), whole(it._mask)),
-        lambda column, mask: masked[column.dtype.kind](column, mask))  # fmt: skip
+        lambda column, mask: masked[column.dtype.kind](values(column), values(mask)))  # fmt: skip
     add("texts", (of.StringArray, of.ArrowStringArray, type(pd.Series(["a"]).array)),
         lambda it: (str(it.dtype), np.asarray(it, object)),
         lambda name, cells: pd.array(values(cells), pd.StringDtype.construct_from_string(name)))  # fmt: skip
     add("zoned", (of.DatetimeArray,), lambda it: (it.tz_convert("UTC").tz_localize(None).to_numpy(), _zone(it.tz)),
-        lambda times, zone: pd.DatetimeIndex(times).tz_localize("UTC").tz_convert(_named(zone)).array)  # fmt: skip
+        lambda at, zone: pd.DatetimeIndex(values(at)).tz_localize("UTC").tz_convert(_named(zone)).array)  # fmt: skip
     add("periods", (of.PeriodArray,), lambda it: (whole(it.asi8), it.freqstr),
-        lambda at, freq: pd.PeriodIndex.from_ordinals(at, freq=freq).array)  # fmt: skip
+        lambda at, freq: pd.PeriodIndex.from_ordinals(values(at), freq=freq).array)  # fmt: skip
     add("intervals", (of.IntervalArray,), lambda it: (it.left, it.right, it.closed),
         lambda left, right, closed: of.IntervalArray.from_arrays(labels(left), labels(right), closed))  # fmt: skip
     add("moment", (pd.Timestamp, pd.Timedelta, pd.Period), lambda it: (data(pd.Series([it])),),

@@ -205,6 +205,8 @@ SAME_HASH = ["l", *(["i", hex(n * (2**61 - 1) + 2**64)] for n in range(9, 3000))
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "dateutil//etc/passwd"],
         ["P", "Index", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], None, "MS"],
         ["P", "periods", COLUMN, "tomorrow"],
+        ["P", "Index", ["P", "periods", -1, "M"], None, None],
+        ["P", "Index", ["P", "periods", ["n", "int64", [], None, b"\0" * 8], "M"], None, None],
         ["P", "date", "today"],
         ["P", "Series", COLUMN, ["h", 0, "Index"], None],
     ],
