@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from grader.border import arrays, wire
-from grader.border.bounds import Budget, WireError
+from grader.border.bounds import MAX_ELEMENTS, Budget, WireError
 from grader.border.wire import Tree
 
 TAG: Final = "P"
@@ -114,8 +114,7 @@ def made_of(tree: list[Tree], budget: Budget, *, may_import: bool, depth: int = 
     parts: list[Any] = [wire.decode(part, inner, budget, None, depth) for part in tree[2:]]
     try:
         made = _array(budget, *parts) if name == "array" else kind.make(*parts)
-        if name == "RangeIndex":
-            budget.take(0, 0, len(made))
+        _require_bounded(made)
     except Exception as error:
         raise WireError("parts that make no table") from error
     return made
@@ -123,12 +122,19 @@ def made_of(tree: list[Tree], budget: Budget, *, may_import: bool, depth: int = 
 
 def _tree(value: Any, budget: Budget, kinds: tuple[dict[type, str], dict[str, _Kind]], depth: int) -> Tree:
     name = kinds[0][type(value)]
+    _require_bounded(value)
     parts = kinds[1][name].parts(value)
     budget.take(len(parts) + 2)
     inner = functools.partial(_tree, budget=budget, kinds=kinds, depth=depth + _DEEPER)
     if name == "array" and value.dtype.kind not in "mM":
         budget.take(0, _size(value.dtype, *parts[2:]))
     return [TAG, name, *[wire.encode(part, inner, budget, depth) for part in parts]]
+
+
+def _require_bounded(value: Any) -> None:
+    """A range of rows has no memory of its own, but what is made of it has."""
+    if type(value).__name__ == "RangeIndex" and len(value) > MAX_ELEMENTS:
+        raise WireError("an index of too many rows")
 
 
 @functools.cache
@@ -212,7 +218,7 @@ def _has_dict(value: Any) -> bool:
 
 
 def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> None:
-    np, of = arrays.numpy, pd.arrays
+    np, of, whole = arrays.numpy, pd.arrays, arrays.numpy.ascontiguousarray  # of a view, only its own numbers
     masked = {"i": of.IntegerArray, "u": of.IntegerArray, "f": of.FloatingArray, "b": of.BooleanArray}
 
     def add(name: str, classes: tuple[type, ...], parts: Callable[[Any], Any], make: Callable[..., Any]) -> None:
@@ -220,7 +226,18 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
         kinds[name] = _Kind(parts, make)
 
     def data(value: Any) -> Any:
-        return value.to_numpy() if isinstance(value.dtype, np.dtype) else value.array
+        return whole(value.to_numpy()) if isinstance(value.dtype, np.dtype) else value.array
+
+    def values(one: Any) -> Any:
+        """The values of a column: no list, as only `_array` looks into cells; pandas' C code trusts the dimensions."""
+        if not isinstance(one, np.ndarray | pd.api.extensions.ExtensionArray) or one.ndim != 1:
+            raise WireError("no values of a column")
+        return one
+
+    def labels(one: Any) -> Any:
+        if not isinstance(one, pd.Index):
+            raise WireError("no index")
+        return one
 
     def frequency(index: Any) -> str | None:
         if type(index) not in (pd.DatetimeIndex, pd.TimedeltaIndex) or index.freq is None:
@@ -229,68 +246,61 @@ def _add_pandas(pd: Any, names: dict[type, str], kinds: dict[str, _Kind]) -> Non
             raise WireError("days of a calendar of one's own")
         return str(index.freqstr)
 
-    def index(values: Any, name: Any, freq: Any) -> Any:
-        made = pd.Index(values, dtype=values.dtype, name=name, tupleize_cols=False)
+    def index(column: Any, name: Any, freq: Any) -> Any:
+        made = pd.Index(values(column), dtype=column.dtype, name=name, tupleize_cols=False)
         if freq is not None:
             made.freq = freq
         return made
 
-    def series(values: Any, rows: Any, name: Any = None) -> Any:
-        if len(values) != len(rows):
+    def series(column: Any, rows: Any, name: Any = None) -> Any:
+        if len(values(column)) != len(labels(rows)):
             raise WireError("a column of another length than its index")
-        return pd.Series(values, rows, name=name, dtype=values.dtype)
+        return pd.Series(column, rows, name=name, dtype=column.dtype)
 
-    def frame(columns: list[Any], rows: Any, labels: Any) -> Any:
-        made = pd.DataFrame({at: series(one, rows) for at, one in enumerate(columns)}, index=rows)
-        made.columns = labels
+    def frame(columns: list[Any], rows: Any, names: Any) -> Any:
+        made = pd.DataFrame({at: series(one, rows) for at, one in enumerate(columns)}, index=labels(rows))
+        made.columns = labels(names)
         return made
 
     indexes = pd.Index, pd.DatetimeIndex, pd.TimedeltaIndex, pd.CategoricalIndex, pd.IntervalIndex, pd.PeriodIndex
-    dtypes = [getattr(pd, f"{sign}Int{bits}Dtype") for sign in ("", "U") for bits in (8, 16, 32, 64)]
-    dtypes += [pd.Float32Dtype, pd.Float64Dtype, pd.BooleanDtype, pd.StringDtype]
-    dtypes += [pd.CategoricalDtype, pd.DatetimeTZDtype, pd.PeriodDtype, pd.IntervalDtype]
+    dtypes = [one for name, one in vars(pd).items() if name.endswith("Dtype")]
     add("DataFrame", (pd.DataFrame,), lambda it: ([data(one) for _, one in it.items()], it.index, it.columns), frame)
     add("Series", (pd.Series,), lambda it: (data(it), it.index, it.name), series)
     add("Index", indexes, lambda it: (data(it), it.name, frequency(it)), index)
     add("RangeIndex", (pd.RangeIndex,), lambda it: (it.start, it.stop, it.step, it.name),
         lambda *parts: pd.RangeIndex(*parts[:3], name=parts[3]))  # fmt: skip
     add("MultiIndex", (pd.MultiIndex,), lambda it: ([*it.levels], [np.array(one) for one in it.codes], [*it.names]),
-        lambda levels, codes, labels: pd.MultiIndex(levels, codes, names=labels))  # fmt: skip
-    add("Categorical", (pd.Categorical,), lambda it: (it.codes, it.categories, it.ordered), pd.Categorical.from_codes)
-    add("masked", (*masked.values(),), lambda it: (it._data, it._mask),
-        lambda values, mask: masked[values.dtype.kind](values, mask))  # fmt: skip
+        lambda levels, at, names: pd.MultiIndex([*map(labels, levels)], [*map(values, at)], names=names))  # fmt: skip
+    add("Categorical", (pd.Categorical,), lambda it: (it.codes, it.categories, it.ordered),
+        lambda at, kinds, ordered: pd.Categorical.from_codes(values(at), labels(kinds), ordered))  # fmt: skip
+    add("masked", (*masked.values(),), lambda it: (whole(it._data), whole(it._mask)),
+        lambda column, mask: masked[column.dtype.kind](values(column), values(mask)))  # fmt: skip
     add("texts", (of.StringArray, of.ArrowStringArray, type(pd.Series(["a"]).array)),
-        lambda it: (str(it.dtype), np.asarray(it, object)), lambda name, cells: pd.array(cells, name))  # fmt: skip
+        lambda it: (str(it.dtype), np.asarray(it, object)),
+        lambda name, cells: pd.array(values(cells), pd.StringDtype.construct_from_string(name)))  # fmt: skip
     add("zoned", (of.DatetimeArray,), lambda it: (it.tz_convert("UTC").tz_localize(None).to_numpy(), _zone(it.tz)),
-        lambda times, zone: _in_zone(pd.DatetimeIndex(times), zone).array)  # fmt: skip
-    add("periods", (of.PeriodArray,), lambda it: (it.asi8, it.freqstr),
-        lambda at, freq: pd.PeriodIndex.from_ordinals(at, freq=freq).array)  # fmt: skip
-    add("intervals", (of.IntervalArray,), lambda it: (it.left, it.right, it.closed), of.IntervalArray.from_arrays)
-    add("Timestamp", (pd.Timestamp,), lambda it: (it.asm8, _zone(it.tz)),
-        lambda time, zone: _in_zone(pd.Timestamp(time), zone))  # fmt: skip
-    add("Timedelta", (pd.Timedelta,), lambda it: (it.asm8,), pd.Timedelta)
-    add("Period", (pd.Period,), lambda it: (it.ordinal, it.freqstr),
-        lambda at, freq: pd.PeriodIndex.from_ordinals([at], freq=freq)[0])  # fmt: skip
+        lambda at, zone: pd.DatetimeIndex(values(at)).tz_localize("UTC").tz_convert(_named(zone)).array)  # fmt: skip
+    add("periods", (of.PeriodArray,), lambda it: (whole(it.asi8), it.freqstr),
+        lambda at, freq: pd.PeriodIndex.from_ordinals(values(at), freq=freq).array)  # fmt: skip
+    add("intervals", (of.IntervalArray,), lambda it: (it.left, it.right, it.closed),
+        lambda left, right, closed: of.IntervalArray.from_arrays(labels(left), labels(right), closed))  # fmt: skip
+    add("moment", (pd.Timestamp, pd.Timedelta, pd.Period), lambda it: (data(pd.Series([it])),),
+        lambda one: pd.Series(values(one))[0])  # fmt: skip
     add("Interval", (pd.Interval,), lambda it: (it.left, it.right, it.closed), pd.Interval)
     add("NaT", (type(pd.NaT),), lambda it: (), lambda: pd.NaT)
     add("NA", (type(pd.NA),), lambda it: (), lambda: pd.NA)
     add("kind", (*dtypes,), lambda it: (pd.array([], dtype=it),), lambda array: array.dtype)
 
 
-def _zone(zone: Any) -> str | float | None:
+def _zone(zone: Any) -> str | float:
     """A time zone by its name, or by its seconds."""
-    if zone is None:
-        return None
     if type(zone) is datetime.timezone:
         return zone.utcoffset(None).total_seconds()
     return str(getattr(zone, "key", None) or zone.zone)
 
 
-def _in_zone(times: Any, zone: Any) -> Any:
-    if zone is None:
-        return times
-    if type(zone) is str:
-        zoneinfo.ZoneInfo(zone)  # pandas knows further names, and reads any file for some
-    else:
-        zone = datetime.timezone(datetime.timedelta(seconds=zone))
-    return times.tz_localize("UTC").tz_convert(zone)
+def _named(zone: Any) -> Any:
+    if type(zone) is not str:
+        return datetime.timezone(datetime.timedelta(seconds=zone))
+    zoneinfo.ZoneInfo(zone)  # pandas knows further names, and reads any file for some
+    return zone

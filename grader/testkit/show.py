@@ -129,7 +129,7 @@ def _show(value: object, room: list[int]) -> str:
 def _table(value: Any, room: list[int]) -> str:
     """A frame or a column, as code if it is small."""
     kind, rows = type(value).__name__, value.index
-    if value.size > MAX_SHOWN_ITEMS:
+    if value.size > MAX_SHOWN_ITEMS or (kind == "DataFrame" and not value.columns.is_unique):
         return f"<{kind} of shape {value.shape}>"
     parts = {"": value.to_dict("list") if kind == "DataFrame" else value.tolist()}
     if rows.tolist() != [*range(len(value))]:

@@ -401,7 +401,11 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     (tmp_path / "pages/inner").mkdir(parents=True)
     for name in ("pages/inner/a.txt", "answers.csv"):
         (tmp_path / name).write_text("1")
-    more = saved(tmp_path, question("r1", "", "w = 5  # SOLUTION", ("w", "5"))).rename(tmp_path / "more.ipynb")  # type: ignore[arg-type]
+    table = [
+        ("code", "import pandas as pd"),
+        *question("r1", "", "w = pd.Series([5, 6])  # SOLUTION", ("sum(w > 5)", "1")),
+    ]
+    more = saved(tmp_path, table).rename(tmp_path / "more.ipynb")  # type: ignore[arg-type]
     file = saved(tmp_path, cells)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="two notebooks would be the topic `more`"):
         adopt_notebooks([file, more, more], tmp_path / "course")
@@ -421,4 +425,5 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     ]
     manifest = (tmp_path / "course/course.toml").read_text()
     assert 'name = "x"\npoints = 3' in manifest and 'name = "y"\npoints = 1' in manifest
+    assert "import pandas as pd\n" in (tmp_path / "course/tests/test_more.py").read_text()  # else `w` is no table
     assert "from homework_1 import x_at_24 as x" in (tmp_path / "course/tests/test_homework_1.py").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from judge_here import ServiceHere
 
 from grader.border import bounds, tables, wire
@@ -111,6 +114,19 @@ def test_arrays_of_texts_times_and_objects_come_back_and_what_is_missing_is_the_
     assert there_and_back(pd.NaT) is pd.NaT
 
 
+def test_of_a_view_nothing_else_is_sent() -> None:
+    both = np.array([[1.0, 4711.0]] * 3)
+    views = [pd.DataFrame(both, copy=False)[0], pd.Series(both[:, 0], copy=False)]
+    views.append(pd.Series(pd.arrays.FloatingArray(both[:, 0], np.zeros(3, bool))))
+    for view in views:
+        tree = tables.tree_of(view, Budget(), has_pandas=True)
+        assert both[0, 1].tobytes() not in wire.pack(tree)
+
+
+def test_long_columns_cross_with_their_index() -> None:
+    assert there_and_back(pd.Series(np.zeros(bounds.MAX_ELEMENTS, "int8"))).shape == (bounds.MAX_ELEMENTS,)
+
+
 class Own(pd.DataFrame):
     def equals(self, other: object) -> bool:
         return True
@@ -127,8 +143,9 @@ class Own(pd.DataFrame):
         pd.Series(["x" * 1000]).repeat(100_000),
         pd.Series([{"data": (1, False), "typestr": "<i8", "shape": (1,), "version": 3}], ["__array_interface__"]),
         pd.Series([[({"a": 1},)]]),
+        pd.RangeIndex(1 << 40),
     ],
-    ids=["subclass", "set", "object", "sparse", "large", "repeated texts", "address", "dict in a list"],
+    ids=["subclass", "set", "object", "sparse", "large", "repeated texts", "address", "dict in a list", "range"],
 )
 def test_anything_else_stays_over_there_and_costs_nothing(value: object) -> None:
     budget = Budget()
@@ -175,11 +192,21 @@ SAME_HASH = ["l", *(["i", hex(n * (2**61 - 1) + 2**64)] for n in range(9, 3000))
         ["P", "MultiIndex", ["l", ROWS], ["l", numbers(0, 7)], ["l", None]],
         ["P", "Categorical", numbers(0, 7), ROWS, False],
         ["P", "masked", COLUMN, COLUMN],
+        ["P", "texts", "object", ["l", ADDRESS]],
+        ["P", "texts", "object", ["P", "array", "|O", ["t", 1], None, ["l", 1]]],
+        ["P", "Series", ["l", ADDRESS, 1], ROWS, None],
+        ["P", "DataFrame", ["l", ["l", ADDRESS, 1]], ROWS, ROWS],
+        ["P", "Categorical", numbers(0), SAME_HASH, False],
+        ["P", "MultiIndex", ["l", SAME_HASH], ["l", numbers(0)], ["l", None]],
+        ["P", "intervals", ["l", 1], ["l", 2], "left"],
+        ["P", "moment", ["d", 0, ADDRESS]],
         ["P", "texts", "paper", COLUMN],
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "../../etc/passwd"],
         ["P", "zoned", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], "dateutil//etc/passwd"],
         ["P", "Index", ["P", "array", "<M8[ns]", ["t", 2], COLUMN, ["l"]], None, "MS"],
         ["P", "periods", COLUMN, "tomorrow"],
+        ["P", "Index", ["P", "periods", -1, "M"], None, None],
+        ["P", "Index", ["P", "periods", ["n", "int64", [], None, b"\0" * 8], "M"], None, None],
         ["P", "date", "today"],
         ["P", "Series", COLUMN, ["h", 0, "Index"], None],
     ],
@@ -188,6 +215,37 @@ SAME_HASH = ["l", *(["i", hex(n * (2**61 - 1) + 2**64)] for n in range(9, 3000))
 def test_malformed_tables_are_refused(tree: Any) -> None:
     with pytest.raises(WireError):
         tables.made_of(tree, Budget(), may_import=False)
+
+
+def with_part(tree: Any, at: float, part: Any) -> Any:
+    """The tree with one of its nodes, the one at this share of them, replaced."""
+    nodes = count(tree)
+    if type(tree) is not list or at * nodes < 1:
+        return part
+    left = int(at * nodes) - 1
+    made = []
+    for one in tree:
+        inner = count(one)
+        made.append(with_part(one, left / inner, part) if 0 <= left < inner else one)
+        left -= inner
+    return made
+
+
+def count(tree: Any) -> int:
+    return 1 + sum(map(count, tree)) if type(tree) is list else 1
+
+
+@settings(max_examples=300)
+@given(
+    name=st.sampled_from([*TABLES]),
+    at=st.floats(0, 1, exclude_max=True),
+    part=st.sampled_from([None, -1, 1 << 40, 2.5, "", "M", b"\0", "|O", ["l"], ["l", ADDRESS], ADDRESS, COLUMN, ROWS]),
+)
+def test_a_changed_tree_gives_data_or_a_wire_error(name: str, at: float, part: Any) -> None:
+    tree = tables.tree_of(TABLES[name], Budget(), has_pandas=True)
+    with contextlib.suppress(WireError):
+        made = wire.decode(with_part(tree, at, part), lambda one: tables.made_of(one, Budget(), may_import=False))
+        assert "typestr" not in str(made) or type(made) is not type(TABLES[name])
 
 
 def test_deep_nonsense_is_refused() -> None:
