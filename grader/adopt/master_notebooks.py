@@ -20,7 +20,7 @@ import yaml
 from grader.adopt.adopted import source_of
 from grader.adopt.autotests import AUTOTEST, with_assertions
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
-from grader.adopt.notebook_reader import TYPE_HERE, Cell, Reader, cells_of, sentence, with_usual_marks
+from grader.adopt.notebook_reader import CODE_HERE, TYPE_HERE, Cell, Reader, cells_of, sentence, with_usual_marks
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.adopt.solution_marks import without_marks
 from grader.adopt.target_notebooks import TargetNotebook, is_answer
@@ -67,7 +67,7 @@ def read_master(path: Path) -> Master:
     if language.lower() != "python":
         raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
-        delimiters = _delimiters(path.resolve())
+        delimiters = CODE_HERE | _delimiters(path.resolve())
         cells = [with_usual_marks(cell, delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]

@@ -20,6 +20,11 @@ _OTTER_ITSELF = re.compile(
     r"(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export|run_plugin|add_plugin))"
 )
 CHECK_CALL: Final = re.compile(r"^\w+\.check\([\"']([^\"']+)", re.M)
+CODE_HERE: Final = {
+    f"{begins} CODE HERE": f"{usual} SOLUTION"
+    for begins, usual in (("START", "BEGIN"), ("BEGIN", "BEGIN"), ("END", "END"))
+} | {"YOUR CODE STARTS HERE": "BEGIN SOLUTION", "YOUR CODE ENDS HERE": "END SOLUTION"}
+"""The usual mark of each mark of notebooks whose answers are between ``START CODE HERE`` and ``END CODE HERE``."""
 _HARMLESS = re.compile(
     r"left out: (?:%{1,2}(?:matplotlib|time|timeit|capture|load_ext|reload_ext|autoreload|config)\b[^,]*(?:, )?)+"
 )

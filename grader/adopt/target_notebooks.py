@@ -9,17 +9,12 @@ import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 from grader.adopt.master import Master, NotebookQuestion
-from grader.adopt.notebook_reader import Cell, Reader, sentence, with_usual_marks, without
+from grader.adopt.notebook_reader import CODE_HERE, Cell, Reader, sentence, with_usual_marks, without
 from grader.adopt.notebook_tests import free_names, written_in
 from grader.course.source import names_bound_by, names_in, parse
 
-_MARKS: Final = {
-    f"{begins} CODE HERE": f"{usual} SOLUTION"
-    for begins, usual in (("START", "BEGIN"), ("BEGIN", "BEGIN"), ("END", "END"))
-} | {"YOUR CODE STARTS HERE": "BEGIN SOLUTION", "YOUR CODE ENDS HERE": "END SOLUTION"}
 _ANSWER = re.compile(r"^\s*#+.*(?:\bGRADED\b|\bUNQ_C|\b(?:START|BEGIN) CODE HERE|YOUR CODE STARTS HERE)", re.M)
 _TEST = re.compile(r"test|check|verify", re.I)
 _PASSED = re.compile(r"all tests? passed", re.I)
@@ -44,7 +39,7 @@ class TargetNotebook(Reader):
         master, text = self.master, ""
         for cell in cells:
             if is_answer(cell):
-                marked = with_usual_marks(cell, _MARKS)
+                marked = with_usual_marks(cell, CODE_HERE)
                 self.add_code(marked, len(master.questions), whole=True)
                 body = ast.parse(master.pieces[-1].text).body if master.pieces else []
                 names = list(written_in(body))

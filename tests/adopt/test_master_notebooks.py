@@ -385,7 +385,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         *question("q1", "points: 2", square, ("# HIDDEN\nsquare(2)", "4"), ("# HIDDEN\nsquare(3)", "9")),
         *question("q2", "", square.replace("square", "cube"), ("# HIDDEN\nx = 2\ncube(x)", "4")),
         *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\ncallable(x)", "False"), ("x + 1", "2")),
-        *question("q4", "points: [0, 1]", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y > 2", "True"), ("y", "3")),
+        *question("q4", "points: [0, 1]", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y > 2", "True"), ("%time y", "3")),
     ]
     (tmp_path / "helpers.py").write_text("def shout(text):\n    return text.upper()\n")
     (tmp_path / "words.txt").write_text("a\nbb\n")
@@ -397,6 +397,9 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     cells += question("q6", "points: -3", "z = 1  # SOLUTION", ("z", "1"))
     nose = "from nose.tools import assert_equal, ok_\nok_(loud())\nassert_equal(loud(), 'BB')"
     cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"), (nose, ""))
+    two = "u = 1  # SOLUTION\nv = 2  # SOLUTION"
+    cells += question("q8", "points: [1, 3]", two, ("u > 1", "True"), ("# HIDDEN\nv", "2"))
+    cells += question("q9", "points: [0, 2]", "s = 1  # SOLUTION", ("s > 0", "True"), ("# HIDDEN\ns", "5"))
     cells += [("raw", "# ASSIGNMENT CONFIG\nfiles: [pages, gone]\nautograder_files: [answers.csv]")]
     (tmp_path / "pages/inner").mkdir(parents=True)
     for name in ("pages/inner/a.txt", "answers.csv"):
@@ -418,7 +421,12 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         "write it anew, or mark it by hand",
         "cell 45: -3 is no number of points: it counts as 0",
         "cell 45: is worth no points: its tests are left out",
+        "cell 67: the solution does not pass it here",
+        "cell 77: the solution does not pass it here",
     ]
+    assert "it is left out with 1 point; write it anew" in adopted.look[-2]
     manifest = (tmp_path / "course/course.toml").read_text()
     assert 'name = "x"\npoints = 3' in manifest and 'name = "y"\npoints = 1' in manifest
+    assert 'name = "u"\npoints = 3' in manifest and 'name = "s"\nkind = "manual"\n' in manifest
+    assert 'hidden_tests = [\n    "test_homework_1.py::test_q8_2",' in manifest  # another one shows that it is written
     assert "from homework_1 import x_at_24 as x" in (tmp_path / "course/tests/test_homework_1.py").read_text()
