@@ -39,10 +39,10 @@ class TargetNotebook(Reader):
         master, text = self.master, ""
         for cell in cells:
             if is_answer(cell):
-                marked = with_usual_marks(cell, CODE_HERE)
-                self.add_code(marked, len(master.questions), whole=True)
-                body = ast.parse(master.pieces[-1].text).body if master.pieces else []
-                names = list(written_in(body))
+                number = len(master.questions)
+                self.add_code(with_usual_marks(cell, CODE_HERE), number, whole=True)
+                own = [ast.parse(one.text) for one in master.pieces if one.question == number]
+                names = [name for tree in own for name in written_in(tree.body)]
                 question = NotebookQuestion(names[-1] if names else f"cell {cell.number}", cell.number, text)
                 master.questions.append(question)
                 self._questions |= dict.fromkeys(names, question)
@@ -57,7 +57,11 @@ class TargetNotebook(Reader):
         """The tests in a cell become tests of their questions; students get the rest of it."""
         code = self.python_of(cell)
         body = ast.parse(code).body
+        for one in body:  # `learned = train(data)`: what is asked of it is asked of `train`
+            if mentioned := self._mentioned(one):
+                self._questions = dict.fromkeys(written_in([one]), self._questions[mentioned[-1]]) | self._questions
         tests = [one for one in body if self._asked(one)]
+        tests = [one for one in body if one in tests or (tests and isinstance(one, ast.Assert))]
         for one in tests:
             text = ast.get_source_segment(code, one) or ""
             if not free_names(text).isdisjoint(written_in(body)):
@@ -66,19 +70,23 @@ class TargetNotebook(Reader):
                 said = _PASSED.search(cell.printed) or _PASSED.search(self._source_of(one))
                 words = f"{said[0].lower()!r} in" if said else "'tests failed' not in"
                 text += f"\nassert {words} capsys.readouterr().out.lower()"
-            question = self._questions[self._asked(one)[-1]]
+            question = next((self._questions[name] for name in reversed(self._asked(one))), self.master.questions[-1])
             question.tests.append(self.test(cell, text))
         self.add_code(cell._replace(text=without(code, tests)))
 
     def _asked(self, statement: ast.stmt) -> list[str]:
         """The answers that a statement tests; empty if it is no test."""
         match statement:
-            case ast.Expr(ast.Call(function, arguments)) if _TEST.search(ast.unparse(function)):
-                if names_in(function).isdisjoint(self._questions):
-                    return [one.id for one in arguments if isinstance(one, ast.Name) and one.id in self._questions]
+            case ast.Expr(ast.Call(function)) if _TEST.search(ast.unparse(function)) and not self._mentioned(function):
+                return self._mentioned(statement)
             case ast.Assert():
-                return sorted(names_in(statement) & self._questions.keys())
+                return self._mentioned(statement)
         return []
+
+    def _mentioned(self, node: ast.AST) -> list[str]:
+        """The answers that code mentions, and what was made of them; the latest one last."""
+        names = names_in(node)
+        return [name for name in self._questions if name in names]
 
     def _source_of(self, test: ast.stmt) -> str:
         """The source of the functions with the test's name in the modules beside the notebook."""

@@ -349,13 +349,14 @@ def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path
             "    y = 2 * x\n     ### END SOLUTION ###\n    return y",
         ),
         ("code", "seven = double(3) + 1\nprint(seven)\ndouble_test(double, data)"),
+        ("code", "twice = [double(one) for one in data]\nassert len(twice) == len(data)"),
         ("code", "# GRADED FUNCTION: word\ndef word(x):\n    return x.upper()"),
         ("code", "import public_tests\npublic_tests.test_word(word)\nassert word('b') == 'B'"),
         ("code", "# GRADED FUNCTION: other\ndef other():\n    return 0"),
     ]
     adopted = adopt_notebooks([saved(tmp_path, cells)], course := tmp_path / "course")
-    assert adopted.made[0] == "2 exercises with 3 tests, in tests/"
-    assert adopted.look == ("cell 7: no test asks for it, so it gives no points",)
+    assert adopted.made[0] == "2 exercises with 4 tests, in tests/"
+    assert adopted.look == ("cell 8: no test asks for it, so it gives no points",)
     begin = json.loads((course / "exercises/homework_1.ipynb").read_bytes())["cells"]
     handed_out = ["".join(cell["source"]) for cell in begin]
     assert "from helpers import load\npass  # left out: %load_ext autoreload\ndata = load()" in handed_out
