@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grader.adopt.master import Master, NotebookQuestion
-from grader.adopt.notebook_reader import CODE_HERE, Cell, Reader, sentence, with_usual_marks, without
+from grader.adopt.notebook_reader import CODE_HERE, MasterCell, NotebookReader, sentence, with_usual_marks, without
 from grader.adopt.notebook_tests import free_names, written_in
 from grader.course.source import names_bound_by, names_in, parse
 
@@ -20,12 +20,12 @@ _TEST = re.compile(r"test|check|verify", re.I)
 _PASSED = re.compile(r"all tests? passed", re.I)
 
 
-def is_answer(cell: Cell) -> bool:
+def is_answer(cell: MasterCell) -> bool:
     """Whether students write a part of a cell."""
     return cell.kind == "code" and _ANSWER.search(cell.text) is not None
 
 
-class TargetNotebook(Reader):
+class TargetNotebook(NotebookReader):
     """A notebook in which each test is a call that gets the answer as an argument."""
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +34,7 @@ class TargetNotebook(Reader):
         self._questions: dict[str, NotebookQuestion] = {}
         """By the names that students write for them."""
 
-    def read(self, cells: Iterable[Cell]) -> Master:
+    def read(self, cells: Iterable[MasterCell]) -> Master:
         """The notebook."""
         master, text = self.master, ""
         for cell in cells:
@@ -53,7 +53,7 @@ class TargetNotebook(Reader):
                 self.add(cell, "text", cell.text)
         return master
 
-    def _add_tests(self, cell: Cell) -> None:
+    def _add_tests(self, cell: MasterCell) -> None:
         """The tests in a cell become tests of their questions; students get the rest of it."""
         code = self.python_of(cell)
         body = ast.parse(code).body
