@@ -75,8 +75,9 @@ def read_master(path: Path) -> Master:
     if language.lower() != "python":
         raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
-        delimiters = CODE_HERE | _delimiters(path.resolve())
-        cells = [with_usual_marks(cell, delimiters) for cell in cells]
+        delimiters = _delimiters(path.resolve())
+        in_code = CODE_HERE | delimiters
+        cells = [with_usual_marks(cell, in_code if cell.kind == "code" else delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
         master = _Nbgrader(path.stem).read(cells)

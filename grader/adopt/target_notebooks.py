@@ -15,7 +15,9 @@ from grader.adopt.notebook_reader import CODE_HERE, MasterCell, NotebookReader, 
 from grader.adopt.notebook_tests import free_names, written_in
 from grader.course.source import names_bound_by, names_in, parse
 
-_ANSWER = re.compile(r"^\s*#+.*(?:\bGRADED\b|\bUNQ_C|\b(?:START|BEGIN) CODE HERE|YOUR CODE STARTS HERE)", re.M)
+_ANSWER = re.compile(
+    r"^\s*#+.*((?<!NOT )\bGRADED (FUNCTION|CLASS|METHOD|CELL)|\bUNQ_C|\b(START|BEGIN|STARTS) (CODE )?HERE)", re.M
+)
 _TEST = re.compile(r"test|check|verify", re.I)
 _PASSED = re.compile(r"all tests? passed", re.I)
 
@@ -38,23 +40,21 @@ class TargetNotebook(NotebookReader):
         """The notebook."""
         master, text = self.master, ""
         for cell in cells:
-            if is_answer(cell):
-                number = len(master.questions)
-                self.add_code(with_usual_marks(cell, CODE_HERE), number, whole=True)
-                own = [ast.parse(one.text) for one in master.pieces if one.question == number]
-                names = [name for tree in own for name in written_in(tree.body)]
-                question = NotebookQuestion(names[-1] if names else f"cell {cell.number}", cell.number, text)
-                master.questions.append(question)
-                self._questions |= dict.fromkeys(names, question)
-            elif cell.kind == "code":
-                self._add_tests(cell)
+            if cell.kind == "code":
+                number, names = -1, list[str]()
+                if is_answer(cell):
+                    number, names = len(master.questions), [*written_in(ast.parse(self.python_of(cell)).body)]
+                    master.questions.append(NotebookQuestion((names or [f"cell {cell.number}"])[-1], cell.number, text))
+                    self._questions |= dict.fromkeys(names, master.questions[-1])
+                    cell = with_usual_marks(cell, CODE_HERE)
+                self.add_code(cell._replace(text=self._without_tests(cell, names)), number, whole=number >= 0)
             elif cell.kind == "markdown":
                 text = sentence(cell.text) or text
                 self.add(cell, "text", cell.text)
         return master
 
-    def _add_tests(self, cell: MasterCell) -> None:
-        """The tests in a cell become tests of their questions; students get the rest of it."""
+    def _without_tests(self, cell: MasterCell, answers: Iterable[str]) -> str:
+        """The code of a cell that has some answers in it. Its tests become those of their questions."""
         code = self.python_of(cell)
         body = ast.parse(code).body
         for one in body:  # `learned = train(data)`: what is asked of it is asked of `train`
@@ -64,7 +64,7 @@ class TargetNotebook(NotebookReader):
         tests = [one for one in body if one in tests or (tests and isinstance(one, ast.Assert))]
         for one in tests:
             text = ast.get_source_segment(code, one) or ""
-            if not free_names(text).isdisjoint(written_in(body)):
+            if not free_names(text).isdisjoint({*written_in(body)}.difference(answers)):
                 text = "\n".join(code.split("\n")[: one.end_lineno])
             if isinstance(one, ast.Expr):  # it may print that it has failed, and raise nothing
                 said = _PASSED.search(cell.printed) or _PASSED.search(self._source_of(one))
@@ -72,7 +72,7 @@ class TargetNotebook(NotebookReader):
                 text += f"\nassert {words} capsys.readouterr().out.lower()"
             question = next((self._questions[name] for name in reversed(self._asked(one))), self.master.questions[-1])
             question.tests.append(self.test(cell, text))
-        self.add_code(cell._replace(text=without(code, tests)))
+        return without(code, tests)
 
     def _asked(self, statement: ast.stmt) -> list[str]:
         """The answers that a statement tests; empty if it is no test."""

@@ -350,12 +350,12 @@ def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path
         ),
         ("code", "seven = double(3) + 1\nprint(seven)\ndouble_test(double, data)"),
         ("code", "twice = [double(one) for one in data]\nassert len(twice) == 2"),
-        ("code", "# GRADED FUNCTION: word\ndef word(x):\n    return x.upper()"),
+        ("code", "# GRADED FUNCTION: word\ndef word(x):\n    return x.upper()\nassert word('c') in 'CD'"),
         ("code", "import public_tests\npublic_tests.test_word(word)\nassert word('b') == 'B'"),
         ("code", "# GRADED FUNCTION: other\ndef other():\n    return 0"),
     ]
     adopted = adopt_notebooks([saved(tmp_path, cells)], course := tmp_path / "course")
-    assert adopted.made[0] == "2 exercises with 4 tests, in tests/"
+    assert adopted.made[0] == "2 exercises with 5 tests, in tests/"
     assert adopted.look == ("cell 8: no test asks for it, so it gives no points",)
     begin = json.loads((course / "exercises/homework_1.ipynb").read_bytes())["cells"]
     handed_out = ["".join(cell["source"]) for cell in begin]
@@ -369,7 +369,7 @@ def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path
         (tmp_path / "class" / name / "homework_1.py").write_text(text)
     right, wrong = grader.grade([tmp_path / "class"], course, seed=1, jobs=1).submissions
     assert [one.score for one in right.exercises] == [1, 1]
-    assert [one.score for one in wrong.exercises] == [1, 0]
+    assert [one.score for one in wrong.exercises] == [1, 0] and "CD" not in "".join(handed_out)
 
 
 def question(name: str, more: str, solution: str, *tests: tuple[str, str]) -> list[tuple[str, ...]]:
