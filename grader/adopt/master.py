@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from grader.adopt.notebook_tests import WrittenTest
 
+PieceKind = Literal["text", "code", "answer", "prompt"]
+
 
 class NotebookPiece(NamedTuple):
     """One cell of the notebook that students get.
@@ -22,7 +24,7 @@ class NotebookPiece(NamedTuple):
     """
 
     cell: int
-    kind: Literal["text", "code", "answer", "prompt"]
+    kind: PieceKind
     text: str
     question: int = -1
     is_written: bool = False

@@ -20,7 +20,15 @@ import yaml
 from grader.adopt.adopted import source_of
 from grader.adopt.autotests import AUTOTEST, with_assertions
 from grader.adopt.master import Master, NotebookPiece, NotebookQuestion
-from grader.adopt.notebook_reader import TYPE_HERE, Cell, Reader, cells_of, sentence, with_usual_marks
+from grader.adopt.notebook_reader import (
+    CODE_HERE,
+    TYPE_HERE,
+    MasterCell,
+    NotebookReader,
+    cells_of,
+    sentence,
+    with_usual_marks,
+)
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.adopt.solution_marks import without_marks
 from grader.adopt.target_notebooks import TargetNotebook, is_answer
@@ -68,7 +76,8 @@ def read_master(path: Path) -> Master:
         raise UserError(f"{path} is a notebook of {language}", fix="adopt notebooks of Python alone")
     if any("grade_id" in cell.marks for cell in cells):
         delimiters = _delimiters(path.resolve())
-        cells = [with_usual_marks(cell, delimiters) for cell in cells]
+        in_code = CODE_HERE | delimiters
+        cells = [with_usual_marks(cell, in_code if cell.kind == "code" else delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
         master = _Nbgrader(path.stem).read(cells)
@@ -110,13 +119,13 @@ def _delimiters(path: Path) -> dict[str, str]:
     return found
 
 
-class _Otter(Reader):
+class _Otter(NotebookReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem)
         self._beside = path.parent
         self._seed = ""
 
-    def read(self, cells: Iterable[Cell]) -> Master:
+    def read(self, cells: Iterable[MasterCell]) -> Master:
         master, block, number, has_end = self.master, "", -1, True
         for cell in cells:
             mark, config, rest = _boundary(cell)
@@ -155,7 +164,7 @@ class _Otter(Reader):
         self._set_seeds()
         return master
 
-    def _assignment(self, cell: Cell, config: Mapping[str, Any]) -> None:
+    def _assignment(self, cell: MasterCell, config: Mapping[str, Any]) -> None:
         if file := config.get("config_file"):
             config = {**_yaml(cell, source_of(self._beside / str(file))), **config}
         master = self.master
@@ -184,7 +193,7 @@ class _Otter(Reader):
                     test._replace(steps=(Step(self._seed.rstrip(), None), *test.steps)) for test in question.tests
                 ]
 
-    def _question(self, cell: Cell, config: Mapping[str, Any]) -> NotebookQuestion:
+    def _question(self, cell: MasterCell, config: Mapping[str, Any]) -> NotebookQuestion:
         return NotebookQuestion(
             str(config.get("name") or f"cell {cell.number}"),
             cell.number,
@@ -193,7 +202,7 @@ class _Otter(Reader):
             all_or_nothing=bool(config.get("all_or_nothing")),
         )
 
-    def _test(self, cell: Cell) -> WrittenTest:
+    def _test(self, cell: MasterCell) -> WrittenTest:
         lines = self.python_of(cell).split("\n")
         config: Mapping[str, Any] = {}
         is_hidden = False
@@ -212,11 +221,11 @@ class _Otter(Reader):
         return self.test(cell, code, compares_output=True, points=points, is_hidden=is_hidden, **more)
 
 
-class _Nbgrader(Reader):
+class _Nbgrader(NotebookReader):
     _given = ""
     """The code so far that students do not write."""
 
-    def read(self, cells: Iterable[Cell]) -> Master:
+    def read(self, cells: Iterable[MasterCell]) -> Master:
         master, text, number = self.master, "", -1
         for cell in cells:
             marks = cell.marks
@@ -254,7 +263,7 @@ class _Nbgrader(Reader):
                 self.add(cell, "text", cell.text)
         return master
 
-    def _tests(self, cell: Cell, points: float) -> Iterator[WrittenTest]:
+    def _tests(self, cell: MasterCell, points: float) -> Iterator[WrittenTest]:
         """The test of a cell; with a hidden part, that alone gives the points, and what students see gives none."""
         lines = without_marks(self.python_of(cell))
         whole, shown = (
@@ -271,7 +280,7 @@ class _Nbgrader(Reader):
             test = self.test(cell, whole, points=points / len(least), is_hidden=is_split, refused=refused)
             yield test._replace(steps=(Step(whole, None, at_least=at_least),))
 
-    def _scores(self, cell: Cell, code: str, points: float) -> Iterator[float]:
+    def _scores(self, cell: MasterCell, code: str, points: float) -> Iterator[float]:
         """If the last line of a test gives a score: the least that it must be for each part of the points."""
         with contextlib.suppress(SyntaxError):
             match ast.parse(code).body[-1:]:
@@ -292,14 +301,14 @@ def _says_nothing(code: str) -> bool:
     return not re.sub(r"#.*|\"{3}.*?\"{3}", "", code, flags=re.DOTALL if '"' * 3 in code else 0).strip()
 
 
-def _unfenced(cell: Cell) -> Iterator[Cell]:
+def _unfenced(cell: MasterCell) -> Iterator[MasterCell]:
     """The parts of a cell of text: its fences of otter's are cells of their own."""
     for at, text in enumerate(_FENCE.split(cell.text) if cell.kind == "markdown" else [cell.text]):
         if at % 2 or text.strip():
             yield cell._replace(kind="raw" if at % 2 else cell.kind, text=text)
 
 
-def _boundary(cell: Cell) -> tuple[str, str, str]:
+def _boundary(cell: MasterCell) -> tuple[str, str, str]:
     """The mark of a cell of otter's, in small letters, its YAML, and the text beside it."""
     text, rest = cell.text, cell.text
     if cell.kind == "markdown" and (fence := _OLD_FENCE.search(text)):
@@ -312,7 +321,7 @@ def _boundary(cell: Cell) -> tuple[str, str, str]:
     return mark.lower(), text.partition("\n")[2], rest
 
 
-def _yaml(cell: Cell, text: str) -> Mapping[str, Any]:
+def _yaml(cell: MasterCell, text: str) -> Mapping[str, Any]:
     """The settings in a cell.
 
     Raises:

@@ -22,6 +22,7 @@ from grader.adopt.notebook_tests import (
     names_of,
     written_in,
 )
+from grader.course.source import Definition
 from grader.text import counted, printable
 
 INSTALLED: Final = frozenset({"torch", "numpy", "grader", *sys.stdlib_module_names})
@@ -164,7 +165,7 @@ class NotebookExercises:
         for piece in self.master.pieces:
             for one in ast.parse(piece.text).body if piece.kind == "code" else ():
                 (above if piece.cell < cell else below).update(written_in([one]))
-                changed |= set(changed_parts(one)) if piece.cell > cell else set()
+                changed |= set(changed_parts(one)) if piece.cell > cell and not isinstance(one, Definition) else set()
         values = {name: name for name in above & below} | {
             name: f"deepcopy({name})" for name in above & changed - below
         }
@@ -185,12 +186,14 @@ class NotebookExercises:
         """Lets students see a test of an exercise: one that is added, or the first of its hidden ones."""
         if any(not one.is_hidden for one in exercise.tests):
             return
-        first = exercise.tests[0]
-        for test in exercise.tests:
-            if use := _use_of(exercise.name, test.made.code):
-                text = f'def test_{exercise.name}_is_written():\n    """{_GIVEN}"""\n    from {self.name} import '
-                made = SuiteFunction(f"{text}{exercise.name}\n    {use}\n", use, (), ())
-                exercise.tests.insert(0, KeptTest(f"test_{exercise.name}_is_written", first.test, made, 0.0, False))
+        first, name = exercise.tests[0], f"test_{exercise.name}_is_written"
+        read = [
+            (one, test.made.code) for test in exercise.tests for one in test.made.reads if one in self.names.written
+        ]
+        for one, code in sorted(read, key=lambda pair: pair[0] != exercise.name):
+            if use := _use_of(one, code):
+                text = f'def {name}():\n    """{_GIVEN}"""\n    from {self.name} import {one}\n    {use}\n'
+                exercise.tests.insert(0, KeptTest(name, first.test, SuiteFunction(text, use, (), ()), 0.0, False))
                 return
         self._look([first.test], "students must see one test of each exercise: they get the text of this one")
         first.is_hidden = False

@@ -9,9 +9,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from grader.adopt.master import Master, NotebookPiece
+from grader.adopt.master import Master, NotebookPiece, PieceKind
 from grader.adopt.notebook_tests import Step, WrittenTest
 from grader.adopt.solution_marks import marked, skeleton, without_marks
 from grader.intake.notebook import as_python
@@ -20,6 +20,11 @@ _OTTER_ITSELF = re.compile(
     r"(?:import otter\b|from otter\b|\w+ = otter\.Notebook\(|grader\.(?:check|export|run_plugin|add_plugin))"
 )
 CHECK_CALL: Final = re.compile(r"^\w+\.check\([\"']([^\"']+)", re.M)
+CODE_HERE: Final = {
+    f"{begins} CODE HERE": f"{usual} SOLUTION"
+    for begins, usual in (("START", "BEGIN"), ("BEGIN", "BEGIN"), ("END", "END"))
+} | {"YOUR CODE STARTS HERE": "BEGIN SOLUTION", "YOUR CODE ENDS HERE": "END SOLUTION"}
+"""The usual mark of each mark of notebooks whose answers are between ``START CODE HERE`` and ``END CODE HERE``."""
 _HARMLESS = re.compile(
     r"left out: (?:%{1,2}(?:matplotlib|time|timeit|capture|load_ext|reload_ext|autoreload|config)\b[^,]*(?:, )?)+"
 )
@@ -28,7 +33,7 @@ _UNWRITTEN = re.compile(r"raise NotImplementedError(?:\(\))?\s*$", re.M)
 TYPE_HERE: Final = "_Type your answer here, replacing this text._"
 
 
-class Cell(NamedTuple):
+class MasterCell(NamedTuple):
     number: int
     kind: str
     text: str
@@ -37,7 +42,7 @@ class Cell(NamedTuple):
     printed: str
 
 
-def cells_of(notebook: Any) -> Iterator[Cell]:
+def cells_of(notebook: Any) -> Iterator[MasterCell]:
     for number, cell in enumerate(notebook["cells"], start=1):
         value = printed = ""
         for output in cell.get("outputs") or ():
@@ -45,32 +50,32 @@ def cells_of(notebook: Any) -> Iterator[Cell]:
             value = _joined((output.get("data") or {}).get("text/plain", "")) or value
         text = _joined(cell["source"]).replace("\r\n", "\n")
         marks = cell["metadata"].get("nbgrader") or {"tags": cell["metadata"].get("tags")}
-        yield Cell(number, cell["cell_type"], text, marks, value, printed)
+        yield MasterCell(number, cell["cell_type"], text, marks, value, printed)
 
 
 def _joined(source: str | list[str]) -> str:
     return source if isinstance(source, str) else "".join(source)
 
 
-class Reader:
+class NotebookReader:
     """The common part of all kinds."""
 
     def __init__(self, name: str) -> None:
         self.master = Master(name)
         self._grading: set[str] = set()
 
-    def add(self, cell: Cell, kind: Literal["text", "code", "answer", "prompt"], text: str, question: int = -1) -> None:
+    def add(self, cell: MasterCell, kind: PieceKind, text: str, question: int = -1) -> None:
         if kind == "text" and not text.strip():
             return
         self.master.pieces.append(NotebookPiece(cell.number, kind, text.strip("\n"), question))
 
-    def python_of(self, cell: Cell) -> str:
+    def python_of(self, cell: MasterCell) -> str:
         """The code of a cell without the lines that only a notebook can run; what matters of these is named."""
         code = as_python(cell.text.rstrip(), {}, self._grading)
         self.master.look += [f"cell {cell.number}: {note}" for note in code.notes if not _HARMLESS.fullmatch(note)]
         return code.source
 
-    def add_code(self, cell: Cell, question: int = -1, *, whole: bool = False) -> None:
+    def add_code(self, cell: MasterCell, question: int = -1, *, whole: bool = False) -> None:
         """A cell of code; with `whole`, students write all of a solution without markers."""
         source = self.python_of(cell)
         calls = [one for one in ast.parse(source).body if _OTTER_ITSELF.match(ast.unparse(one))]
@@ -89,7 +94,7 @@ class Reader:
         piece = NotebookPiece(cell.number, "code", text, question, "# solution:" in text, skeleton(lines))
         self.master.pieces.append(piece)
 
-    def points(self, cell: Cell, value: Any) -> Any:
+    def points(self, cell: MasterCell, value: Any) -> Any:
         """The points of a question or test: a number, some numbers, or None. What is no points is named, and 0."""
         if isinstance(value, dict):
             return {key: self.points(cell, one) for key, one in value.items()}
@@ -103,7 +108,7 @@ class Reader:
         self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
         return 0.0
 
-    def test(self, cell: Cell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
+    def test(self, cell: MasterCell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
         says = ""
         try:
             tree = ast.parse(code)
@@ -126,7 +131,7 @@ def without(code: str, statements: Iterable[ast.stmt]) -> str:
     return "" if gone and gone == body else "\n".join(lines).strip("\n")
 
 
-def with_usual_marks(cell: Cell, marks: Mapping[str, str]) -> Cell:
+def with_usual_marks(cell: MasterCell, marks: Mapping[str, str]) -> MasterCell:
     """The cell with the usual marks in the place of others. A line that has one anywhere is that mark."""
     text = cell.text
     for own, usual in marks.items():
@@ -146,7 +151,7 @@ def code_pieces(path: Path, questions: Sequence[str] = ()) -> list[NotebookPiece
     Args:
         questions: names; the cells above ``grader.check(NAME)``, up to another check, belong to one.
     """
-    reader = Reader(path.stem)
+    reader = NotebookReader(path.stem)
     pieces, open_from = reader.master.pieces, 0
     for cell in cells_of(json.loads(path.read_bytes())):
         if cell.kind == "code":

@@ -390,17 +390,18 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     for question, code in cells:
         spans = list(_parts(code.split("\n")))
         for one in ast.parse(code).body:
-            reads = names_in(one)
+            reads, changed = names_in(one), set(_changed_in(one))
             if isinstance(one, Definition):
                 in_globals = (node.names for node in ast.walk(one) if isinstance(node, ast.Global))
                 reads = free_names(ast.unparse(one)).union(*in_globals)
-                counting |= reads.intersection(_changed_in(one))
+                counting |= reads & changed
+                changed = set()
             if isinstance(one, ast.Import | ast.ImportFrom):
                 line = ast.unparse(one)
                 imports |= {line if name == "*" else name: line for name in names_bound_by(one)}
             elif any(one.lineno <= end and at <= (one.end_lineno or 0) for at, end in spans):
-                changed = [name for name in _changed_by(one) if name in given.union(*written.values())]
-                written.setdefault(question, {}).update(dict.fromkeys([*written_in([one]), *changed]))
+                known = sorted(changed & given.union(*written.values()))
+                written.setdefault(question, {}).update(dict.fromkeys([*written_in([one]), *known]))
             else:
                 given |= set(written_in([one]))
                 needs |= {one.name: reads} if isinstance(one, Definition) else {}
@@ -414,28 +415,19 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     return names, {number: list(found) for number, found in written.items()}
 
 
-def _changed_by(statement: ast.stmt) -> Iterator[str]:
-    """The variables that a statement may change in place: ``base["b"] = 2``, ``numbers.append(4)``."""
-    return iter(()) if isinstance(statement, Definition) else _changed_in(statement)
-
-
 def _changed_in(node: ast.AST) -> Iterator[str]:
-    """The variables that code may change, also by ``global``."""
+    """The variables that code may change: ``global x``, ``base["b"] = 2``, ``numbers.append(4)``."""
     for one in ast.walk(node):
         match one:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))):
                 yield name
             case ast.Global(names):
                 yield from names
-    yield from _parts_changed_in(node)
+    yield from changed_parts(node)
 
 
-def changed_parts(statement: ast.stmt) -> Iterator[str]:
-    """The variables of which a statement gives a part another value: ``base["b"] = 2``."""
-    return iter(()) if isinstance(statement, Definition) else _parts_changed_in(statement)
-
-
-def _parts_changed_in(node: ast.AST) -> Iterator[str]:
+def changed_parts(node: ast.AST) -> Iterator[str]:
+    """The variables of which code gives a part another value: ``base["b"] = 2``."""
     for one in ast.walk(node):
         match one:
             case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):

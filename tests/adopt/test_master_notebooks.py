@@ -349,13 +349,14 @@ def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path
             "    y = 2 * x\n     ### END SOLUTION ###\n    return y",
         ),
         ("code", "seven = double(3) + 1\nprint(seven)\ndouble_test(double, data)"),
-        ("code", "# GRADED FUNCTION: word\ndef word(x):\n    return x.upper()"),
+        ("code", "twice = [double(one) for one in data]\nassert len(twice) == 2"),
+        ("code", "# GRADED FUNCTION: word\ndef word(x):\n    return x.upper()\nassert word('c') in 'CD'"),
         ("code", "import public_tests\npublic_tests.test_word(word)\nassert word('b') == 'B'"),
         ("code", "# GRADED FUNCTION: other\ndef other():\n    return 0"),
     ]
     adopted = adopt_notebooks([saved(tmp_path, cells)], course := tmp_path / "course")
-    assert adopted.made[0] == "2 exercises with 3 tests, in tests/"
-    assert adopted.look == ("cell 7: no test asks for it, so it gives no points",)
+    assert adopted.made[0] == "2 exercises with 5 tests, in tests/"
+    assert adopted.look == ("cell 8: no test asks for it, so it gives no points",)
     begin = json.loads((course / "exercises/homework_1.ipynb").read_bytes())["cells"]
     handed_out = ["".join(cell["source"]) for cell in begin]
     assert "from helpers import load\npass  # left out: %load_ext autoreload\ndata = load()" in handed_out
@@ -368,7 +369,7 @@ def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path
         (tmp_path / "class" / name / "homework_1.py").write_text(text)
     right, wrong = grader.grade([tmp_path / "class"], course, seed=1, jobs=1).submissions
     assert [one.score for one in right.exercises] == [1, 1]
-    assert [one.score for one in wrong.exercises] == [1, 0]
+    assert [one.score for one in wrong.exercises] == [1, 0] and "CD" not in "".join(handed_out)
 
 
 def question(name: str, more: str, solution: str, *tests: tuple[str, str]) -> list[tuple[str, ...]]:
@@ -385,7 +386,7 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         *question("q1", "points: 2", square, ("# HIDDEN\nsquare(2)", "4"), ("# HIDDEN\nsquare(3)", "9")),
         *question("q2", "", square.replace("square", "cube"), ("# HIDDEN\nx = 2\ncube(x)", "4")),
         *question("q3", "points: 3", "x = 1  # SOLUTION", ("# HIDDEN\ncallable(x)", "False"), ("x + 1", "2")),
-        *question("q4", "points: [0, 1]", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y > 2", "True"), ("y", "3")),
+        *question("q4", "points: [0, 1]", "x = 2  # SOLUTION\ny = 3  # SOLUTION", ("y > 2", "True"), ("%time y", "3")),
     ]
     (tmp_path / "helpers.py").write_text("def shout(text):\n    return text.upper()\n")
     (tmp_path / "words.txt").write_text("a\nbb\n")
@@ -397,6 +398,9 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
     cells += question("q6", "points: -3", "z = 1  # SOLUTION", ("z", "1"))
     nose = "from nose.tools import assert_equal, ok_\nok_(loud())\nassert_equal(loud(), 'BB')"
     cells += question("q7", "", loud, ("shout(loud()) == io.StringIO('BB').read()", "True"), (nose, ""))
+    two = "u = 1  # SOLUTION\nv = 2  # SOLUTION"
+    cells += question("q8", "points: [1, 3]", two, ("u > 1", "True"), ("# HIDDEN\nv", "2"))
+    cells += question("q9", "points: [0, 2]", "s = 1  # SOLUTION", ("s > 0", "True"), ("# HIDDEN\ns", "5"))
     cells += [("raw", "# ASSIGNMENT CONFIG\nfiles: [pages, gone]\nautograder_files: [answers.csv]")]
     (tmp_path / "pages/inner").mkdir(parents=True)
     for name in ("pages/inner/a.txt", "answers.csv"):
@@ -422,8 +426,13 @@ def test_what_changes_for_students_and_what_is_lost_is_said(tmp_path: Path) -> N
         "write it anew, or mark it by hand",
         "cell 45: -3 is no number of points: it counts as 0",
         "cell 45: is worth no points: its tests are left out",
+        "cell 67: the solution does not pass it here",
+        "cell 77: the solution does not pass it here",
     ]
+    assert "it is left out with 1 point; write it anew" in adopted.look[-2]
     manifest = (tmp_path / "course/course.toml").read_text()
     assert 'name = "x"\npoints = 3' in manifest and 'name = "y"\npoints = 1' in manifest
     assert "import pandas as pd\n" in (tmp_path / "course/tests/test_more.py").read_text()  # else `w` is no table
+    assert 'name = "u"\npoints = 3' in manifest and 'name = "s"\nkind = "manual"\n' in manifest
+    assert 'hidden_tests = [\n    "test_homework_1.py::test_q8_2",' in manifest  # another one shows that it is written
     assert "from homework_1 import x_at_24 as x" in (tmp_path / "course/tests/test_homework_1.py").read_text()
