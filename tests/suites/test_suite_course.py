@@ -80,8 +80,6 @@ def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -
     shutil.copytree(COURSE / "solutions", tmp_path / "in" / place, dirs_exist_ok=True)
     read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
     assert read.files == python_files(COURSE / "solutions") and not read.notes and not read.unread
-    shutil.copytree(COURSE / "exercises", tmp_path / "in" / place, dirs_exist_ok=True)
-    assert not open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read().unread  # as it was handed out
     shutil.rmtree(tmp_path / "in")
     shutil.copytree(COURSE / "solutions" / "pkg", tmp_path / "in" / "pkg")
     read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
