@@ -138,7 +138,8 @@ def _not_as_handed_out(course: Course, at_home: SubmissionResult, results: Secon
                 found = (check.cause.reason if cannot_start and check.cause else check.message).splitlines()
                 about = "a check" if cannot_start else f"`{exercise.name}`, check {check.name}"
                 text = f"{about} fails a right answer with the files that students get: {' | '.join(found)}"
-                yield Defect(file, None, f"{text}; they have neither solutions/ nor checks/reference/")
+                text += "; they have neither solutions/ nor checks/reference/"
+                yield Defect(file, None, text, is_note=cannot_start and course.suite is not None)
                 if cannot_start:
                     return
 

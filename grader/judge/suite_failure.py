@@ -29,7 +29,8 @@ from grader.testkit.show import show_call
 
 _COMPARES: Final = frozenset({
     "assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal",
-    "assert_approx_equal", "assert_close", "assertEqual", "assertAlmostEqual",
+    "assert_approx_equal", "assert_close", "assertEqual", "assertAlmostEqual", "assertListEqual", "assertTupleEqual",
+    "assertSequenceEqual", "assertSetEqual", "assertDictEqual", "assertMultiLineEqual",
 })  # fmt: skip
 """Functions of NumPy, torch and unittest that compare their first two arguments."""
 _EXPECTS: Final = re.compile(r"\b(raises|assertRaises\w*)$")
@@ -41,10 +42,14 @@ _ANSWERS: Final = ((torch, "allclose"), (torch, "equal"), (np, "allclose"), (np,
 """Functions that say whether their first two arguments are alike."""
 _SLIPS: Final = frozenset({"NotImplementedError", "NameError", "UnboundLocalError", "RecursionError"})
 """Exceptions that say more of themselves than the one that a test expects."""
-_LIBRARIES: Final = frozenset({"numpy", "torch", "unittest", "contextlib", "hypothesis", "pytest", "_pytest", "grader"})
+_LIBRARIES: Final = frozenset({"numpy", "torch", "unittest", "contextlib", "hypothesis", "_pytest", "pluggy", "grader"})
 _NOTHING: Final = re.compile(r"DID NOT RAISE (?:any of )?(.+)|(\w+) not raised")
 _TRUTH: Final = re.compile(r"(.+) is not (?:true|false)(?: : (.*))?", re.DOTALL)
 """The words of unittest."""
+_PLAIN: Final = re.compile(
+    r"\bnp\.(?:float|u?int|str)\w*\(([^()]+)\)|torch\.Size\(\[([\d, ]*)\]\)|(?:np\.|tensor\()(True|False)[_)]"
+)
+"""Numbers, shapes and truths, as NumPy and torch write them."""
 _WRONG: Final = "the answer is wrong"
 _MESSAGE: Final = re.compile(r"Regex pattern did not match\.\s+Expected regex: (.+)\n\s+Actual message: (.+)")
 _MOST: Final = 120
@@ -82,10 +87,11 @@ class Comparisons:
 
     def pair(self, error: BaseException) -> tuple[Any, Any, str] | None:
         """The two values, and the line, if the exception comes of that comparison."""
-        for frame, line in traceback.walk_tb(error.__traceback__) if self._last else ():
-            for code, at in self._last[2] if self._last else ():
+        actual, expected, callers = self._last or (None, None, [])
+        for frame, line in _of_tests(error):
+            for code, at in callers:
                 if code is frame.f_code and (found := _statement(frame, line)) and found.lineno <= at <= _end(found):
-                    return (*self._last[:2], ast.unparse(found)) if self._last else None
+                    return actual, expected, ast.unparse(found)
         return None
 
 
@@ -149,6 +155,13 @@ def _tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text())
 
 
+def _of_tests(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """The frames of an exception that are no library's, and their lines."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _LIBRARIES:
+            yield frame, line
+
+
 def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
@@ -162,24 +175,27 @@ def _statement(frame: FrameType, line: int) -> ast.stmt | None:
 
 
 def _in_words(error: BaseException, title: str, call: Call | None, comparisons: Comparisons) -> AssertionError | None:
-    for actual, expected, line in (*_compared(error), *filter(None, [comparisons.pair(error)])):
-        is_result = [call is not None and call.answered and one is call.result for one in (actual, expected)]
-        if is_result == [False, True] or (_EXPECTED_FIRST.search(line) and not is_result[0]):
-            actual, expected = expected, actual
-        if found := _difference(actual, expected, converts=isinstance(error, AssertionError)):
-            return Mismatch(f"{title}: {found}", actual, expected)
-    if not isinstance(error, AssertionError | pytest.fail.Exception):
-        return None
+    is_failure = isinstance(error, AssertionError | pytest.fail.Exception)
     text = str(error) or _WRONG
     head, _, rest = text.partition("\n\n")
     text = rest if rest and head.endswith(" are different") else text  # of pandas: how they differ comes first
+    own, _, asserted = f"\n{text}".partition("\nassert ")
+    if parts := _TRUTH.fullmatch(text):
+        own, asserted = parts[2] or "", parts[1]
+    noted = comparisons.pair(error)
+    for actual, expected, line, said in (*_compared(error), *([(*noted, own * is_failure)] if noted else ())):
+        is_result = [call is not None and call.answered and one is call.result for one in (actual, expected)]
+        if is_result == [False, True] or (_EXPECTED_FIRST.search(line) and not is_result[0]):
+            actual, expected = expected, actual
+        if found := _difference(actual, expected, converts=is_failure):
+            return Mismatch(": ".join(filter(None, (title, said.strip(), found))), actual, expected)
+    if not is_failure:
+        return None
     if parts := _NOTHING.fullmatch(text):
         return AssertionError(f"{title}: no exception, where {parts[1] or parts[2]} was expected")
     if parts := _MESSAGE.match(text):
         return AssertionError(f"{title}: the exception says {parts[2]}, where {parts[1]} was expected")
-    own, _, asserted = f"\n{text}".partition("\nassert ")
-    if parts := _TRUTH.fullmatch(text):
-        own, asserted = parts[2] or "", parts[1]
+    asserted = _plain(asserted)
     line, _, more = asserted.partition("\n")
     if said := _said(line, call):  # pytest says the same of where the values come from
         more = "\n".join(one for one in more.split("\n") if not one.startswith(" + "))
@@ -192,14 +208,17 @@ def _in_words(error: BaseException, title: str, call: Call | None, comparisons: 
     return AssertionError(f"{whole}\nthe test: assert {asserted}" if asserted else whole)
 
 
-def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str]]:
-    """The two values that a function of a library has compared, if it is such a failure, and the line that calls it."""
+def _compared(error: BaseException) -> Iterator[tuple[Any, Any, str, str]]:
+    """The two values that a function of a library has compared, if it is such a failure, the line that calls it, and
+    the test's own words."""
     line = ""
     for frame, number in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _COMPARES and module in ("numpy", "torch", "unittest"):
             names = [name for name in frame.f_code.co_varnames[: frame.f_code.co_argcount] if name != "self"]
-            yield frame.f_locals[names[0]], frame.f_locals[names[1]], line
+            is_kept = module != "unittest" or frame.f_code.co_name == "assertEqual"  # others put their own words there
+            own = frame.f_locals.get("err_msg") or (frame.f_locals.get("msg") if is_kept else "")
+            yield frame.f_locals[names[0]], frame.f_locals[names[1]], line, own if isinstance(own, str) else ""
         if module not in _LIBRARIES:
             line = linecache.getline(frame.f_code.co_filename, number)
 
@@ -228,12 +247,17 @@ def _difference(actual: Any, expected: Any, *, converts: bool) -> str:
     return "it differs by more than the test allows" if converts else ""
 
 
+def _plain(text: str) -> str:
+    """The text without the names of the libraries round numbers."""
+    return _PLAIN.sub(lambda found: found[1] or (found[2] and f"({found[2]})") or found[3] or "()", text)
+
+
 def _said(line: str, call: Call | None) -> str:
     """The call, its result and what was expected, if an ``assert`` compares just these; else empty."""
     sides = line.split(" == ")
     if len(sides) != 2 or call is None or not call.answered:
         return ""
-    results = repr(call.result), saferepr(call.result)
+    results = _plain(repr(call.result)), _plain(saferepr(call.result))
     if (own := next((one for one in sides if one in results), None)) is None:
         return ""
     called = show_call(call)
@@ -248,13 +272,12 @@ def _of_source(error: BaseException, line: str) -> str:
         line: the values, as pytest or unittest says them.
     """
     test: ast.expr | None = None
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _LIBRARIES:
-            match _statement(frame, number):
-                case ast.Assert(asserted):
-                    test = asserted
-                case ast.Expr(ast.Call(ast.Attribute(attr="assertTrue" | "assertFalse"), [asserted, *_])):
-                    test = asserted
+    for frame, number in _of_tests(error):
+        match _statement(frame, number):
+            case ast.Assert(asserted) | ast.Expr(
+                ast.Call(ast.Attribute(attr="assertTrue" | "assertFalse"), [asserted, *_])
+            ):
+                test = asserted
     asked = ast.unparse(test) if test is not None else ""
     if test is None or len(asked) > _MOST:
         return ""

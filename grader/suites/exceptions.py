@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from grader.border.failures import BUILT_IN_EXCEPTIONS, SubmissionRaised, is_exception, kind_of, raised_as
+from grader.border.failures import BUILT_IN_EXCEPTIONS, SubmissionRaised, kind_of, raised_as
 
 _RUNS_TESTS: Final = frozenset({"grader", "pytest", "_pytest", "pluggy", "hypothesis", "unittest", "doctest", "bdb"})
 """Packages whose exceptions are none of a submission's: by one of these a test would be left out."""
@@ -51,8 +51,9 @@ class Exceptions:
         """The bases of an exception of the solution that the submission's has, too, by the names of its classes."""
         for base in self._bases[own]:
             if base is kind_of("Exception"):  # the solution's is nothing more, or is not known
-                names = (one.removeprefix("builtins.") for one in classes)
-                yield kind_of(next(filter(is_exception, names), "Exception"))
+                built_in = [BUILT_IN_EXCEPTIONS.get(one.removeprefix("builtins."), object) for one in classes]
+                kinds = [one for one in built_in if issubclass(one, Exception)]
+                yield from (kind_of(one.__name__) for one in kinds if sum(issubclass(kind, one) for kind in kinds) == 1)
                 continue
             name = base.__name__.removeprefix("Submission")
             if base in self._bases:

@@ -12,7 +12,9 @@ from shared import ADOPTED, WarmUp
 
 from grader.adopt.adopted import Adopted
 from grader.adopt.suite import adopt_suite
-from grader.course.model import files_below
+from grader.course.model import Course, files_below
+from grader.grading.settings import topics_of
+from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 
 SECONDS = 1.5
@@ -66,3 +68,8 @@ def test_verdicts_are_those_of_plain_pytest(adopted: Adopted, warm: WarmUp, tmp_
         passed = {names[check.name] for check in checks if check.verdict == "passed"}
         assert (passed, len(checks)) == (plain[name], len(names)), name
         assert {function(one) for one in plain["right"] - passed} == breaks, name
+
+
+def test_stubs_beside_a_package_are_not_written_and_not_unread(adopted: Adopted) -> None:
+    course = Course.load(adopted.course)
+    assert not open_submission(course.exercises_dir, topics_of(course)).read().unread

@@ -481,7 +481,10 @@ class WithoutSelf:
 def test_a_method_without_self_is_asked_for_it() -> None:
     error = exception_of(Service(ModuleType("m"), frozenset()).describe(error_of(lambda: WithoutSelf().forward(1))))
     advice = advice_on(causes.failed(check(), None, error, ""))
-    assert advice == "`WithoutSelf.forward` takes one argument too few: is `self` its first one?"
+    assert (
+        advice
+        == "`WithoutSelf.forward` takes one argument too few: is `self` its first one, and are the others all there?"
+    )
     many = error_of(lambda: WithoutSelf().blend(1, 2, 3, 4))  # type: ignore[call-arg]
     error = exception_of(Service(ModuleType("m"), frozenset()).describe(many))
     assert "`WithoutSelf.blend` takes one argument too few" in advice_on(causes.failed(check(), None, error, ""))

@@ -80,8 +80,6 @@ def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -
     shutil.copytree(COURSE / "solutions", tmp_path / "in" / place, dirs_exist_ok=True)
     read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
     assert read.files == python_files(COURSE / "solutions") and not read.notes and not read.unread
-    shutil.copytree(COURSE / "exercises", tmp_path / "in" / place, dirs_exist_ok=True)
-    assert not open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read().unread  # as it was handed out
     shutil.rmtree(tmp_path / "in")
     shutil.copytree(COURSE / "solutions" / "pkg", tmp_path / "in" / "pkg")
     read = open_submission(tmp_path / "in", topics_of(Course.load(COURSE))).read()
@@ -131,7 +129,8 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
     assert re.search(r"test_tensors.py:11: class `Model` is sent to the student's process", notes)
     assert "`step` is handed out and does the same as `adapters.step`; students get it with the tests" in notes
     (own,) = (one for one in lines if "asks the student's own `==`" in one)
-    assert re.search(r"test_objects.py:21: .* \(\d+ more: test_objects.py:22, test_objects.py:223, test_pkg.py:40", own)
+    assert "test_pkg.py:40: asks the student's own `==`" in notes  # other tests of this process may have seen more
+    assert re.search(r"test_\w+.py:\d+: asks .* \(\d+ more: test_\w+.py:\d+, ", own)
 
 
 def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:

@@ -56,8 +56,18 @@ def test_count():
     assert len(work.words("A b")) == 2 or not "shown"
 
 
+def test_apart():
+    assert not torch.equal(work.ones(), torch.zeros(2))
+    assert work.words("A").count("a"), "one of them"
+
+
 def test_largest_of_none():
     with pytest.raises(EmptyError, match="no values"):
+        work.largest([])
+
+
+def test_largest_key_error():
+    with pytest.raises(KeyError):
         work.largest([])
 
 
@@ -81,7 +91,7 @@ RIGHT = """
 import torch
 
 
-class EmptyError(ValueError):
+class EmptyError(KeyError, ValueError):
     pass
 
 
@@ -109,22 +119,19 @@ UNWRITTEN = ('if not values:\n        raise EmptyError("no values")', 'raise Not
 SENTENCES = (
     (TWOS, "alike", "Alike: 2 of 2 values differ, the first at [0]: 2.0 where 1.0 was expected"),
     (TWOS, "in_a_helper", "In a helper: 2 of 2 values differ, the first at [0]: 2.0 where 1.0 was expected"),
-    (TWOS, "TestWork.equal", "Equal: 2 of 2 values differ, the first at [0]: 2.0 where 1.0 was expected"),
+    (TWOS, "TestWork.equal", "Equal: not ones: 2 of 2 values differ, the first at [0]: 2.0 where 1.0 was expected"),
     (DOUBLES, "alike", "Alike: dtype torch.float64 where torch.float32 was expected"),
-    (("ones(2)", "ones(3)"), "shape", "Shape: one for each: `work.ones().shape` is torch.Size([3]) where (2,) was"),
+    (("ones(2)", "ones(3)"), "shape", "Shape: one for each: `work.ones().shape` is (3) where (2,) was"),
     (PRINTS, "words", "your code returned None: line 14 prints, and does not return: write `return`"),
     (LOOSE, "words", "your code returned None: line 14 makes a value: write `return` before it"),
+    (("return text.lower()", "return text"), "apart", "Apart: one of them: `work.words('A').count('a')` is 0"),
     (TUPLE, "words", "Words: words('A b') gives ('a', 'b') where ['a', 'b'] was expected: it is no list: `list(...)`"),
     (MAP, "count", "this answer cannot be used: TypeError: object of type 'map' has no len(): `list(...)` makes a"),
     ((".split()", "\n"), "count", "Count: `len(work.words('A b')) == 2 or not 'shown'` is false: "),
     (NO_EXCEPTION, "largest_of_none", "Largest of none: no exception, where EmptyError was expected"),
     (NO_EXCEPTION, "TestWork.raises", "Raises: no exception, where EmptyError was expected"),
-    (("no values", "x"), "largest_of_none", "Largest of none: the exception says 'x', where 'no values' was expected"),
-    (
-        ("EmptyError(ValueError)", "EmptyError(KeyError)"),
-        "largest_value_error",
-        "Largest value error: it raises EmptyE",
-    ),
+    (("no values", "x"), "largest_of_none", "Largest of none: the exception says \"'x'\", where"),
+    (("(KeyError, ValueError)", "(KeyError)"), "largest_value_error", "Largest value error: it raises EmptyE"),
     (("raise EmptyError", "raise Emptier"), "largest_of_none", "`Emptier` is not defined"),
     (UNWRITTEN, "TestWork.raises", "`all` is not written yet"),
     (("max(values)", "2"), "TestWork.is_large", "Is large: `work.largest([3]) > 2` is False"),
