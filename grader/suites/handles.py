@@ -42,12 +42,12 @@ class Handles:
     def _add(self, name: str, kind: int, facts: Sequence[Any] | None) -> None:
         if facts is not None:
             classes, special, methods = facts
-            self._kinds[kind] = self._class(name, [str(one) for one in classes], str(special))
-            self._kinds[kind].has_methods(frozenset(methods.split()))
+            self._kinds[kind] = self._class(name, [str(one) for one in classes], str(special), str(methods))
 
-    def _class(self, name: str, classes: Sequence[str], special: str) -> Class:
-        if (found := self._classes.get((*classes, special))) is None:
-            found = self._classes[(*classes, special)] = class_of_handles(name, classes, special)
+    def _class(self, name: str, classes: Sequence[str], special: str, methods: str = "") -> Class:
+        key = (*classes, special, methods)  # of two classes of one name each has its own
+        if (found := self._classes.get(key)) is None:
+            found = self._classes[key] = class_of_handles(name, classes, special, methods)
         return found
 
     # ---------------------------------------------------------------- methods that are not read yet

@@ -354,10 +354,6 @@ class Class(type):
             raise AttributeError(name)
         return _read(cls, name)
 
-    def has_methods(cls, names: frozenset[str]) -> None:
-        """An attribute of these names is a method of the object, and need not be read to be called."""
-        type.__setattr__(cls, "_methods", names)
-
     def __eq__(cls, other: object) -> bool:
         """Of an object of torch's own ``type(layer) == nn.Linear`` is true."""
         name = next(iter(getattr(cls, "_classes", ())), "")
@@ -419,6 +415,12 @@ class Handle(Used, FarObject, metaclass=Class):
             running[-1].read(self)
         return passing.tree(self._plain[0]) if self._number < 0 else ("value", self)
 
+    def _now(self) -> Any:
+        """If it was taken for a method, but is a value, that value."""
+        if self._late is not None:
+            running[-1].read(self)
+        return self._plain[0] if self._number < 0 and self._plain else self
+
     def _attribute(self, name: str) -> Any:
         is_method = running and name in type(self)._methods and name not in running[-1].set_names
         return running[-1].handles.method(self, name) if is_method else _read(self, name)
@@ -472,14 +474,16 @@ def class_of_library(name: str) -> type | None:
     return here if is_harmless else None
 
 
-def class_of_handles(name: str, classes: Sequence[str], special: str) -> Class:
+def class_of_handles(name: str, classes: Sequence[str], special: str, methods: str = "") -> Class:
     """The class of the proxies of a class's objects.
 
     Args:
         classes: the names of its classes, the most special first.
         special: the special methods that its objects have, and, with a dash, those that they have not.
+        methods: names of methods of its objects, which need not be read to be called.
     """
     names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
+    names["_methods"] = frozenset(methods.split())
     for method in special.split():
         if (own := method.strip("-")) in METHODS:
             names[f"__{own}__"] = METHODS.get(method)

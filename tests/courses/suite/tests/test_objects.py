@@ -219,7 +219,9 @@ def test_methods(monkeypatch):
     assert machine.level == 4 and objects.Machine().level() == "none"
     early = machine.start
     machine.reverse()
-    assert machine.start(2) == -2 and early(2) == 2
+    assert machine.start(2) == -2 and early(2) == 2 and machine.level == 7
+    first, second = objects.two_points()
+    assert first.x() == 1 and second.x == 3
     assert machine.apply == machine.apply and hash(machine.apply) == hash(machine.apply) and callable(machine.apply)
     assert machine.apply.__name__ == "apply" and machine.apply.__self__ is machine and not hasattr(machine, "later")
     assert list(inspect.signature(objects.Machine().start).parameters) == ["n"]

@@ -233,6 +233,23 @@ class Machine:
 
     def reverse(self):
         vars(self)["start"] = lambda n=1: -n
+        vars(self)["level"] = 7
+
+
+def two_points():
+    """Of two classes with one name."""
+
+    class Point:
+        def x(self):
+            return 1
+
+    first = Point()
+
+    class Point:
+        def __init__(self):
+            self.x = 3
+
+    return first, Point()
 
 
 def in_threads(function, n):
