@@ -63,6 +63,16 @@ def test_conjugated_and_negated_views_are_resolved() -> None:
     assert there_and_back(z.conj().imag).equal(torch.tensor([-2.0, 1.0]))
 
 
+def test_a_view_comes_without_what_lies_between_its_elements() -> None:
+    table = torch.arange(1.0, 13.0).view(4, 3)
+    for view in (table[:, 0], table[::2, 1:], table.T[1], table[:, :1].expand(4, 2), np.asarray(table)[:, 0]):
+        there = there_and_back(view)
+        held = torch.as_tensor(there)
+        whole = held.as_strided((held.untyped_storage().nbytes() // 4,), (1,), 0)
+        assert torch.as_tensor(view).equal(held) and torch.as_tensor(view).stride() == held.stride()
+        assert set(whole.tolist()) <= {0.0, *held.flatten().tolist()}
+
+
 def test_nan_keeps_its_bits() -> None:
     assert math.isnan(there_and_back(math.nan))
     assert (
