@@ -11,6 +11,7 @@ from grader.course.assignments import Assignment
 from grader.course.definitions import defined_names, lines_in
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.handout import handed_out_text
+from grader.course.model import files_below
 from grader.errors import UserError
 from grader.gradebook import selection_key
 from grader.grading.protocol import WorkerOptions
@@ -155,6 +156,8 @@ def topics_of(course: Course) -> Topics:
         packages = frozenset(filter(suite.is_package, suite.names))
         beside = {name: course.exercises_dir / f"{name}.py" for name in suite.names if name not in packages}
         stubs |= {name: content(file) for name, file in beside.items() if file.is_file()}
+        for name in packages:
+            stubs |= {label: content(file) for label, file in files_below(course.exercises_dir / name, name)}
     answers = [file(name) for name in exercises for file in (course.solution_file, course.misconceptions_file)]
     return Topics(
         frozenset(exercises),

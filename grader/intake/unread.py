@@ -167,7 +167,7 @@ class UnreadTopics:
             is_document = "\0" in one.text or "\ufffd" in one.text or one.path.lower().endswith(_DOCUMENTS)
             return is_document or self.topics.has_link_only("", one.text)
         if one.path.partition("/")[0] in self.topics.packages:
-            return False  # it is its own work
+            return self.topics.has_more_code(one.module)
         if one.path.removesuffix(".py") in self.topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
             return False
         if PurePosixPath(one.path).stem in self.topics.names or is_clutter(one.path):

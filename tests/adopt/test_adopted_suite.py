@@ -70,6 +70,11 @@ def test_verdicts_are_those_of_plain_pytest(adopted: Adopted, warm: WarmUp, tmp_
         assert {function(one) for one in plain["right"] - passed} == breaks, name
 
 
-def test_stubs_beside_a_package_are_not_written_and_not_unread(adopted: Adopted) -> None:
+def test_stubs_beside_a_package_are_not_written_and_not_unread(adopted: Adopted, tmp_path: Path) -> None:
+    """But a package that is written beside untouched adapters is for a person to look at."""
     course = Course.load(adopted.course)
-    assert not open_submission(course.exercises_dir, topics_of(course)).read().unread
+    work = shutil.copytree(course.exercises_dir, tmp_path / "work")
+    assert not open_submission(work, topics_of(course)).read().unread
+    shutil.copytree(course.solutions_dir / "training", work / "training", dirs_exist_ok=True)
+    (unread,) = open_submission(work, topics_of(course)).read().unread
+    assert unread.topic == "adapters"
