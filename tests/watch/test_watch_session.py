@@ -304,7 +304,7 @@ def test_suite_is_watched_as_checks_are(tmp_path: Path, start: Start) -> None:
         (course / "solutions" / "adapters.py").read_text().replace("yield from text", "yield from 2 * text"),
         "adapters.py",
     )
-    session.see("✗", "adapters.files", "Iterates: assert ['a', 'b', 'a', 'b'] == ['a', 'b']")
+    session.see("✗", "adapters.files", "Iterates: ", "list(words('a b'))")
     session.save((course / "solutions" / "adapters.py").read_text(), "adapters.py")
     session.see("adapters.files has passed")
 
