@@ -56,7 +56,7 @@ _ITERATING: Final = ("next", "anext", "await")
 _MOST_HELD: Final = 64
 _MOST_ARRAYS: Final = 256
 _ALONE: Final = 3
-"""References to a list that only the bridge has, while they are counted."""
+"""References to a list that only the bridge has, counted in a loop; a variable itself counts in some Pythons alone."""
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 _MOST_PATH: Final = 4096
@@ -427,7 +427,7 @@ class Bridge:
                 passing = Passing(self)
                 items = _items_of(value)
                 self._ask(twins.fill, number, [passing.tree(one) for one in items])
-            elif sys.getrefcount(value) == _ALONE:  # the test has it no more
+            elif sys.getrefcount(self._held[number][0]) == _ALONE:  # the test has it no more
                 del self._held[number], self._held_numbers[id(value)]
 
     def has_state(self, generator: object, state: object) -> bool:

@@ -1,7 +1,7 @@
 """What a test must not do here with what a submission has made: run it, or go to a place that it names.
 
 An audit hook sees it, by whatever door: text that a test evaluates, a module or a program that it starts, a file that
-it opens or changes. All that the suite has itself is run and opened as ever. What the course's own solution makes is
+it opens or changes. The suite's own files and texts may be run and opened. What the course's own solution makes is
 refused, too, so that `verify` shows it, and no student loses points.
 """
 
@@ -189,7 +189,7 @@ def _named(name: str, frame: FrameType) -> Any:
 
 
 def _is_given(node: ast.Name, frame: FrameType) -> bool:
-    """Whether a name is no variable of the test's, or one of which it has told the submission."""
+    """Whether a name is no variable of the test's, or one that it has passed to the submission."""
     told = msgspec.msgpack.encode(node.id)
     is_told = any(told in one.request for one in running[-1].channel.record)
     return is_told or _named(node.id, frame) is _NOTHING or _is_theirs(node, frame)

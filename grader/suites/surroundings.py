@@ -42,8 +42,9 @@ class AroundTest:
         """The test's changes, as data."""
         if not torch.is_grad_enabled():
             yield "grad", ("value", False)
-        if torch.is_autocast_enabled("cpu"):
-            yield "autocast", ("value", torch.get_autocast_dtype("cpu"))
+        for kind in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(kind):
+                yield "autocast", ("value", (kind, torch.get_autocast_dtype(kind)))
         if (dtype := torch.get_default_dtype()) != self._dtype:
             yield "dtype", ("value", dtype)
         if (entries := _entries()) != self._environ:

@@ -66,7 +66,8 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
         case "grad":
             stack.enter_context(torch.set_grad_enabled(value))
         case "autocast":
-            stack.enter_context(torch.autocast("cpu", dtype=value))
+            kind, dtype = value
+            stack.enter_context(torch.autocast(kind, dtype=dtype))
         case "dtype":
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(value)
