@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import inspect
-import itertools
 import logging
 import operator
 import os
@@ -19,17 +17,14 @@ import sys
 import tempfile
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from pickle import dumps  # that of the tests asks about each step
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
-from torch import nn
 
 from grader.border import tables, wire
 from grader.border.bounds import WireError
@@ -40,12 +35,13 @@ from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites import named_tuples
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import with_graph
-from grader.suites.passing import Passing, put
+from grader.suites.passing import Passing
 from grader.suites.surroundings import AroundTest
+from grader.suites.twins import Twins
 from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
-from grader.testkit.far.side import detached, is_same, is_same_state
+from grader.testkit.far.side import detached
 from grader.testkit.rebuilt import rebuilt
 
 if TYPE_CHECKING:
@@ -54,7 +50,6 @@ if TYPE_CHECKING:
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _ITERATING: Final = ("next", "anext", "await")
 _MOST_HELD: Final = 64
-_MOST_ARRAYS: Final = 256
 _ALONE: Final = 3
 """References to a list that only the bridge has, counted in a loop; a variable itself counts in some Pythons alone."""
 _MOST_CAUSES: Final = 4
@@ -76,6 +71,7 @@ class Bridge:
         forwards_prints, forwards_logs: whether the test reads prints, or logs.
 
     Attributes:
+        twins: tensors that both sides have.
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
         changed: kinds of arguments of the test that the submission has changed in place, and other uses that it `may`.
@@ -106,14 +102,11 @@ class Bridge:
         self.by_solution: frozenset[str] = frozenset()
         self.root = root
         self.handles = handles
+        self.twins = Twins(self.may)
         self.set_names: set[object] = set()
         self.functions: set[Any] = set()
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
-        self._tensors: dict[int, torch.Tensor] = {}
-        self._arrays: dict[int, weakref.ref[Any]] = {}
-        self._keys: dict[int, int] = {}
-        self._last: dict[int, tuple[Any, Any, bool]] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
         self._methods: dict[tuple[int, Any], MethodType] = {}
         self._has_functions = False
@@ -125,17 +118,14 @@ class Bridge:
         self.paths: dict[int, Path] = {}
         self.stamps: dict[int, dict[str, object]] = {}
         self.said: set[str] = set()
-        self._numbers = itertools.count(1)
         self._raised: BaseException | None = None
         self._stdout, self._stderr = sys.stdout, sys.stderr
         self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
-        self._optimizers: dict[int, tuple[Any, Any]] = {}
         self._held: dict[int, tuple[Any, list[Any]]] = {}
         self._held_numbers: dict[int, int] = {}
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
-        self._states_sent: dict[int, bytes] = {}
         self._turn = threading.RLock()
 
     @contextlib.contextmanager
@@ -201,7 +191,7 @@ class Bridge:
         self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
-        request = [operation, *trees, named, self._pushes(), states, settings, self._has_functions]
+        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._has_functions]
         while not request[-1]:  # as most of it is in most exchanges
             request.pop()
         try:
@@ -239,7 +229,7 @@ class Bridge:
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
         self._draw(drawn)
-        self._pull(pulls)
+        self.twins.pull(pulls)
         for name, level, message in logged if self._forwards_logs else ():
             _logger(name).log(level, "%s", message)
         for classes, message in warned:
@@ -300,7 +290,7 @@ class Bridge:
         """The answer of a function of the test, which the submission has called."""
         with _reading():
             number, args, kwargs, pulls = asked
-            self._pull(pulls)
+            self.twins.pull(pulls)
             values = [self._value(one, passing) for one in args]
             keywords = {str(name): self._value(one, passing) for name, one in kwargs}
             if number < 0:
@@ -313,7 +303,7 @@ class Bridge:
                     result = thread.submit(asyncio.run, result).result()
             if isinstance(result, torch.Tensor) and result.grad_fn is not None and torch.is_grad_enabled():
                 inputs = [one for one in tensors_in((values, keywords)) if one.requires_grad]
-                key = next(self._numbers)
+                key = self.twins.new_key()
                 self._results[key] = result, inputs
                 return "returned", ("graphed", key, detached(result))
             return "returned", passing.tree(result)
@@ -325,8 +315,7 @@ class Bridge:
     def _gradients(self, number: int, grad: torch.Tensor) -> Any:
         """Gradients of a result of the test's own function: of its arguments, and of others by their key."""
         result, inputs = self._results[number]
-        leaves = {key: one for key, one in self._tensors.items() if key > 0 and one.is_leaf and one.requires_grad}
-        leaves = {key: one for key, one in leaves.items() if not any(one is other for other in inputs)}
+        leaves = {key: one for key, one in self.twins.leaves() if not any(one is other for other in inputs)}
         unknown = [*inputs, *leaves.values()]
         found = torch.autograd.grad(result, unknown, grad, retain_graph=True, allow_unused=True) if unknown else ()
         given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
@@ -341,17 +330,17 @@ class Bridge:
         passing = Passing(self)
         given = passing.tree(grad) if inputs else ("value", detached(grad))
         passing.inputs += inputs
-        ask = (twins.differentiate, key, given, self._pushes(), bool(inputs), self._has_functions)
+        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._has_functions)
         found, pulls = self._answered(passing, *ask)[1:]
         with _reading():
-            self._pull(pulls)
+            self.twins.pull(pulls)
             return {number: self._value(one, passing) for number, one in found}
 
     def _answered(self, passing: Passing, *question: Any) -> Any:
         """The answer, after those of functions of the test that the submission has called."""
         reply = self._ask(*question)
         while reply[0] == "asks":
-            reply = self._ask(twins.resume, self._answer(reply[1:], passing), self._pushes())
+            reply = self._ask(twins.resume, self._answer(reply[1:], passing), self.twins.pushes())
         return reply
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
@@ -376,19 +365,7 @@ class Bridge:
                 return ""
         return self._kinds_of_names[named.place]
 
-    # ---------------------------------------------------------------- twins
-
-    def key_of(self, tensor: torch.Tensor) -> int:
-        """The key of a tensor of the test that has a twin from now on."""
-        if id(tensor) not in self._keys:
-            self._add(next(self._numbers), tensor)
-        return self._keys[id(tensor)]
-
-    def has_twin(self, tensor: torch.Tensor) -> bool:
-        return id(tensor) in self._keys
-
-    def twin(self, key: int) -> torch.Tensor | None:
-        return self._tensors.get(key)
+    # ---------------------------------------------------------------- what both sides know
 
     def keep(self, value: object, function: Callable[..., Any] | None = None) -> int:
         """A number for an object, which is kept alive while the check runs, and for the function called by it."""
@@ -398,13 +375,6 @@ class Bridge:
         if function or callable(value):
             self._functions[id(value)] = function or value  # type: ignore[assignment]
         return id(value)
-
-    def optimizer(self, value: torch.optim.Optimizer) -> int:
-        """A number for an optimizer of the test, whose state both sides have from now on."""
-        number = self.keep(value)
-        if number not in self._optimizers:
-            self._optimizers[number] = value, None
-        return number
 
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""
@@ -429,71 +399,6 @@ class Bridge:
                 self._ask(twins.fill, number, [passing.tree(one) for one in items])
             elif sys.getrefcount(self._held[number][0]) == _ALONE:  # the test has it no more
                 del self._held[number], self._held_numbers[id(value)]
-
-    def has_state(self, generator: object, state: object) -> bool:
-        """Whether the twin of a random generator has had this state, and so may have gone on from there."""
-        now = dumps(state)
-        before, self._states_sent[id(generator)] = self._states_sent.get(id(generator)), now
-        return now == before
-
-    def _add(self, key: int, tensor: torch.Tensor) -> None:
-        self._keys[id(tensor)], self._tensors[key] = key, tensor
-
-    def _pushes(self) -> list[tuple[Any, ...]]:
-        """The twins that have changed here, and the optimizers' states, which have no data."""
-        found: list[tuple[Any, ...]] = []
-        gone, old_arrays = list[int](), list(self._arrays)[:-_MOST_ARRAYS]
-        for number, (optimizer, last) in self._optimizers.items():
-            state = optimizer.state_dict()
-            if last is None or not is_same_state(state, last):
-                self._optimizers[number] = optimizer, copy.deepcopy(state)
-                found.append((number, None, state, False, False))
-        for key, tensor in self._tensors.items():
-            grad = tensor.grad if tensor.is_leaf else None
-            data, old, requires_grad = self._last.get(key, (None, None, False))
-            if key in self._arrays and (key in old_arrays or self._arrays[key]() is None) and is_same(tensor, data):
-                gone.append(key)
-                continue
-            is_new = data is None or tensor.requires_grad != requires_grad
-            if is_new or not is_same(tensor.detach(), data) or not is_same(grad, old):
-                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
-                found.append((key, *self._last[key], isinstance(tensor, nn.Parameter)))
-        for key in gone:
-            del self._arrays[key], self._last[key], self._keys[id(self._tensors.pop(key))]
-        return found + [(key, None, None, False, False) for key in gone]
-
-    def _pull(self, pulls: Sequence[Any]) -> None:
-        for key, data, grad, requires_grad in pulls:
-            if data is None:
-                optimizer, _ = self._optimizers[key]
-                if self.may(type(optimizer).__name__):
-                    optimizer.load_state_dict(grad)
-                    for group in optimizer.param_groups:  # torch's fused kernels believe the shapes of a state
-                        group.update({"fused": False} if group.get("fused") else {})
-                    self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
-                continue
-            if (tensor := self._tensors.get(key)) is not None:
-                is_changed = not is_same(tensor.detach(), data)
-                if is_changed and (key < 0 or self.may(type(tensor).__name__)):  # else a graph would notice
-                    put(tensor, data)
-                if tensor.is_leaf:
-                    if key > 0 and not is_same(tensor.grad, grad) and not self.may("a gradient"):
-                        grad = tensor.grad
-                    tensor.requires_grad_(requires_grad)
-                    tensor.grad = detached(grad)
-                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
-
-    def array_key(self, array: Any) -> int | None:
-        """The key of an array of the submission that the test has got; None for another array."""
-        return next((key for key, one in self._arrays.items() if one() is array), None)
-
-    def _array(self, key: int) -> Any:
-        """The array of the submission with this key, whose memory is that of its twin."""
-        array = self._arrays[key]() if key in self._arrays else None
-        if array is None:
-            array = self._tensors[key].numpy()
-            self._arrays[key] = weakref.ref(array)
-        return array
 
     # ---------------------------------------------------------------- results
 
@@ -523,14 +428,9 @@ class Bridge:
                 self._note_paths(value.values() if type(value) is dict else (value,))
                 return str(passing.path(value)) if type(value) is str and value[:1] == os.sep else value
             case "twin":
-                return self._array(rest[0]) if rest[0] in self._arrays else self._tensors[rest[0]]
+                return self.twins.value(rest[0])
             case "array":
-                key, data = rest
-                if key >= 0 or key in self._tensors:
-                    raise ValueError("the key of another")
-                self._add(key, data)
-                self._last[key] = detached(data), None, False
-                return self._array(key)
+                return self.twins.new_array(*rest)
             case "argument":
                 return passing.original(rest[0])
             case "object":
@@ -538,12 +438,7 @@ class Bridge:
             case "graph":
                 return with_graph(self, rest[0], rest[1], passing.inputs)
             case "new":
-                key, data, grad, requires_grad, is_parameter = rest
-                tensor = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
-                tensor.grad = grad
-                self._add(key, tensor)
-                self._last[key] = detached(tensor), detached(grad), requires_grad
-                return tensor
+                return self.twins.new_tensor(*rest)
             case "list" | "tuple" | "set":
                 made = (self._value(one, passing) for one in rest[0])
                 return list(made) if tag == "list" else tuple(made) if tag == "tuple" else set(_hashed(list(made)))

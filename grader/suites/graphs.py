@@ -21,11 +21,11 @@ class _Graph(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        inputs = [ctx.bridge.twin(key) for key in ctx.keys] if torch.is_grad_enabled() else []
+        inputs = [ctx.bridge.twins.tensor(key) for key in ctx.keys] if torch.is_grad_enabled() else []
         found = ctx.bridge.differentiate(ctx.key, grad, inputs)
         own = [found.pop(key, None) for key in ctx.keys]
         for key, one in found.items():  # of tensors that an earlier call was given
-            tensor = ctx.bridge.twin(key)
+            tensor = ctx.bridge.twins.tensor(key)
             if tensor is not None and tensor.is_leaf:
                 tensor.grad = one if tensor.grad is None else tensor.grad + one
         return None, None, None, None, *own, None
@@ -39,5 +39,6 @@ def with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[t
     """A tensor here whose gradients are asked for over there."""
     unique = list({id(one): one for one in inputs}.values())
     always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
-    result: torch.Tensor = _Graph.apply(bridge, key, value, [bridge.key_of(one) for one in unique], *unique, always)  # type: ignore[no-untyped-call]
+    keys = [bridge.twins.key_of(one) for one in unique]
+    result: torch.Tensor = _Graph.apply(bridge, key, value, keys, *unique, always)  # type: ignore[no-untyped-call]
     return result

@@ -173,7 +173,7 @@ class Passing:
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if kind is np.ndarray:
-            key = self.bridge.array_key(value)
+            key = self.bridge.twins.array_key(value)
             return ("array", self._number(value), value) if key is None else ("twin", key)
         if tables.is_value(value):
             return ("table", self._number(value), value) if tables.is_table(value) else ("value", value)
@@ -204,7 +204,9 @@ class Passing:
                 ([self.tree(one) for one in group["params"]], {k: v for k, v in group.items() if k != "params"})
                 for group in value.param_groups
             ]
-            return "optimizer", self.bridge.optimizer(value), self.tree(kind), groups
+            number = self.bridge.keep(value)
+            self.bridge.twins.add_optimizer(number, value)
+            return "optimizer", number, self.tree(kind), groups
         if isinstance(value, DataLoader):
             return self._loader(value)
         if isinstance(value, IOBase):
@@ -244,10 +246,10 @@ class Passing:
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
 
     def _tensor(self, value: torch.Tensor) -> tuple[Any, ...]:
-        if value.requires_grad or isinstance(value, nn.Parameter) or self.bridge.has_twin(value):
+        if value.requires_grad or isinstance(value, nn.Parameter) or self.bridge.twins.has(value):
             if value.requires_grad:
                 self.inputs.append(value)
-            return "twin", self.bridge.key_of(value)
+            return "twin", self.bridge.twins.key_of(value)
         return "tensor", self._number(value), value
 
     def _container(self, value: Any) -> tuple[Any, ...] | None:
@@ -283,7 +285,7 @@ class Passing:
     def _part(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, torch.Tensor):
             self.inputs += [value] if value.requires_grad else []
-            return "twin", self.bridge.key_of(value)
+            return "twin", self.bridge.twins.key_of(value)
         return self.tree(value)
 
     def _loader(self, value: Any) -> tuple[Any, ...]:
@@ -313,7 +315,7 @@ class Passing:
             name, state = "torch", value.get_state().numpy()
         else:
             name, state = "RandomState", value.get_state()
-        is_known = self.bridge.has_state(value, state)
+        is_known = self.bridge.twins.has_state(value, state)
         return "generator", self.bridge.keep(value), name, None if is_known else ("value", state)
 
     def _file(self, value: Any) -> tuple[Any, ...]:

@@ -1,0 +1,152 @@
+"""Tensors, arrays and optimizers that a test and a submission both have: what one side changes, the other is sent."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pickle import dumps  # that of the tests asks about each step
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from grader.suites.passing import put
+from grader.testkit.far.side import detached, is_same, is_same_state
+
+_MOST_ARRAYS: Final = 256
+
+
+class Twins:
+    """Those of one check.
+
+    Args:
+        may: whether a kind of argument may be changed by the submission: see `Bridge.may`.
+    """
+
+    def __init__(self, may: Callable[[str], bool]) -> None:
+        self._may = may
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._arrays: dict[int, weakref.ref[Any]] = {}
+        self._keys: dict[int, int] = {}
+        self._last: dict[int, tuple[Any, Any, bool]] = {}
+        self._optimizers: dict[int, tuple[Any, Any]] = {}
+        self._states_sent: dict[int, bytes] = {}
+        self._numbers = itertools.count(1)
+
+    def new_key(self) -> int:
+        """A key that nothing has yet."""
+        return next(self._numbers)
+
+    def key_of(self, tensor: torch.Tensor) -> int:
+        """The key of a tensor of the test that has a twin from now on."""
+        if id(tensor) not in self._keys:
+            self._add(self.new_key(), tensor)
+        return self._keys[id(tensor)]
+
+    def has(self, tensor: torch.Tensor) -> bool:
+        return id(tensor) in self._keys
+
+    def tensor(self, key: int) -> torch.Tensor | None:
+        return self._tensors.get(key)
+
+    def leaves(self) -> Iterator[tuple[int, torch.Tensor]]:
+        """The test's tensors that collect gradients, with their keys."""
+        return ((key, one) for key, one in self._tensors.items() if key > 0 and one.is_leaf and one.requires_grad)
+
+    def value(self, key: int) -> Any:
+        """The tensor with this key, or the array whose memory it is."""
+        return self._array(key) if key in self._arrays else self._tensors[key]
+
+    def new_array(self, key: int, data: torch.Tensor) -> Any:
+        """An array of the submission that the test gets.
+
+        Raises:
+            ValueError: the key is another's.
+        """
+        if key >= 0 or key in self._tensors:
+            raise ValueError("the key of another")
+        self._add(key, data)
+        self._last[key] = detached(data), None, False
+        return self._array(key)
+
+    def new_tensor(
+        self, key: int, data: torch.Tensor, grad: torch.Tensor | None, requires_grad: bool, is_parameter: bool
+    ) -> torch.Tensor:
+        """A tensor of the submission that the test gets."""
+        tensor = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
+        tensor.grad = grad
+        self._add(key, tensor)
+        self._last[key] = detached(tensor), detached(grad), requires_grad
+        return tensor
+
+    def add_optimizer(self, number: int, value: torch.optim.Optimizer) -> None:
+        """From now on, both sides have the state of an optimizer of the test, by its number."""
+        self._optimizers.setdefault(number, (value, None))
+
+    def has_state(self, generator: object, state: object) -> bool:
+        """Whether the twin of a random generator has had this state, and so may have gone on from there."""
+        now = dumps(state)
+        before, self._states_sent[id(generator)] = self._states_sent.get(id(generator)), now
+        return now == before
+
+    def array_key(self, array: Any) -> int | None:
+        """The key of an array of the submission that the test has got; None for another array."""
+        return next((key for key, one in self._arrays.items() if one() is array), None)
+
+    def pushes(self) -> list[tuple[Any, ...]]:
+        """The twins that have changed here, and the optimizers' states, which have no data."""
+        found: list[tuple[Any, ...]] = []
+        gone, old_arrays = list[int](), list(self._arrays)[:-_MOST_ARRAYS]
+        for number, (optimizer, last) in self._optimizers.items():
+            state = optimizer.state_dict()
+            if last is None or not is_same_state(state, last):
+                self._optimizers[number] = optimizer, copy.deepcopy(state)
+                found.append((number, None, state, False, False))
+        for key, tensor in self._tensors.items():
+            grad = tensor.grad if tensor.is_leaf else None
+            data, old, requires_grad = self._last.get(key, (None, None, False))
+            if key in self._arrays and (key in old_arrays or self._arrays[key]() is None) and is_same(tensor, data):
+                gone.append(key)
+                continue
+            is_new = data is None or tensor.requires_grad != requires_grad
+            if is_new or not is_same(tensor.detach(), data) or not is_same(grad, old):
+                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
+                found.append((key, *self._last[key], isinstance(tensor, nn.Parameter)))
+        for key in gone:
+            del self._arrays[key], self._last[key], self._keys[id(self._tensors.pop(key))]
+        return found + [(key, None, None, False, False) for key in gone]
+
+    def pull(self, pulls: Sequence[Any]) -> None:
+        """Takes over what the submission has changed, as far as it may."""
+        for key, data, grad, requires_grad in pulls:
+            if data is None:
+                optimizer, _ = self._optimizers[key]
+                if self._may(type(optimizer).__name__):
+                    optimizer.load_state_dict(grad)
+                    for group in optimizer.param_groups:  # torch's fused kernels believe the shapes of a state
+                        group.update({"fused": False} if group.get("fused") else {})
+                    self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
+                continue
+            if (tensor := self._tensors.get(key)) is not None:
+                is_changed = not is_same(tensor.detach(), data)
+                if is_changed and (key < 0 or self._may(type(tensor).__name__)):  # else a graph would notice
+                    put(tensor, data)
+                if tensor.is_leaf:
+                    if key > 0 and not is_same(tensor.grad, grad) and not self._may("a gradient"):
+                        grad = tensor.grad
+                    tensor.requires_grad_(requires_grad)
+                    tensor.grad = detached(grad)
+                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
+
+    def _add(self, key: int, tensor: torch.Tensor) -> None:
+        self._keys[id(tensor)], self._tensors[key] = key, tensor
+
+    def _array(self, key: int) -> Any:
+        """The array of the submission with this key, whose memory is that of its twin."""
+        array = self._arrays[key]() if key in self._arrays else None
+        if array is None:
+            array = self._tensors[key].numpy()
+            self._arrays[key] = weakref.ref(array)
+        return array
