@@ -81,6 +81,7 @@ class Bridge:
         stamps: the files at each when both sides last had the same.
         set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
         functions: the places of functions and classes in modules that the test has read.
+        harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
     """
 
@@ -118,6 +119,7 @@ class Bridge:
         self.paths: dict[int, Path] = {}
         self.stamps: dict[int, dict[str, object]] = {}
         self.said: set[str] = set()
+        self.harmful: Exception | None = None
         self._raised: BaseException | None = None
         self._stdout, self._stderr = sys.stdout, sys.stderr
         self._forwards_logs = forwards_logs

@@ -33,6 +33,8 @@ _OF_PYTHON: Final = frozenset({"shutil", "os", "pathlib", "pathlib._local", "tem
 """Modules that do what a test says, and nothing on their own account."""
 _IMPORTING: Final = frozenset({"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "runpy", "ctypes"})
 """Modules that run a file because a test says so; other libraries load code that they have made themselves."""
+_RUNNING_TEXTS: Final = frozenset({"doctest", "code", "codeop"})
+"""Modules that run texts that they are given, such as a docstring of the submission's, and go on if one raises."""
 _STARTING: Final = frozenset(
     {"torch", "triton", "numba", "matplotlib", "platform", "uuid", "multiprocessing", "joblib"}
 )
@@ -54,6 +56,12 @@ _NOTHING: Final = object()
 
 class Harmful(PermissionError):
     """A test would do something in the grader's process that a submission could have chosen."""
+
+
+def _harmful(words: str) -> Harmful:
+    """The exception, which the test may catch: so it is kept, too."""
+    running[-1].harmful = Harmful(words)
+    return running[-1].harmful
 
 
 class _Watch:
@@ -125,28 +133,35 @@ def _of_test(frame: FrameType | None) -> tuple[FrameType | None, set[str]]:
 def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     source, name = args[0], os.fsdecode(args[1]) if isinstance(args[1], str | bytes) else ""
     text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
+    if not through.isdisjoint(_RUNNING_TEXTS):
+        words = "".join(text.split()) if isinstance(text, str) else ""
+        if not any(words in one for one in _Watch.texts):
+            raise _harmful("it would run code in the grader's process that is not the suite's own")
+        return
     if not through <= _IMPORTING or (through and _is_installed(name)):
         return  # a library's own
     is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
     if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
-        raise Harmful("it would run code in the grader's process that is not the suite's own")
+        raise _harmful("it would run code in the grader's process that is not the suite's own")
 
 
 def _loads(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     """A library in machine code, or compiled code."""
     name = next((one for one in args[:2][::-1] if isinstance(one, str) and os.path.isfile(one)), "")
     if through <= _IMPORTING and name and not _is_installed(name):
-        raise Harmful("it would load code into the grader's process that is not the suite's own")
+        raise _harmful("it would load code into the grader's process that is not the suite's own")
 
 
 def _unmarshals(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     if not through:
-        raise Harmful("it would load code into the grader's process that is not the suite's own")
+        raise _harmful("it would load code into the grader's process that is not the suite's own")
 
 
 def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     if _STARTING.isdisjoint(one.partition(".")[0] for one in through):
-        raise Harmful("it would start or end a program beside the grader, and the submission could have a say in which")
+        raise _harmful(
+            "it would start or end a program beside the grader, and the submission could have a say in which"
+        )
 
 
 def _is_of_suite(text: str) -> bool:
@@ -252,7 +267,7 @@ def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     is_passed = any(whole.is_relative_to(one.resolve()) for one in bridge.paths.values())
     if not may and (changes or (is_said and not is_passed)):
         does = "change" if changes else "open"
-        raise Harmful(f"it would {does} a file in the grader's process that the submission could have chosen")
+        raise _harmful(f"it would {does} a file in the grader's process that the submission could have chosen")
 
 
 def _is_said(bridge: Bridge, path: str) -> bool:

@@ -27,7 +27,10 @@ TEXTS: Final[dict[Kind, str]] = {
     "not-here": "looks at this process, and the student's code is in another one: it cannot work here",
 }
 _OF_THIS_PROCESS: Final = frozenset({"resource", "tracemalloc", "psutil", "memory_profiler"})
-_RUNS: Final = frozenset({"eval", "exec", "run_path", "exec_module", "system", "Popen", "check_output", "check_call"})
+_RUNS: Final = frozenset({
+    "eval", "exec", "run_path", "exec_module", "system", "Popen", "check_output", "check_call",
+    "DocTestRunner", "testmod", "run_docstring_examples",
+})  # fmt: skip
 _READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile", "getmembers"})
 _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
 

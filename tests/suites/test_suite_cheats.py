@@ -13,7 +13,7 @@ from grader.suites.leftovers import Leftovers
 
 COURSE = Path(__file__).parent.parent / "courses" / "cheated"
 SOLUTION = (COURSE / "solutions" / "work.py").read_bytes()
-REFUSED = {"code_run", "module_made[made.py]", "module_made[made.txt]", "program", "signal"}
+REFUSED = {"code_run", "examples_of_a_docstring", "module_made[made.py]", "module_made[made.txt]", "program", "signal"}
 """These run what the submission has made: they are an `error` for everybody."""
 LIAR = '''
 import os, sys
@@ -240,6 +240,7 @@ def infix(x):
     return "__import__('os').getpid() * 0 + 13"
 
 def code():
+    '>>> __import__("os").getpid() * 0\\n0\\n'
     return "f = lambda x: 4\\n"
 
 def module(path):  # compiled code is believed without a look at the file beside it

@@ -173,6 +173,11 @@ def infix(x):
 
 
 def code():
+    """Code.
+
+    >>> len(code().splitlines())
+    2
+    """
     return "def f(x):\n    return 2 * x\n"
 
 

@@ -1,5 +1,6 @@
 """Tests that evaluate, start, open or remove what the submission has made: with the judge's rights."""
 
+import doctest
 import importlib.util
 import json
 import os
@@ -26,6 +27,13 @@ def test_text_evaluated():
 def test_code_run():
     exec(work.code(), names := {})
     assert names["f"](2) == 4
+
+
+def test_examples_of_a_docstring():
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    for one in finder.find(work.code, "code", globs={"code": work.code}):
+        runner.run(one)
+    assert runner.tries and not runner.failures
 
 
 @pytest.mark.parametrize("name", ["made.py", "made.txt"])
