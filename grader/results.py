@@ -5,11 +5,13 @@ Never holds live objects: everything here can be written as JSON and read back e
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
 
 from grader.pictures import Compared, Picture, Stair
+
+T = TypeVar("T")
 
 SCHEMA: Final = 1
 """The version of the format of `SubmissionResult`; a change of the format raises it."""
@@ -375,6 +377,11 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
 def total_points(points: Iterable[float]) -> float:
     """The sum of some points, as exact as points are: a multiple of a millionth."""
     return round(math.fsum(points), _POINT_DIGITS)
+
+
+def each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    """The items of several collections, such as the notes of a result's parts, each once and in their order."""
+    return tuple(dict.fromkeys(item for value in values for item in value))
 
 
 def to_json(result: SubmissionResult) -> bytes:

@@ -261,10 +261,7 @@ def regrade(
     """
     from grader.grading.many_submissions import regrade as again
 
-    def agreed() -> bool:
-        return yes or (sys.stdin.isatty() and typer.confirm("does this count from now on?"))
-
-    changed = settings.limits()
+    agreed, changed = _replaces(yes, "does this count from now on?"), settings.limits()
     loaded = Course.load(course)
     print_lines(again(loaded, out, student, tuple(only or ()), agreed, changed, settings.devices, assignment))
     if not yes and not sys.stdin.isatty():

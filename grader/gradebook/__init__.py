@@ -6,25 +6,7 @@ from grader.gradebook.by_hand import Comment, Excuse, Extension, Given, LookedAt
 from grader.gradebook.records import Absent, HistoryEvent, Older, Row, Run, row_of
 
 __all__ = [
-    "Absent",
-    "Comment",
-    "Excuse",
-    "Extension",
-    "Gift",
-    "Given",
-    "GivenMeanwhile",
-    "Gradebook",
-    "HistoryEvent",
-    "LookedAt",
-    "Mark",
-    "MarkedItem",
-    "Older",
-    "Override",
-    "Row",
-    "Run",
-    "gradebook_in",
-    "restore",
-    "row_of",
-    "selection_key",
-    "work_hash",
-]
+    "Absent", "Comment", "Excuse", "Extension", "Gift", "Given", "GivenMeanwhile", "Gradebook", "HistoryEvent",
+    "LookedAt", "Mark", "MarkedItem", "Older", "Override", "Row", "Run", "gradebook_in", "restore", "row_of",
+    "selection_key", "work_hash",
+]  # fmt: skip

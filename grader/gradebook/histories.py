@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import moment
-from grader.gradebook.records import Whose, same_name
-from grader.intake.names import id_key
+from grader.gradebook.records import Whose
+from grader.intake.names import exact_name, id_key
 from grader.intake.roster import Roster, Student
 from grader.text import one_line
 
@@ -80,15 +80,15 @@ class Names:
     """
 
     def __init__(self, own: Sequence[Sequence[SeenResult]], students: Sequence[Student]) -> None:
-        of_name = Counter(same_name(one.name) for one in students)
-        by_name = {name: one for one in students if of_name[name := same_name(one.name)] == 1}
+        of_name = Counter(exact_name(one.name) for one in students)
+        by_name = {name: one for one in students if of_name[name := exact_name(one.name)] == 1}
         by_id = {key: one for one in students for key in one.ids}
         listed = set[Student]()
         self._of: dict[tuple[str, str], Whose] = {}
         for seen in own:
             names = dict.fromkeys(one.name for one in seen)
             of_ids = (by_id.get(id_key(one.person)) for one in seen if one.person)
-            of_names = (by_name.get(same_name(name)) for name in names)
+            of_names = (by_name.get(exact_name(name)) for name in names)
             student = next(filter(None, (*of_ids, *of_names)), None)
             whose = Whose("", "", tuple(names))
             if student is not None:

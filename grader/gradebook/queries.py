@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -19,10 +19,9 @@ from grader.gradebook.records import Whose
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
-from grader.results import SubmissionResult, total_points
+from grader.results import SubmissionResult, each_once, total_points
 from grader.text import one_line
 
-T = TypeVar("T")
 G = TypeVar("G", bound=by_hand.Given)
 
 _KINDS: Final[dict[str, type[by_hand.Given]]] = {kind.__name__: kind for kind in by_hand.Given.__subclasses__()}
@@ -45,10 +44,6 @@ class Queries(Reading):
     def people(self, course: str) -> dict[str, str]:
         """The latest names of the students with a result in any assignment, by the LMS's id, else by the name."""
         return {one.person or one.name: one.name for one in self._of_all(course)}
-
-    def no_shows(self) -> list[Student]:
-        """The students of the class list who have handed in nothing, nor has anybody of their group."""
-        return [one.student for one in self.absent() if one.handed_in_nothing]
 
     def absent(self) -> list[records.Absent]:
         """The students of the class list who have no result, nor has anybody of their group."""
@@ -345,9 +340,9 @@ class Queries(Reading):
             exercises=in_order,
             score=total_points(one.score for one in in_order),
             max=total_points(one.max for one in in_order),
-            flags=_each_once(part.flags for part in parts),
-            unread=_each_once(part.unread for part in parts),
-            notes=_each_once(part.notes for part in parts),
+            flags=each_once(part.flags for part in parts),
+            unread=each_once(part.unread for part in parts),
+            notes=each_once(part.notes for part in parts),
         )
         return whole, tuple(older)
 
@@ -401,7 +396,3 @@ class Queries(Reading):
 def _places(values: Sequence[str]) -> str:
     """A ``?`` for each value of a query."""
     return ", ".join("?" * len(values))
-
-
-def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(item for value in values for item in value))

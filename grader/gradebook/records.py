@@ -6,7 +6,6 @@ Never holds a connection, never decides a verdict. Lateness never changes the sc
 import datetime
 import math
 import sqlite3
-import unicodedata
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from grader.course.due import NOT_DUE, LatePolicy, moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook.by_hand import Comment, Given, Mark, Override
-from grader.intake.names import id_key
+from grader.intake.names import exact_name, id_key
 from grader.intake.roster import Student
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
@@ -44,12 +43,7 @@ class Whose(msgspec.Struct, frozen=True):
     def is_called(self, name: str) -> bool:
         """Whether the student ever had that name or id."""
         names, ids = (self.name, *self.names), (self.person, *self.ids)
-        return same_name(name) in map(same_name, names) or id_key(name) in map(id_key, filter(None, ids))
-
-
-def same_name(name: str) -> str:
-    """Equal for two names of the same characters, however these are encoded, and whatever the spaces between them."""
-    return " ".join(unicodedata.normalize("NFC", name).split())
+        return exact_name(name) in map(exact_name, names) or id_key(name) in map(id_key, filter(None, ids))
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True):

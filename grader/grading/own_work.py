@@ -7,10 +7,10 @@ have. Decides no verdict.
 
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,9 +21,8 @@ from grader.grading.protocol import Began, ExerciseDone, WorkerOptions
 from grader.intake.submission import Submission
 from grader.machine import idle_cores, workers_in_memory
 from grader.reports.entries import exercise_for_students, for_students
-from grader.results import MOST_FLAGS, ExerciseResult, total_points
+from grader.results import MOST_FLAGS, ExerciseResult, each_once, total_points
 
-_Item = TypeVar("_Item")
 _START: Final = 14
 """Exercises that are checked in the time in which a second worker gets ready."""
 
@@ -152,18 +151,14 @@ def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:
         max=total_points(one.max for one in exercises),
         exercises=tuple(exercises),
         sandbox=next((one.sandbox for one in results if one.sandbox), ()),  # empty if nothing of that part was run
-        flags=_each_once(one.flags for one in results)[:MOST_FLAGS],
-        unread=_each_once(one.unread for one in results),
-        notes=_each_once(one.notes for one in results),
+        flags=each_once(one.flags for one in results)[:MOST_FLAGS],
+        unread=each_once(one.unread for one in results),
+        notes=each_once(one.notes for one in results),
     )
     return replace(
         parts[0],
         result=result,
         seconds=max(part.seconds for part in parts),
-        notes=_each_once(part.notes for part in parts),
+        notes=each_once(part.notes for part in parts),
         fault="\n".join(part.fault for part in parts if part.fault),
     )
-
-
-def _each_once(values: Iterable[Iterable[_Item]]) -> tuple[_Item, ...]:
-    return tuple(dict.fromkeys(item for value in values for item in value))

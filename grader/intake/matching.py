@@ -23,6 +23,7 @@ from grader.intake.names import (
     spelling_of,
     words_of,
 )
+from grader.results import each_once
 
 T = TypeVar("T", bound=Hashable)
 K = TypeVar("K", str, tuple[str, ...])
@@ -196,7 +197,7 @@ class PeopleIndex(Generic[T]):
                 (sure if is_whole or not may_be_name else doubtful).append(one)
         if has_unknown_id and all(one.is_name for one in sure):  # another person of that name
             sure, doubtful = [], [*sure, *doubtful]
-        everybody = _each_once(one.people for one in (*sure, *doubtful))
+        everybody = each_once(one.people for one in (*sure, *doubtful))
         common = [one for one in everybody if sure and all(one in span.people for span in sure)]
         if len(common) != 1:
             return Match(everybody, INSIDE if len(everybody) > 1 else DOUBT)
@@ -244,10 +245,6 @@ def _is_long_enough(window: Sequence[str]) -> bool:
 
 def _is_number(window: Sequence[str]) -> bool:
     return "".join(window).isdecimal()
-
-
-def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(item for value in values for item in value))
 
 
 def _add(index: dict[K, list[T]], key: K, person: T) -> None:
