@@ -1,6 +1,5 @@
 """The commands by which an instructor marks: points, comments and time by hand. Importing it imports nothing slow."""
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -11,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from grader.cli import options
-from grader.cli.command_line import app, print_lines, with_groups
+from grader.cli.command_line import app, columns, print_lines, with_groups
 from grader.course import Course
 from grader.errors import UserError
 from grader.text import counted
@@ -236,8 +235,7 @@ def history(
     """
     from grader.marking.history import history_lines
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print_lines(history_lines(out, student, exercise, width, assignment))
+    print_lines(history_lines(out, student, exercise, columns() or None, assignment))
 
 
 @app.command()
