@@ -46,11 +46,11 @@ def environment(hash_seed: int | str = 0) -> dict[str, str]:
     return {**kept, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": str(hash_seed)}
 
 
-def start(statements: str, *arguments: str, hash_seed: int = 0, **streams: Any) -> subprocess.Popen[bytes]:
+def start(statements: str, *arguments: str, hash_seed: int | str = 0, **streams: Any) -> subprocess.Popen[bytes]:
     """Starts a Python that runs some statements. Ctrl-C reaches the process that starts it only; that one ends it.
 
     Args:
-        streams: as of `subprocess.Popen`.
+        streams: as of `subprocess.Popen`, with their buffers.
     """
     streams["creationflags"] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # the same on Windows
     made_for = environment(hash_seed)

@@ -71,15 +71,9 @@ class SpawnedPython:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(_LOOK_SECONDS)
         self._token = secrets.token_bytes(_TOKEN_BYTES)
-        self.popen = subprocess.Popen(
-            new_python.command("from grader.student.spawned import main; main()"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,  # for what it is loading
-            bufsize=0,
-            env=new_python.environment(os.environ.get("PYTHONHASHSEED", 0)),
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Ctrl-C is for the main process
-        )
+        program, seed = "from grader.student.spawned import main; main()", os.environ.get("PYTHONHASHSEED", 0)
+        pipes = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)  # what it is loading is said on its output
+        self.popen = new_python.start(program, hash_seed=seed, bufsize=0, **pipes)
         assert self.popen.stdin is not None and self.popen.stdout is not None
         self.questions, self._loading = self.popen.stdin, self.popen.stdout
         if order is not None:
