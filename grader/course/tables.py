@@ -1,8 +1,10 @@
 """The tables of ``course.toml``, each a struct, with the names that a course's author writes. Reads nothing."""
 
+from collections.abc import Container
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from grader.course.marks import Resubmissions
 from grader.course.questions import Ask
@@ -140,6 +142,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     questions: tuple[Question, ...] = ()
     manual: tuple[Exercise, ...] = msgspec.field(default=(), name="<manual>")
     is_package: bool = msgspec.field(default=False, name="<package>")
+
+    def among(self, names: Container[str]) -> "Topic":
+        """The same with those of its exercises alone that have these full names."""
+        exercises = tuple(one for one in self.exercises if one.full_name in names)
+        manual = tuple(one for one in self.manual if one.full_name in names)
+        return replace(self, exercises=exercises, manual=manual)
 
     @property
     def file(self) -> str:

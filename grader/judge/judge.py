@@ -364,11 +364,7 @@ class _Grading:
 
 def _chosen(topics: Iterable[Topic], wanted: Collection[str]) -> list[Topic]:
     """The topics with only those exercises that have these full names; none without any."""
-
-    def among(exercises: Iterable[Exercise]) -> tuple[Exercise, ...]:
-        return tuple(one for one in exercises if one.full_name in wanted)
-
-    found = [replace(one, exercises=among(one.exercises), manual=among(one.manual)) for one in topics]
+    found = (topic.among(wanted) for topic in topics)
     return [topic for topic in found if topic.exercises or topic.manual]
 
 

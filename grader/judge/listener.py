@@ -44,10 +44,6 @@ class Listener:
         """The result of an exercise; it may come again if a worker had to be replaced."""
 
 
-class NoListener(Listener):
-    """Stands for nobody who listens."""
-
-
 def endless(seconds: float, line: Frame | None) -> Cause:
     """The cause of a check that exceeds the judge's time limit on the reference solution too: no student loses points.
 

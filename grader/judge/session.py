@@ -28,7 +28,7 @@ from grader.files import in_folder
 from grader.judge import cause as causes
 from grader.judge.check import Check, Desk, Trace
 from grader.judge.docstrings import Written, check_examples
-from grader.judge.listener import Listener, NoListener
+from grader.judge.listener import Listener
 from grader.judge.run import CollectedChecks, outcome_of, run
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult
@@ -198,7 +198,7 @@ def collected_checks(
                 stack.enter_context(collecting(files, root, hooks))
         if hooks.problems:
             raise cannot_collect(hooks.problems)
-        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or NoListener(), folder)
+        yield CollectedChecks(hooks.checks.values(), hooks.run, limit, listener or Listener(), folder)
 
 
 @contextlib.contextmanager

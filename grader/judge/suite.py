@@ -43,7 +43,7 @@ from grader.files import python_files
 from grader.judge import session
 from grader.judge.check import Check
 from grader.judge.in_process import ModuleProcess
-from grader.judge.listener import Listener, NoListener
+from grader.judge.listener import Listener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.suite_failure import Comparisons, exception_expected, exceptions_expected, in_words
 from grader.judge.time_limit import TimeLimit
@@ -374,7 +374,7 @@ def collected_suite(
             assert isinstance(check, SuiteCheck)
             check.leftovers = leftovers
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
-        yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), room.root)
+        yield CollectedChecks(checks, hooks.run, limit, listener or Listener(), room.root)
 
 
 @contextlib.contextmanager

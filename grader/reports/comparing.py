@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.pictures import Compared
+from grader.reports.terminal import behind_bar
 
 _GAP: Final = 4
 """Columns between the two grids in a terminal."""
@@ -65,9 +66,7 @@ def compared_rows(data: Compared, console: Console, bar: str = "") -> list[Text]
         rows.append(row)
     if said := _said(data, is_shaded=not digits):
         rows += Text(said, "dim").wrap(console, room)
-    for row in rows:
-        row.rstrip()
-    return [Text.assemble((bar, "dim"), row) for row in rows]
+    return behind_bar(rows, bar)
 
 
 def compared_tables(data: Compared) -> Markup:

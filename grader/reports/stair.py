@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.pictures import Stair
+from grader.reports.terminal import behind_bar
 from grader.text import clean
 
 _TITLE: Final = "how far each rank got"
@@ -35,9 +36,7 @@ def stair_rows(stair: Stair, console: Console, bar: str = "") -> list[Text]:
         if is_beside:
             head.append_text(words.pop(0))
         rows += [head, *(Text(indent).append_text(line) for line in words)]
-    for row in rows:
-        row.rstrip()
-    return [Text.assemble((bar, "dim"), row) for row in rows]
+    return behind_bar(rows, bar)
 
 
 def stair_block(stair: Stair) -> Markup:

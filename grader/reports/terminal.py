@@ -76,9 +76,15 @@ def wrapped(console: Console, text: str, style: str, bar: str = "") -> list[Text
     indent = bar or " " * (len(text) - len(text.lstrip(" ")))
     body = text if bar else text.lstrip(" ")
     pieces = Text(body, style).wrap(console, max(console.width - len(indent), 8), overflow="fold")
-    for piece in pieces:
-        piece.rstrip()
-    return [Text.assemble((indent, "dim"), piece) for piece in pieces]
+    return behind_bar(pieces, indent)
+
+
+def behind_bar(rows: Iterable[Text], bar: str) -> list[Text]:
+    """Rows without spaces at their ends, each behind a bar."""
+    found = list(rows)
+    for row in found:
+        row.rstrip()
+    return [Text.assemble((bar, "dim"), row) for row in found]
 
 
 def print_line(console: Console, line: Text) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
-
 from grader.course import Course, Exercise, Topic
 from grader.course.assignments import Assignment
 from grader.course.definitions import definition, lines_in
@@ -280,14 +278,7 @@ def _in_parts(course: Course, progress: Mapping[str, LastCheck]) -> Iterator[tup
     parts = [(about(one), set(one.exercises)) for one in (at_hand, *others)]
     rest = {one.full_name for one in course.all_exercises}.difference(*(names for _, names in parts))
     for heading, names in [*parts, ("in no assignment", rest)]:
-        topics = [
-            replace(
-                topic,
-                exercises=tuple(one for one in topic.exercises if one.full_name in names),
-                manual=tuple(one for one in topic.manual if one.full_name in names),
-            )
-            for topic in course.topics
-        ]
+        topics = (topic.among(names) for topic in course.topics)
         if found := [topic for topic in topics if topic.exercises or topic.manual]:
             yield heading, found
 

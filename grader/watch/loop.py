@@ -239,9 +239,8 @@ class Watch:
             self._screen.say(f"{exercise.full_name} needs {first.name}: that one first")
             self._show()
         else:
-            for note in self._submission.notes:
-                if note.path == f"{exercise.topic}.py":  # a cell that cannot be parsed, for example
-                    self._screen.say(f"note: {note}")
+            for note in self._submission.notes_on(f"{exercise.topic}.py"):  # a cell that cannot be parsed, for example
+                self._screen.say(f"note: {note}")
             self._show()
             if result is not None and is_unwritten(result):
                 self._warm_up(exercise)

@@ -17,7 +17,7 @@ from grader.course import Course, pictured
 from grader.grading import verify
 from grader.grading.promises import Defect
 from grader.judge.judge import open_judge
-from grader.judge.listener import NoListener
+from grader.judge.listener import Listener
 from grader.results import ExerciseResult
 from grader.sandbox import kernel
 
@@ -72,7 +72,7 @@ def test_misconceptions_are_looked_for_when_the_submission_has_ended(course_with
     host = OneAtATime(course)
     known: list[ExerciseResult] = []
 
-    class Known(NoListener):
+    class Known(Listener):
         def known(self, exercise: ExerciseResult) -> None:
             known.append(exercise)
 
@@ -137,7 +137,7 @@ from grader.course import Course
 from grader.grading.worker import hidden_paths
 from grader.intake.submission import Submission
 from grader.judge.judge import open_judge
-from grader.judge.listener import NoListener
+from grader.judge.listener import Listener
 from grader.sandbox.limits import Limits
 from grader.student import host as hosts
 from forked_here import forked_host
