@@ -282,7 +282,6 @@ def _comment(entry: Entry) -> str:
     missed = [e for e in entry.read if e.max > 0 and not e.is_right and e.name not in row.given]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
-    if missed:
         files = {f"{exercise.topic}.py" for exercise in missed}
         parts += [f"{line}." for line in feedback.not_imported(entry.result)]
         parts += [f"{note}." for note in row.notes if note.partition(": ")[0] in files][:_NOTES]

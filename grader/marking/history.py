@@ -139,8 +139,6 @@ def _given(given: Given) -> str:
             return f"comment: {given.exercise}: {by}: {given.said if given.text else given.place + ' taken back'}"
         case Excuse():
             return f"{'excused' if given.excused else 'not excused any more'} {by}: {given.why}"
-        case Extension():
-            return f"extension: {f'until {when(given.due)}' if given.due else 'none any more'} {by}: {given.why}"
         case _:
-            why = getattr(given, "why", "")
-            return f"{type(given).__name__.lower()}: {by}{f': {why}' if why else ''}"
+            assert isinstance(given, Extension), "there is no other kind"
+            return f"extension: {f'until {when(given.due)}' if given.due else 'none any more'} {by}: {given.why}"

@@ -288,10 +288,9 @@ def given_line(given: Given) -> str:
         return extension_line(given)
     if isinstance(given, Excuse):
         return excuse_line(given)
-    if isinstance(given, Override):
-        now = "automatic again" if given.points is None else f"{points(given.points, given.max)} by hand"
-        return f"{given.student}: {given.exercise}: {now} by {given.who}, {when(given.made)}: {given.why}"
-    return f"{given.student}: {type(given).__name__.lower()} by {given.who}, {when(given.made)}"
+    assert isinstance(given, Override), "there is no other kind"
+    now = "automatic again" if given.points is None else f"{points(given.points, given.max)} by hand"
+    return f"{given.student}: {given.exercise}: {now} by {given.who}, {when(given.made)}: {given.why}"
 
 
 class Unmarked:
