@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from grader.course import Course
+from grader.course.source import names_bound_by
 from grader.errors import CourseError
 
 EQUIVALENTS: Final = "equivalent_mutants.toml"
@@ -63,7 +64,7 @@ def mutants_of(source: str) -> list[Mutant]:
     """The mutants of all functions and classes at the top of a module, in order of their lines; no two are the same."""
     tree = ast.parse(source)
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    modules = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
+    modules = {name for node in imports for name in names_bound_by(node)}
     content = source.encode()
     lines = content.splitlines(keepends=True)
     found: dict[str, Mutant] = {}

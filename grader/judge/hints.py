@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from grader.course import Misconception
 from grader.course.slips import Matcher, found_in
-from grader.course.source import Definition
+from grader.course.source import Definition, names_bound_by
 from grader.judge import explain
 from grader.judge.code_slips import UNKNOWN, CodeSlips
 from grader.judge.known_errors import close_names, did_you_mean, unknown_name
@@ -123,9 +123,8 @@ class Hints:
         """Says so if nothing of what the failing line imports is used anywhere."""
         for node in self._top:
             if isinstance(node, ast.Import | ast.ImportFrom) and cause.frames and node.lineno == cause.frames[-1].line:
-                names = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
                 used = {one.id for top in self._top for one in ast.walk(top) if isinstance(one, ast.Name)}
-                if not names & {*used, "*"}:
+                if not names_bound_by(node) & {*used, "*"}:
                     module = _module_in(cause).partition(".")[0]
                     yield f"`{module}` is not installed here, and is never used: delete {self.place(node.lineno)}"
 

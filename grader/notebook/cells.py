@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from grader.course import Course
 from grader.course.definitions import defined_names, lines_in
-from grader.course.source import Definition, first_line, variables_in
+from grader.course.source import Definition, first_line, names_bound_by, variables_in
 from grader.grading.settings import topics_of
 from grader.intake.kinds import FILE_BYTES
 from grader.intake.notebook import RUNNING, module_of
@@ -110,7 +110,7 @@ def _lines(node: ast.stmt) -> range:
 def _given(node: ast.stmt) -> set[str]:
     """The names that a statement gives a value, or of whose objects it replaces an item or an attribute."""
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        return names_bound_by(node)
     targets = [one for one in ast.walk(node) if isinstance(getattr(one, "ctx", None), ast.Store)]
     return {name.id for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)}
 
