@@ -8,7 +8,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from grader.course.source import Definition, Function, first_line, names_bound_by, parse
+from grader.course.source import Definition, Function, first_line, names_bound_by, names_in, parse
 
 _Mark = tuple[int, int, int]
 """First line and last line of a part, from 1, and its column."""
@@ -32,13 +32,13 @@ def with_markers(source: str, file: Path, wanted: Collection[str], absent: Colle
     source = _with_bodies_below(source, file)
     tree, lines = parse(file, source), source.split("\n")
     definitions = {node.name: node for node in tree.body if isinstance(node, Definition)}
-    whole = [name for name in definitions if name in set(_names(_decorators(tree)))]
+    whole = [name for name in definitions if name in names_in(*_decorators(tree))]
     helpers = {name for name in definitions if _is_private(name) and name not in (*wanted, *whole)}
     missing = {name for node in tree.body if _imports(node, absent) for name in names_bound_by(node)}
     while True:
         left_out = [node for node in tree.body if _is_left_out(node, helpers, missing, set(definitions) - set(whole))]
         kept = [node for node in tree.body if node not in left_out]
-        used = helpers & set(_names(_shown(kept, whole)))
+        used = helpers & names_in(*_shown(kept, whole))
         if not used:
             break
         helpers -= used
@@ -64,8 +64,8 @@ def _is_left_out(node: ast.stmt, helpers: set[str], missing: set[str], unwritten
     if missing.intersection(names_bound_by(node)) and isinstance(node, ast.Import | ast.ImportFrom):
         return True
     called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
-    uses = (missing | helpers).intersection(_names([node])) or unwritten.intersection(_names(called))
-    return bool(uses) or (isinstance(node, ast.If) and "__name__" in _names([node.test]))
+    uses = (missing | helpers).intersection(names_in(node)) or unwritten.intersection(names_in(*called))
+    return bool(uses) or (isinstance(node, ast.If) and "__name__" in names_in(node.test))
 
 
 def _imports(node: ast.stmt, absent: Collection[str]) -> bool:
@@ -93,10 +93,6 @@ def _decorators(tree: ast.Module) -> Iterator[ast.AST]:
             yield from node.decorator_list
         if isinstance(node, ast.ClassDef):
             yield from node.keywords
-
-
-def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    return (one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name))
 
 
 def _is_private(name: str) -> bool:

@@ -309,6 +309,6 @@ def _names_from_the_submission(check: ast.FunctionDef) -> set[str]:
         found |= more
 
 
-def names_in(node: ast.AST) -> set[str]:
-    """The names that an expression or a statement mentions."""
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+def names_in(*nodes: ast.AST) -> set[str]:
+    """The names that expressions or statements mention."""
+    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from grader.course.definitions import lines_in
-from grader.course.source import Definition, first_line
+from grader.course.source import Definition, first_line, names_in
 from grader.intake.notebook import NotebookCode, as_python, problem_of, without_magics
 from grader.intake.topics import parse, statements_below
 
@@ -252,7 +252,7 @@ def _bound(body: Iterable[ast.stmt]) -> set[str]:
 def _read_at_once(node: Definition) -> set[str]:
     """The names that a definition reads before it is called."""
     parts: list[ast.AST] = [*node.bases, *node.body] if isinstance(node, ast.ClassDef) else [node.args]
-    return {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
+    return names_in(*parts)
 
 
 def _in_order(cells: Sequence[_MarimoCell]) -> list[_MarimoCell]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from grader.course import Misconception
 from grader.course.slips import Matcher, found_in
-from grader.course.source import Definition, names_bound_by
+from grader.course.source import Definition, names_bound_by, names_in
 from grader.judge import explain
 from grader.judge.code_slips import UNKNOWN, CodeSlips
 from grader.judge.known_errors import close_names, did_you_mean, unknown_name
@@ -123,7 +123,7 @@ class Hints:
         """Says so if nothing of what the failing line imports is used anywhere."""
         for node in self._top:
             if isinstance(node, ast.Import | ast.ImportFrom) and cause.frames and node.lineno == cause.frames[-1].line:
-                used = {one.id for top in self._top for one in ast.walk(top) if isinstance(one, ast.Name)}
+                used = names_in(*self._top)
                 if not names_bound_by(node) & {*used, "*"}:
                     module = _module_in(cause).partition(".")[0]
                     yield f"`{module}` is not installed here, and is never used: delete {self.place(node.lineno)}"
