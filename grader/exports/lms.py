@@ -6,7 +6,6 @@ or row in doubt is not matched, and a note names it.
 
 from __future__ import annotations
 
-import functools
 import html
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -118,10 +117,6 @@ def _about_points(most: str, totals: Collection[float]) -> Iterator[str]:
         yield "the file does not say how many points the column is worth: marks are not scaled"
     elif totals and set(totals) != {possible}:
         yield f"marks are scaled from {scales} to {possible:g} points"
-
-
-fill_canvas: Final = functools.partial(fill, "canvas")
-fill_moodle: Final = functools.partial(fill, "moodle")
 
 
 def _canvas(path: Path, sheet: Spreadsheet, wanted: str | None) -> _Layout:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, gradebook
+from lms_files import fill_canvas, fill_moodle
 from test_exports_lms import GRADES, WORKSHEET, came, file
 
 from grader.cli.app import app
 from grader.errors import UserError
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.mark_column import number
 from grader.exports.write import ExportSettings, export
 

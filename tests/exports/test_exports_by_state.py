@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, exercise, gradebook, result
+from lms_files import fill_canvas, fill_moodle
 from msgspec.structs import replace
 from test_exports_lms import GRADES, WORKSHEET, file
 
@@ -16,7 +17,6 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.exports import gradescope
 from grader.exports.code_hosts import commands, junit
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.write import ExportSettings, csv_table, export, json_document
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, entry, exercise, result
+from lms_files import fill_canvas, fill_moodle
 
 from grader.course import Course, misconceptions_of
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.spreadsheet import Spreadsheet
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late

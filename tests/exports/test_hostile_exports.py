@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, exercise, result
+from lms_files import fill_canvas, fill_moodle
 from msgspec.structs import replace
 
 from grader.course import Course
 from grader.exports import gradescope
 from grader.exports.code_hosts import commands, junit
 from grader.exports.feedback_zip import feedback_zip
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.write import csv_table
 from grader.gradebook import Override, Row
 from grader.gradebook.records import Late

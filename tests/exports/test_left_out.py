@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from classrooms import check, exercise, result
+from lms_files import fill_canvas, fill_moodle
 
 from grader.course import Course
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
 from grader.exports import gradescope
 from grader.exports.code_hosts import code_quality, commands, junit, summary
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.write import ExportSettings, csv_table, export, json_document
 from grader.gradebook import Gradebook, Override, Row
 from grader.gradebook.records import Late

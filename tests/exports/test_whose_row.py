@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from classrooms import check, exercise, result
+from lms_files import fill_canvas, fill_moodle
 
 from grader.errors import UserError
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.gradebook import Row
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry

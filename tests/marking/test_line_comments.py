@@ -10,13 +10,13 @@ import re
 from pathlib import Path
 
 import pytest
+from lms_files import fill_moodle
 from marked_class import ADA, COURSE, graded, row
 from msgspec.structs import replace
 
 from grader.course import content_hash
 from grader.errors import UserError
 from grader.exports import code_hosts, gradescope
-from grader.exports.lms import fill_moodle
 from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
 from grader.intake.notebook import module_of

@@ -9,11 +9,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from lms_files import fill_canvas, fill_moodle
 from marked_class import ADA, BOB, COURSE, graded
 
 from grader.exports import code_hosts, gradescope
 from grader.exports.code_hosts import junit
-from grader.exports.lms import fill_canvas, fill_moodle
 from grader.exports.write import csv_table, json_document
 from grader.gradebook import Gradebook
 from grader.marking.given import give_comment
