@@ -121,7 +121,6 @@ class Bridge:
         self.said: set[str] = set()
         self.harmful: Exception | None = None
         self._raised: BaseException | None = None
-        self._stdout, self._stderr = sys.stdout, sys.stderr
         self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
@@ -134,6 +133,7 @@ class Bridge:
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
+        self._stdout, self._stderr = sys.stdout, sys.stderr
         were_real, surroundings.real = surroundings.real, devices.real(1)
         try:
             self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
