@@ -255,7 +255,7 @@ class Bridge:
         """The random generators that the test has used or seeded since the last exchange."""
         before, self._moment = self._moment, Moment(self._moment)
         numbers = range(3) if before is None else self._moment.changed_since(before)
-        return [(number, tuple(self._moment[number])) for number in numbers]
+        return [(number, self._moment.sent(number)) for number in numbers]
 
     def _draw(self, drawn: Sequence[Any]) -> None:
         """Takes as many numbers from the test's random generators as the submission has taken from its own."""

@@ -118,7 +118,7 @@ class Moment:
         if last is None or random_memory != last._memory[2]:
             random_state = _get_random_state()
         is_same = last is not None and torch_memory == last._memory[0]
-        self.torch_seed = last.torch_seed if is_same and last is not None else torch.initial_seed()
+        self.torch_seed: int = last.torch_seed if is_same and last is not None else torch.initial_seed()
         self._memory: tuple[bytes, bytes, tuple[bytes, Any]] = torch_memory, numpy_memory, random_memory
         self._states: tuple[bytes, Any, Any] = torch_memory, numpy_state, random_state
 
@@ -127,6 +127,10 @@ class Moment:
         if number == 0:
             return _torch_state(_Holding(torch.frombuffer(bytearray(raw), dtype=torch.uint8)))
         return _numpy_state(_Holding(numpy_state)) if number == 1 else _random_state(_Holding(random_state))
+
+    def sent(self, number: int) -> tuple[Any, ...]:
+        """A generator's state as `set_state` takes it."""
+        return (None, 0, np.frombuffer(self._states[0], np.uint8)) if number == 0 else tuple(self[number])
 
     def changed_since(self, before: "Moment") -> list[int]:
         """The numbers of the generators that have another state."""
