@@ -106,7 +106,7 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
         value = list(itertools.chain.from_iterable(value.items()))
     budget.take(len(value) + 1)
     depth += 1
-    return [tag, *[encode(part, other, budget, depth) for part in value]]
+    return [tag, *[part if type(part) in _SELF_ENCODED else encode(part, other, budget, depth) for part in value]]
 
 
 def _encodable(text: str) -> str:

@@ -127,7 +127,7 @@ class SuiteCheck(Check):
                 else:
                     self.leftovers.begin(channel.transport)
                 quiet = contextlib.redirect_stdout(io.StringIO())  # its prints must not mix with the grader's output
-                for one in (_place_kept(self._root), comparisons.noted(), bridge.active(), quiet):
+                for one in (_place_kept(self._root), comparisons.noted(), quiet, bridge.active()):
                     stack.enter_context(one)
                 try:
                     _run_item(self.item)

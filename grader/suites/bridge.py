@@ -121,7 +121,6 @@ class Bridge:
         self.said: set[str] = set()
         self.harmful: Exception | None = None
         self._raised: BaseException | None = None
-        self._stdout, self._stderr = sys.stdout, sys.stderr
         self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
@@ -134,6 +133,7 @@ class Bridge:
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
+        self._stdout, self._stderr = sys.stdout, sys.stderr
         were_real, surroundings.real = surroundings.real, devices.real(1)
         try:
             self._ask(twins.begin, self._forwards_logs)  # before the test patches anything
@@ -255,7 +255,7 @@ class Bridge:
         """The random generators that the test has used or seeded since the last exchange."""
         before, self._moment = self._moment, Moment(self._moment)
         numbers = range(3) if before is None else self._moment.changed_since(before)
-        return [(number, tuple(self._moment[number])) for number in numbers]
+        return [(number, self._moment.sent(number)) for number in numbers]
 
     def _draw(self, drawn: Sequence[Any]) -> None:
         """Takes as many numbers from the test's random generators as the submission has taken from its own."""

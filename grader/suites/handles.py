@@ -19,6 +19,7 @@ class Handles:
         self._known: dict[int, Handle | type] = {}
         self._kinds: dict[int, Class] = {}
         self._classes: dict[tuple[str, ...], Class] = {}
+        self._of_methods = self._class("method", names_of(MethodType), special_of(MethodType))
         self._unread: list[weakref.ref[Handle]] = []
 
     def proxy(self, remote: Any, kind: int, facts: Sequence[Any] | None, own_name: str = "") -> Any:
@@ -54,8 +55,7 @@ class Handles:
 
     def method(self, owner: Handle, name: str) -> Handle:
         """A method of an object, which is read at the next operation unless this is its call."""
-        kind = self._class("method", names_of(MethodType), special_of(MethodType))
-        made = make_handle(kind, FarObject(owner._channel, -1, "method"), late=(owner, name))
+        made = make_handle(self._of_methods, FarObject(owner._channel, -1, "method"), late=(owner, name))
         self._unread.append(weakref.ref(made))
         return made
 

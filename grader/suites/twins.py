@@ -13,9 +13,10 @@ import torch
 from torch import nn
 
 from grader.suites.passing import put
-from grader.testkit.far.side import detached, is_same, is_same_state
+from grader.testkit.far.side import changes, detached, is_same, is_same_state, is_sent, now_both_have
 
 _MOST_ARRAYS: Final = 256
+_NEW: Final = (None, None, False)
 
 
 class Twins:
@@ -105,15 +106,12 @@ class Twins:
                 self._optimizers[number] = optimizer, copy.deepcopy(state)
                 found.append((number, None, state, False, False))
         for key, tensor in self._tensors.items():
-            grad = tensor.grad if tensor.is_leaf else None
-            data, old, requires_grad = self._last.get(key, (None, None, False))
-            if key in self._arrays and (key in old_arrays or self._arrays[key]() is None) and is_same(tensor, data):
+            changed = changes(tensor, self._last.get(key, _NEW))
+            if changed is not None:
+                self._last[key] = changed[0]
+                found.append((key, *changed[1], isinstance(tensor, nn.Parameter)))
+            elif key in self._arrays and (key in old_arrays or self._arrays[key]() is None):
                 gone.append(key)
-                continue
-            is_new = data is None or tensor.requires_grad != requires_grad
-            if is_new or not is_same(tensor.detach(), data) or not is_same(grad, old):
-                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
-                found.append((key, *self._last[key], isinstance(tensor, nn.Parameter)))
         for key in gone:
             del self._arrays[key], self._last[key], self._keys[id(self._tensors.pop(key))]
         return found + [(key, None, None, False, False) for key in gone]
@@ -130,15 +128,16 @@ class Twins:
                     self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
                 continue
             if (tensor := self._tensors.get(key)) is not None:
-                is_changed = not is_same(tensor.detach(), data)
+                is_changed = is_sent(data) and not is_same(tensor.detach(), data)
                 if is_changed and (key < 0 or self._may(type(tensor).__name__)):  # else a graph would notice
                     put(tensor, data)
                 if tensor.is_leaf:
+                    tensor.requires_grad_(requires_grad)
+                if tensor.is_leaf and is_sent(grad):
                     if key > 0 and not is_same(tensor.grad, grad) and not self._may("a gradient"):
                         grad = tensor.grad
-                    tensor.requires_grad_(requires_grad)
                     tensor.grad = detached(grad)
-                self._last[key] = detached(tensor), detached(grad), tensor.requires_grad
+                self._last[key] = now_both_have(self._last[key], tensor, data, grad)
 
     def _add(self, key: int, tensor: torch.Tensor) -> None:
         self._keys[id(tensor)], self._tensors[key] = key, tensor

@@ -22,9 +22,11 @@ _LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WOR
 _TWISTER_BYTES: Final = 4 * _WORDS + 4
 _NUMPY_PLACE: Final = vars(np.random)["get_bit_generator"]().ctypes.state_address
 _RANDOM: Final = vars(random)["_inst"]
-_RANDOM_PLACE: Final = id(_RANDOM) + object.__basicsize__
-"""Where NumPy's and Python's blocks lie, with the place in them: to read the state itself takes long."""
-_memory_at, _get_torch_state, _get_random_state = ctypes.string_at, torch.default_generator.get_state, random.getstate
+_Block: Final = ctypes.c_char * _TWISTER_BYTES
+_numpy_block: Final = _Block.from_address(_NUMPY_PLACE)
+_random_block: Final = _Block.from_address(id(_RANDOM) + object.__basicsize__)
+"""NumPy's and Python's blocks, with the place in them: to read the state itself takes long."""
+_get_torch_state, _get_random_state = torch.default_generator.get_state, random.getstate
 
 
 class State(NamedTuple):
@@ -106,17 +108,17 @@ class Moment:
     """
 
     def __init__(self, last: "Moment | None" = None) -> None:
-        self.torch_seed = torch.initial_seed()
-        raw = _get_torch_state()
-        numpy_memory = _memory_at(_NUMPY_PLACE, _TWISTER_BYTES)
-        random_memory = _memory_at(_RANDOM_PLACE, _TWISTER_BYTES), _RANDOM.gauss_next
+        torch_memory = _get_torch_state().numpy().tobytes()
+        numpy_memory = _numpy_block.raw
+        random_memory = _random_block.raw, _RANDOM.gauss_next
         numpy_state: Any = None if last is None else last._states[1]
         if last is None or numpy_memory != last._memory[1] or numpy_state[3]:  # a number that it keeps lies elsewhere
             numpy_state = np.random.get_state()
         random_state: Any = None if last is None else last._states[2]
         if last is None or random_memory != last._memory[2]:
             random_state = _get_random_state()
-        torch_memory = _memory_at(raw.data_ptr(), raw.nbytes)
+        is_same = last is not None and torch_memory == last._memory[0]
+        self.torch_seed: int = last.torch_seed if is_same and last is not None else torch.initial_seed()
         self._memory: tuple[bytes, bytes, tuple[bytes, Any]] = torch_memory, numpy_memory, random_memory
         self._states: tuple[bytes, Any, Any] = torch_memory, numpy_state, random_state
 
@@ -125,6 +127,10 @@ class Moment:
         if number == 0:
             return _torch_state(_Holding(torch.frombuffer(bytearray(raw), dtype=torch.uint8)))
         return _numpy_state(_Holding(numpy_state)) if number == 1 else _random_state(_Holding(random_state))
+
+    def sent(self, number: int) -> tuple[Any, ...]:
+        """A generator's state as `set_state` takes it."""
+        return (None, 0, np.frombuffer(self._states[0], np.uint8)) if number == 0 else tuple(self[number])
 
     def changed_since(self, before: "Moment") -> list[int]:
         """The numbers of the generators that have another state."""

@@ -127,12 +127,13 @@ def test_plain_pytest_gives_the_same_verdicts(warm: WarmUp, tmp_path: Path) -> N
 
 
 def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
-    wrong = "\ndef words(text): return [text]\ndef scale(a, n):\n    a *= n + 1\ndef softmax_(x, dim): return x\n"
+    wrong = "\ndef words(text):\n    print('not split')\n    return [text]\ndef scale(a, n):\n    a *= n + 1\ndef softmax_(x, dim): return x\n"
     adds = "\ndel work\ndef add_(self, other):\n    self.data = 5.0\n    return self\nScalar.__add__ = add_\n"
     result = warm(COURSE).of(submission(more={ADAPTERS: wrong, PKG: adds}))
     (check,) = (one for one in exercise_of(result, "files").checks if one.verdict == "failed")
     first, _, rest = check.message.partition("\n")
     assert first == "Iterates: words('a b') gives ['a b'] where ['a', 'b'] was expected"
+    assert check.cause is not None and check.cause.prints == "not split"
     assert "the test" not in rest and "Iterates" not in rest  # it would say the same again
     array, softmax = (one.message for one in exercise_of(result, "tensors").checks if one.verdict == "failed")
     assert array.startswith("In place and identity: 2 of 2 values differ, the first at [0]: 4.0 where 3.0 was expected")

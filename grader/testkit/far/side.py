@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from grader.testkit.far.callbacks import Thread
 
 _equal, _clone = torch.equal, torch.Tensor.clone
+_SAME: Final = "same"
+"""Stands for numbers, or a gradient, that have not changed."""
 _FOLDER: Final = "suite_files"
 
 
@@ -174,6 +176,32 @@ def is_same_state(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def changes(tensor: torch.Tensor, last: tuple[Any, Any, bool]) -> tuple[tuple[Any, Any, bool], tuple[Any, ...]] | None:
+    """A twin as both sides have it from now on, and its changes as they are sent; None if there are none.
+
+    Args:
+        last: data, gradient and `requires_grad` as both sides last had them.
+    """
+    data, grad, requires_grad = last
+    own = tensor.grad if tensor.is_leaf else None
+    has_data, has_grad = not is_same(tensor.detach(), data), not is_same(own, grad)
+    if not has_data and not has_grad and tensor.requires_grad == requires_grad:
+        return None
+    now = detached(tensor) if has_data else data, detached(own) if has_grad else grad, tensor.requires_grad
+    return now, (now[0] if has_data else _SAME, now[1] if has_grad else _SAME, now[2])
+
+
+def is_sent(part: object) -> bool:
+    """Whether numbers, or a gradient, have come because they have changed."""
+    return type(part) is not str
+
+
+def now_both_have(last: tuple[Any, Any, bool], twin: torch.Tensor, data: Any, grad: Any) -> tuple[Any, Any, bool]:
+    """Data, gradient and `requires_grad` of a twin after these changes have come."""
+    new_data = detached(twin) if is_sent(data) else last[0]
+    return new_data, detached(grad) if is_sent(grad) else last[1], twin.requires_grad
+
+
 def take(pushes: Iterable[Any]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
@@ -187,16 +215,16 @@ def take(pushes: Iterable[Any]) -> None:
         twin = here().twins.get(key)
         if twin is None:
             twin = nn.Parameter(data, requires_grad) if is_parameter else data.requires_grad_(requires_grad)
-            here().twins[key] = twin
-        else:
-            if twin.device == data.device:
-                twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
-            else:
-                twin.data = data
-            if twin.is_leaf:
-                twin.requires_grad_(requires_grad)
-        twin.grad = grad
-        here().last[key] = detached(twin), detached(grad), requires_grad
+            here().twins[key], here().last[key] = twin, (None, None, requires_grad)
+        elif is_sent(data) and twin.device == data.device:
+            twin.data.copy_(data)  # a graph that needs it does not notice, as with the test's own `x.data`
+        elif is_sent(data):
+            twin.data = data
+        if twin.is_leaf:
+            twin.requires_grad_(requires_grad)
+        if is_sent(grad):
+            twin.grad = grad
+        here().last[key] = now_both_have(here().last[key], twin, data, grad)
 
 
 def take_state(key: int, state: Any) -> None:
@@ -217,9 +245,7 @@ def pulls() -> list[tuple[int, Any, Any, bool]]:
             here().optimizers[key] = optimizer, copy.deepcopy(state)
             found.append((key, None, state, False))
     for key, twin in here().twins.items():
-        data, grad, requires_grad = here().last[key]
-        own = twin.grad if twin.is_leaf else None
-        if not is_same(twin.detach(), data) or not is_same(own, grad) or twin.requires_grad != requires_grad:
-            here().last[key] = detached(twin), detached(own), twin.requires_grad
-            found.append((key, *here().last[key]))
+        if (changed := changes(twin, here().last[key])) is not None:
+            here().last[key] = changed[0]
+            found.append((key, *changed[1]))
     return found
