@@ -127,7 +127,8 @@ def test_plain_pytest_gives_the_same_verdicts(warm: WarmUp, tmp_path: Path) -> N
 
 
 def test_message_is_pytests_own_with_the_students_lines(warm: WarmUp) -> None:
-    wrong = "\ndef words(text):\n    print('not split')\n    return [text]\ndef scale(a, n):\n    a *= n + 1\ndef softmax_(x, dim): return x\n"
+    wrong = "\ndef words(text):\n    print('not split')\n    return [text]\n"
+    wrong += "def scale(a, n):\n    a *= n + 1\ndef softmax_(x, dim): return x\n"
     adds = "\ndel work\ndef add_(self, other):\n    self.data = 5.0\n    return self\nScalar.__add__ = add_\n"
     result = warm(COURSE).of(submission(more={ADAPTERS: wrong, PKG: adds}))
     (check,) = (one for one in exercise_of(result, "files").checks if one.verdict == "failed")
