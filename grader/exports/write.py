@@ -122,6 +122,9 @@ def export(kind: str, settings: ExportSettings) -> None:
             return
         columns = _columns(settings, book)
         if kind in DOWNLOADS and len(columns) > 1:
+            if settings.run is not None or settings.only or name is not None:
+                why = "several columns at once get all marks of their assignments"
+                raise UserError(why, fix="name one --column, or leave out --run, --only and --submission")
             _fill_several(kind, book, course, settings, columns)
             return
         if settings.run is None:

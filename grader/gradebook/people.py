@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 
-from grader.intake.names import id_key
+from grader.intake.names import exact_name, id_key
 from grader.intake.roster import Student
 
 
@@ -70,4 +69,4 @@ def _of_id(text: str) -> str:
 
 
 def _of_name(text: str) -> str:
-    return f"name {unicodedata.normalize('NFC', text).strip()}"
+    return f"name {exact_name(text)}"

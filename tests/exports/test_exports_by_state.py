@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from classrooms import OWN, check, exercise, gradebook, result
@@ -18,7 +19,7 @@ from grader.errors import UserError
 from grader.exports import gradescope
 from grader.exports.code_hosts import commands, junit
 from grader.exports.write import ExportSettings, csv_table, export, json_document
-from grader.gradebook import Override, Row
+from grader.gradebook import Gradebook, Override, Row
 from grader.gradebook.records import Late
 from grader.grading.exit_codes import missing_layers
 from grader.intake.submission import Arrival
@@ -29,6 +30,7 @@ from grader.results import Cause, Unread
 from grader.text import percent
 
 COURSE = Course.load(OWN)
+TERM = OWN.parent / "term_course"
 HOSTILE = "=HYPERLINK(1) <b>\x1b[31m.zip: damaged"
 
 
@@ -159,6 +161,16 @@ def test_an_export_never_writes_over_the_download(tmp_path: Path, to: str) -> No
     with pytest.raises(UserError, match="is the file that you downloaded"):
         export("canvas", ExportSettings(grades=tmp_path, course=OWN, into=into, to=tmp_path / to, column=("77",)))
     assert into.read_bytes() == GRADES.encode()
+
+
+@pytest.mark.parametrize("some", [{"only": ("samples.mean",)}, {"run": 1}, {"submission": "pn"}])
+def test_several_columns_are_filled_with_all_marks_or_not_at_all(tmp_path: Path, some: dict[str, Any]) -> None:
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        book.start_run("straight-lines", "hash", 0, "{}", {})
+    columns = ("week1=Week 1", "week2=Week 2")
+    wanted = ExportSettings(grades=tmp_path, course=TERM, into=file(tmp_path, GRADES), column=columns, **some)
+    with pytest.raises(UserError, match="several columns at once get all marks"):
+        export("canvas", wanted)
 
 
 def pages(folder: Path, *rows: Row) -> tuple[str, list[str]]:

@@ -89,6 +89,14 @@ def test_each_week_has_its_own_lateness(book: Gradebook) -> None:
     assert finals(book, "week2") == {"Ann": 10, "Bob": 5}
 
 
+def test_a_name_is_the_same_however_wide_its_spaces_are(book: Gradebook, tmp_path: Path) -> None:
+    listed, bare = Student("Ann Lee", ("1",)), Student("Ann  Lee", ("",))
+    grade(book, "week1", {listed: (10, "")}, (listed,))
+    grade(book, "week2", {bare: (8, "")}, None)
+    (ann,) = term(book, PLAN, tmp_path).values()
+    assert {week: one.state for week, one in ann.standings.items()} == {"week1": "marked", "week2": "marked"}
+
+
 def test_an_extension_is_for_one_week(book: Gradebook) -> None:
     grade(book, "week1", {ANN: (10, "2026-10-06T12:00:00Z")})
     until = Extension(student="Ann", due="2026-10-12T12:00:00Z", why="ill", who="me", made="")
