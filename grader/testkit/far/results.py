@@ -157,41 +157,43 @@ def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:
     return "value", value
 
 
+def content_of(value: Any) -> Any:
+    """The content of an argument, as it is compared with that after the operation."""
+    if isinstance(value, torch.Tensor):
+        return detached(value)
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if tables.is_table(value):
+        return (tables.tree_of(value, Budget(), has_pandas=True),)
+    if isinstance(value, StringIO | BytesIO):
+        return None if value.closed else (value.getvalue(), value.tell())
+    if isinstance(value, list | collections.deque):
+        return list(value)
+    if isinstance(value, set):
+        return set(value)
+    return dict(value if isinstance(value, dict) else vars(value))  # else an object of the test's own class
+
+
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
-    """The arguments that were changed in place, and their values now."""
+    """The arguments that were changed in place, and their content now."""
     found: list[tuple[int, Any]] = []
     for number, value, before in passed:
-        if isinstance(value, torch.Tensor):
-            if not is_same(value.detach(), before):
-                found.append((number, ("value", detached(value))))
-        elif isinstance(value, np.ndarray):
-            if value.shape != before.shape or value.tobytes() != before.tobytes():
-                found.append((number, ("value", value.copy())))
-        elif tables.is_table(value):
-            if tables.tree_of(value, Budget(), has_pandas=True) != before:
-                found.append((number, ("value", value)))
-        elif isinstance(value, StringIO | BytesIO):
-            if not value.closed and (now := (value.getvalue(), value.tell())) != before:
-                found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
-        elif isinstance(value, collections.deque):
-            if _has_changed([*value], [*before]):
-                found.append((number, describe([*value])))
-        elif not isinstance(value, list | dict | set):  # an object of the test's own class
-            if _has_changed(vars(value), before):
-                found.append((number, describe(vars(value))))
-        elif _has_changed(value, before):
-            found.append((number, describe(dict(value) if isinstance(value, dict) else value)))
+        now = content_of(value)
+        if now is not None and _has_changed(now, before):
+            found.append((number, ("value", value) if tables.is_table(value) else describe(now)))
     return found
 
 
-def _has_changed(value: Any, before: Any) -> bool:
-    if len(value) != len(before):
-        return True
-    if isinstance(value, list):
-        return any(_is_other(a, b) for a, b in zip(value, before, strict=True))
-    if isinstance(value, dict):
-        return any(key not in before or _is_other(one, before[key]) for key, one in value.items())
-    return bool(value != before)
+def _has_changed(now: Any, before: Any) -> bool:
+    if isinstance(now, torch.Tensor):
+        return not is_same(now, before)
+    if isinstance(now, np.ndarray):
+        return bool(now.shape != before.shape or now.tobytes() != before.tobytes())
+    if isinstance(now, list):
+        return len(now) != len(before) or any(map(_is_other, now, before))
+    if isinstance(now, dict):
+        return now.keys() != before.keys() or any(_is_other(one, before[key]) for key, one in now.items())
+    return bool(now != before)
 
 
 def _is_other(one: Any, before: Any) -> bool:
