@@ -178,20 +178,19 @@ class _Otter(NotebookReader):
 
     def _set_seeds(self) -> None:
         """Sets otter's seed before each test and each cell that runs something, if any of them draws numbers."""
-        master = self.master
-        tests = [test for question in master.questions for test in question.tests]
-        cells = [piece.text for piece in master.pieces if piece.kind == "code"]
-        if self._seed and any(map(_DRAWS.search, [*cells, *(step.code for test in tests for step in test.steps)])):
-            for at, piece in enumerate(master.pieces):
-                runs = piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body)
-                if runs or piece.kind == "prompt":
-                    skeleton = piece.skeleton and self._seed + piece.skeleton
-                    master.pieces[at] = piece._replace(text=self._seed + piece.text, skeleton=skeleton)
-            master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
-            for question in master.questions:
-                question.tests = [
-                    test._replace(steps=(Step(self._seed.rstrip(), None), *test.steps)) for test in question.tests
-                ]
+        master, seed = self.master, self._seed
+        codes = [*(piece.text for piece in master.pieces if piece.kind == "code"), *master.codes_of_tests()]
+        if not seed or not any(map(_DRAWS.search, codes)):
+            return
+        for at, piece in enumerate(master.pieces):
+            runs = piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body)
+            if runs or piece.kind == "prompt":
+                master.pieces[at] = piece._replace(
+                    text=seed + piece.text, skeleton=piece.skeleton and seed + piece.skeleton
+                )
+        master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
+        for question in master.questions:
+            question.tests = [test._replace(steps=(Step(seed.rstrip(), None), *test.steps)) for test in question.tests]
 
     def _question(self, cell: MasterCell, config: Mapping[str, Any]) -> NotebookQuestion:
         return NotebookQuestion(
@@ -282,19 +281,18 @@ class _Nbgrader(NotebookReader):
 
     def _scores(self, cell: MasterCell, code: str, points: float) -> Iterator[float]:
         """If the last line of a test gives a score: the least that it must be for each part of the points."""
-        with contextlib.suppress(SyntaxError):
+        gives_score = False
+        with contextlib.suppress(SyntaxError, ValueError):
+            is_possible = points > 0 and float(cell.value or 0) <= points
             match ast.parse(code).body[-1:]:
                 case [ast.Expr(ast.Name() | ast.BinOp())]:
-                    gives_score = True
-                case [ast.Expr(ast.Call(ast.Name(name)))]:
+                    gives_score = is_possible
+                case [ast.Expr(ast.Call(ast.Name(name)))] if is_possible:
                     returns = rf"^def {name}\b(?:.*\n(?=[ \t\n]))*?[ \t]+return[ \t]+\S"
                     gives_score = name in ("round", "sum", "min", "max") or bool(re.search(returns, self._given, re.M))
-                case _:
-                    gives_score = False
-            with contextlib.suppress(ValueError):
-                gives_score = gives_score and float(cell.value or 0) <= points
-                parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 4
-                yield from (points * part / parts for part in range(1, parts + 1) if gives_score and points)
+        if gives_score:
+            parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 4
+            yield from (points * part / parts for part in range(1, parts + 1))
 
 
 def _says_nothing(code: str) -> bool:

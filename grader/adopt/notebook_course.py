@@ -241,7 +241,8 @@ class _Topic(NotebookExercises):
         for exercise in self.exercises:
             is_even = len({one.points for one in exercise.tests}) == 1
             for one in exercise.tests:
-                mark = f"@pytest.mark.points({one.points:g})\n" if exercise.is_by_test and not is_even else ""
+                has_own = not is_even and not exercise.question.all_or_nothing
+                mark = f"@pytest.mark.points({one.points:g})\n" if has_own else ""
                 texts.append(f"# {one.test.place}\n{mark}{one.made.text.rstrip()}")
         write(self._to / "tests" / self._file, "\n\n\n".join(texts) + "\n")
 
@@ -270,9 +271,10 @@ class _Topic(NotebookExercises):
         for one in self.exercises:
             entries = [(f"{self._file}::{test.name}", test.is_hidden and hides) for test in one.tests]
             tests, hidden = ([name for name, is_hidden in entries if is_hidden is kind] for kind in (False, True))
-            says = in_one_line(one.question.text or one.question.name)
+            asked = one.question
+            says = in_one_line(asked.text or asked.name)
             exercises.append(
-                PlannedExercise(one.name, one.points or 1, tests, hidden, one.question.hint, one.is_by_test, says)
+                PlannedExercise(one.name, one.points or 1, tests, hidden, asked.hint, asked.all_or_nothing, says)
             )
         modules = {_module_of(line) for line in self.names.imports.values()} - INSTALLED - self._helpers.keys()
         return PlannedTopic(self.name, self.title, exercises, sorted(filter(_is_installed, modules)))

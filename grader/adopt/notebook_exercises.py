@@ -52,11 +52,6 @@ class NotebookExercise:
     lost: float = 0.0
     """The points of tests that are left out."""
 
-    @property
-    def is_by_test(self) -> bool:
-        """Whether each test has points of its own."""
-        return not self.question.all_or_nothing
-
 
 class NotebookExercises:
     """The exercises that are made of one notebook.
@@ -120,7 +115,7 @@ class NotebookExercises:
         for exercise in self.automatic:
             if exercise.lost and not any(test.points for test in exercise.tests):
                 exercise.tests.clear()
-            elif exercise.is_by_test:
+            elif not exercise.question.all_or_nothing:
                 exercise.points -= exercise.lost
             exercise.lost = 0.0
         for exercise in self.automatic:
