@@ -8,6 +8,7 @@ import importlib.machinery
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -61,20 +62,14 @@ class ProxyModule(ModuleType):
         running[-1].run("delattr", Deferred(self._far, ()), name)
 
 
+@dataclass(eq=False)
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the proxy of a module that students write, and of everything below a package of theirs."""
 
-    def __init__(
-        self,
-        far_names: Mapping[str, str],
-        public: Mapping[str, Mapping[str, str]],
-        exceptions: Mapping[str, type[SubmissionRaised]],
-        places: Sequence[Path],
-    ) -> None:
-        self._places = places
-        self._far_names = far_names
-        self._public = public
-        self._exceptions = exceptions
+    _far_names: Mapping[str, str]
+    _public: Mapping[str, Mapping[str, str]]
+    _exceptions: Mapping[str, type[SubmissionRaised]]
+    _places: Sequence[Path]
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
         if (far := self._far(name)) is None:
