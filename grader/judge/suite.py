@@ -120,15 +120,17 @@ class SuiteCheck(Check):
         bridge = Bridge(channel, self._root, Handles(), Exceptions(self._exceptions), temporary, *reads)
         comparisons = Comparisons()
         bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
+        is_solution = isinstance(channel.transport, ModuleProcess)
         try:
-            with contextlib.ExitStack() as stack:
-                if isinstance(channel.transport, ModuleProcess):
-                    stack.enter_context(self.leftovers.beside(channel.transport))
-                else:
-                    self.leftovers.begin(channel.transport)
-                quiet = contextlib.redirect_stdout(io.StringIO())  # its prints must not mix with the grader's output
-                for one in (_place_kept(self._root), comparisons.noted(), bridge.active(), quiet):
-                    stack.enter_context(one)
+            if not is_solution:
+                self.leftovers.begin(channel.transport)
+            with (
+                self.leftovers.beside(channel.transport) if is_solution else contextlib.nullcontext(),
+                _place_kept(self._root),
+                comparisons.noted(),
+                bridge.active(),
+                contextlib.redirect_stdout(io.StringIO()),  # its prints must not mix with the grader's output
+            ):
                 try:
                     _run_item(self.item)
                 except (Exception, pytest.fail.Exception):
@@ -356,10 +358,10 @@ def collected_suite(
         _hypothesis_settings(),
         unpickling_carefully(room.root / suite.path, room.root / DATA),
         kept_from_harm(room, suite.path),
-        _search_path_kept(),
         session.check_files_forgotten(room.root),
         contextlib.ExitStack() as stack,
     ):
+        stack.callback(sys.path.__setitem__, slice(None), sys.path[:])  # pytest leaves the suite's folder there
         files = [file for name in names if (file := room.root / suite.path / name).is_file()]
         hooks = _SuiteHooks(course, limit, exceptions, room.root)
         with warnings.catch_warnings(), asking(Solution(course.solutions_dir, room.root, suite.names)):
@@ -375,16 +377,6 @@ def collected_suite(
             check.leftovers = leftovers
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
         yield CollectedChecks(checks, hooks.run, limit, listener or NoListener(), room.root)
-
-
-@contextlib.contextmanager
-def _search_path_kept() -> Iterator[None]:
-    """pytest puts the suite's folder on the search path of modules, and leaves it there."""
-    before = sys.path[:]
-    try:
-        yield
-    finally:
-        sys.path[:] = before
 
 
 @contextlib.contextmanager
@@ -505,9 +497,8 @@ def _names_at_top(file: Path, own: Collection[str]) -> dict[str, str]:
                 names |= {top: top for one in node.names if not one.asname and (top := one.name.partition(".")[0])}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
-            is_own = {name: whole.partition(".")[0] in own for name, whole in names.items()}
             found |= {
-                name: "" if is_own[name] else whole
+                name: "" if whole.partition(".")[0] in own else whole
                 for name, whole in names.items()
                 if not name.startswith("_") and name != "*"
             }
