@@ -233,7 +233,7 @@ class _Topic(NotebookExercises):
         kept = [test for exercise in self.exercises for test in exercise.tests]
         lines = {line for test in kept for line in test.made.imports}
         lines |= {line for line in self.names.imports.values() if _module_of(line) == "pandas"}  # for tables as values
-        imports = {line for line in lines if self._is_there(_module_of(line))}
+        imports = {line for line in lines if (name := _module_of(line)) in self._helpers or _is_installed(name)}
         texts = [
             f'"""Tests of {self.name}, as its author wrote them."""\n\n'
             + "\n".join(["import pytest", *sorted(imports)])
@@ -245,9 +245,6 @@ class _Topic(NotebookExercises):
                 mark = f"@pytest.mark.points({one.points:g})\n" if has_own else ""
                 texts.append(f"# {one.test.place}\n{mark}{one.made.text.rstrip()}")
         write(self._to / "tests" / self._file, "\n\n\n".join(texts) + "\n")
-
-    def _is_there(self, module: str) -> bool:
-        return module in self._helpers or _is_installed(module)
 
     def finish(self, course: Course) -> None:
         """Writes the notebook that students get, and names the tests in which the student's code has a say."""

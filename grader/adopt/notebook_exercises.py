@@ -224,8 +224,7 @@ def _points(points: object) -> float:
 
 def identifier(text: str) -> str:
     name = re.sub(r"\W+", "_", text.rpartition("/")[2]).strip("_").lower() or "homework"
-    name = f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in INSTALLED else name
-    return name
+    return f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in INSTALLED else name
 
 
 def _free(name: str, taken: set[str]) -> str:
