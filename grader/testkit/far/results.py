@@ -164,7 +164,7 @@ def content_of(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy()
     if tables.is_table(value):
-        return (tables.tree_of(value, Budget(), has_pandas=True),)
+        return tables.tree_of(value, Budget(), has_pandas=True)
     if isinstance(value, StringIO | BytesIO):
         return None if value.closed else (value.getvalue(), value.tell())
     if isinstance(value, list | collections.deque):
@@ -178,9 +178,9 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their content now."""
     found: list[tuple[int, Any]] = []
     for number, value, before in passed:
-        now = content_of(value)
-        if now is not None and _has_changed(now, before):
-            found.append((number, ("value", value) if tables.is_table(value) else describe(now)))
+        now, is_table = content_of(value), tables.is_table(value)
+        if now is not None and (now != before if is_table else _has_changed(now, before)):
+            found.append((number, ("value", value) if is_table else describe(now)))
     return found
 
 
@@ -189,7 +189,7 @@ def _has_changed(now: Any, before: Any) -> bool:
         return not is_same(now, before)
     if isinstance(now, np.ndarray):
         return bool(now.shape != before.shape or now.tobytes() != before.tobytes())
-    if isinstance(now, list):
+    if isinstance(now, list | tuple):
         return len(now) != len(before) or any(map(_is_other, now, before))
     if isinstance(now, dict):
         return now.keys() != before.keys() or any(_is_other(one, before[key]) for key, one in now.items())
@@ -197,4 +197,7 @@ def _has_changed(now: Any, before: Any) -> bool:
 
 
 def _is_other(one: Any, before: Any) -> bool:
-    return one is not before and not (type(one) in PLAIN and type(one) is type(before) and one == before)
+    """Whether an item is another one; of plain data a copy was kept, so that the content of its lists counts."""
+    if one is before or type(one) is not type(before):
+        return one is not before
+    return _has_changed(one, before) if type(one) in (list, tuple, dict) else type(one) not in PLAIN or one != before
