@@ -455,14 +455,15 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
         if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
         for name, known in more.items():
-            with contextlib.suppress(TypeError):  # no order of its bases
-                found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), _MADE_BY_TESTS)
-                continue
-            found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), _MADE_BY_TESTS)
-    suite = course.suite
-    for file in course.checks_dir.rglob("*.py") if suite else ():
+            kinds = [found.get(one) or kind_of(one) for one in known]
+            try:
+                found[name] = type(name, tuple(kinds), _MADE_BY_TESTS)
+            except TypeError:  # no order of its bases
+                found[name] = type(name, (kinds[0],), _MADE_BY_TESTS)
+    assert course.suite is not None
+    for file in course.checks_dir.rglob("*.py"):
         with contextlib.suppress(CourseError):
-            for name in exceptions_expected(parse(file), suite.names if suite else ()):
+            for name in exceptions_expected(parse(file), course.suite.names):
                 found.setdefault(name, type(name, (kind_of("Exception"),), _MADE_BY_TESTS))
     return found
 
