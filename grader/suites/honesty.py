@@ -69,18 +69,14 @@ def _is_in(file: str, root: Path) -> bool:
     return Path(file).is_relative_to(root)
 
 
-def seen_in(folder: Path) -> list[SuitePlace]:
-    """The places of a suite that were seen while its tests ran in this process."""
-    return sorted(one for one in _seen if one.file.is_relative_to(folder))
-
-
 def places_in(folder: Path, names: Collection[str]) -> list[SuitePlace]:
     """The places that the source of a suite shows, and those that were seen in this process.
 
     Args:
         names: of the modules and packages that students write, as the suite imports them.
     """
-    found, own = set(seen_in(folder)), frozenset(name.rpartition(".")[2] for name in names)
+    found = {one for one in _seen if one.file.is_relative_to(folder)}
+    own = frozenset(name.rpartition(".")[2] for name in names)
     for file in sorted(folder.rglob("*.py")):
         try:
             tree = parse(file)
