@@ -15,7 +15,6 @@ import importlib.abc
 import importlib.util
 import inspect
 import io
-import os
 import signal
 import sys
 import time
@@ -195,13 +194,12 @@ def _run_item(item: pytest.Function) -> None:
 @contextlib.contextmanager
 def _place_kept(folder: Path) -> Iterator[None]:
     """The folder is the current one meanwhile; an alarm that the test sets takes nothing from the judge's own clock."""
-    before = os.getcwd()
     has_alarm = hasattr(signal, "setitimer")
     handler = signal.getsignal(signal.SIGALRM) if has_alarm else None
     began, timer = time.monotonic(), signal.getitimer(signal.ITIMER_REAL) if has_alarm else (0.0, 0.0)
-    os.chdir(folder)
     try:
         with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
             for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
                 patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
             patch.setattr(torch, "compile", lambda own=None, **_: (lambda one: one) if own is None else own)
@@ -210,7 +208,6 @@ def _place_kept(folder: Path) -> Iterator[None]:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
     finally:
-        os.chdir(before)
         if has_alarm and signal.getsignal(signal.SIGALRM) is not handler:
             signal.signal(signal.SIGALRM, handler)
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
