@@ -80,7 +80,7 @@ def read_master(path: Path) -> Master:
         cells = [with_usual_marks(cell, in_code if cell.kind == "code" else delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
-        master = _Nbgrader(path.stem).read(cells)
+        master = _Nbgrader(path).read(cells)
     elif any(_boundary(part)[0] for cell in cells for part in _unfenced(cell)):
         master = _Otter(path).read([part for cell in cells for part in _unfenced(cell)])
     elif any(map(is_answer, cells)):
@@ -120,10 +120,8 @@ def _delimiters(path: Path) -> dict[str, str]:
 
 
 class _Otter(NotebookReader):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path.stem)
-        self._beside = path.parent
-        self._seed = ""
+    _seed = ""
+    """The statements that set otter's seed."""
 
     def read(self, cells: Iterable[MasterCell]) -> Master:
         master, block, number, has_end = self.master, "", -1, True

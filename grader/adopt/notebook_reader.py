@@ -60,8 +60,9 @@ def _joined(source: str | list[str]) -> str:
 class NotebookReader:
     """The common part of all kinds."""
 
-    def __init__(self, name: str) -> None:
-        self.master = Master(name)
+    def __init__(self, path: Path) -> None:
+        self.master = Master(path.stem)
+        self._beside = path.parent
         self._grading: set[str] = set()
 
     def add(self, cell: MasterCell, kind: PieceKind, text: str, question: int = -1) -> None:
@@ -151,7 +152,7 @@ def code_pieces(path: Path, questions: Sequence[str] = ()) -> list[NotebookPiece
     Args:
         questions: names; the cells above ``grader.check(NAME)``, up to another check, belong to one.
     """
-    reader = NotebookReader(path.stem)
+    reader = NotebookReader(path)
     pieces, open_from = reader.master.pieces, 0
     for cell in cells_of(json.loads(path.read_bytes())):
         if cell.kind == "code":

@@ -15,6 +15,7 @@ from types import CodeType, MappingProxyType
 from typing import Final, NamedTuple
 
 from grader.course.source import Definition, assigned_by, first_line, names_bound_by, names_in
+from grader.student.needs import codes_in
 
 _ABOUT_CODE: Final = frozenset({"callable", "signature", "getsource", "getfullargspec"})
 """Functions whose result says nothing about what an answer does: of a stub it is the same."""
@@ -201,20 +202,13 @@ def free_names(code: str) -> set[str]:
     Raises:
         SyntaxError: it is not Python.
     """
-    top, *inner = _codes(compile(code, "<test>", "exec", dont_inherit=True))
+    top, *inner = codes_in(compile(code, "<test>", "exec", dont_inherit=True))
     bound = _operands(top, "STORE_NAME")
     read = _operands(top, "LOAD_NAME")
     for one in inner:
         read |= _operands(one, "LOAD_GLOBAL") | (_operands(one, "LOAD_NAME") - _operands(one, "STORE_NAME"))
     body = ast.parse(code).body
     return (read - bound) | {name for name in bound if _is_read_first(name, body)}
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one)
 
 
 def _operands(code: CodeType, operation: str) -> set[str]:
