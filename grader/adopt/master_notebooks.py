@@ -213,9 +213,8 @@ class _Otter(NotebookReader):
         code = "\n".join(line.text for line in without_marks("\n".join(lines)))
         says = str(config.get("failure_message") or "")
         points = self.points(cell, config.get("points"))
-        more = {"says": says} if says else {}
         is_hidden = bool(config.get("hidden", is_hidden))
-        return self.test(cell, code, compares_output=True, points=points, is_hidden=is_hidden, **more)
+        return self.test(cell, code, says, compares_output=True, points=points, is_hidden=is_hidden)
 
 
 class _Nbgrader(NotebookReader):
@@ -232,7 +231,8 @@ class _Nbgrader(NotebookReader):
                 by_hand = is_graded or bool(marks.get("task"))
                 points = self.points(cell, marks.get("points"))
                 question = NotebookQuestion(str(marks["grade_id"]), cell.number, text, points, by_hand)
-                if _MARK_SCHEME.search(cell.text):
+                shown = _MARK_SCHEME.sub("", cell.text)
+                if shown != cell.text:
                     why = (
                         "its mark scheme is not taken over, as students see rubrics: write in course.toml what they may"
                     )
@@ -242,11 +242,10 @@ class _Nbgrader(NotebookReader):
                 number = number if by_hand else at
                 if cell.kind == "code":
                     self.add_code(cell, at, whole=True)
-                elif is_solution:
-                    self.add(cell, "answer", TYPE_HERE, at)
                 else:
-                    question.text = sentence(_MARK_SCHEME.sub("", cell.text)) or text
-                    self.add(cell, "text", _MARK_SCHEME.sub("", cell.text), at)
+                    if not is_solution:
+                        question.text = sentence(shown) or text
+                        self.add(cell, "text", shown, at)
                     self.add(cell, "answer", TYPE_HERE, at)
             elif is_graded and cell.kind == "code":
                 if number < 0:

@@ -109,15 +109,13 @@ class NotebookReader:
         self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
         return 0.0
 
-    def test(self, cell: MasterCell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
-        says = ""
-        try:
-            tree = ast.parse(code)
-            says = ast.get_docstring(tree) or ""
-        except SyntaxError:  # `function_of` says it
-            pass
+    def test(
+        self, cell: MasterCell, code: str, says: str = "", *, compares_output: bool = False, **more: Any
+    ) -> WrittenTest:
+        with contextlib.suppress(SyntaxError):  # `function_of` reports it
+            says = says or ast.get_docstring(ast.parse(code)) or ""
         step = Step(code, cell.value, cell.printed) if compares_output else Step(code, None)
-        return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})
+        return WrittenTest(f"cell {cell.number}", (step,), says, **more)
 
 
 def without(code: str, statements: Iterable[ast.stmt]) -> str:

@@ -109,18 +109,17 @@ class _AdoptedSuite:
                 f"no test that passes on the solution calls a function of {self._written_by_students}{why}",
                 fix="run them with pytest on the solution first, and name the modules that students write: --modules",
             )
-        self._names = {key: name for one in modules for key, name in self._exercises(one)}
 
-    def _exercises(self, module: Module) -> Iterator[tuple[tuple[Path, str], str]]:
-        """The exercises of a module, in the order of their first tests, each with a name of its own."""
-        taken: set[str] = set()
-        for file, name in self._groups:
+    def _exercises(self, module: Module) -> dict[str, list[Test]]:
+        """The tests of each exercise of a module, in the order of their first ones, by a name of its own."""
+        found: dict[str, list[Test]] = {}
+        for (file, name), tests in self._groups.items():
             if file in module.written:
                 own, places = name, file.with_suffix("").parts
-                while own in taken:
+                while own in found:
                     own, places = f"{own}_{places[-1]}", places[:-1]
-                taken.add(own)
-                yield (file, name), own
+                found[own] = tests
+        return found
 
     def write(self, course: Path, name: str, title: str) -> None:
         """Writes the course into a new folder."""
@@ -179,8 +178,8 @@ class _AdoptedSuite:
         suite = Suite(path=self._tests.name, modules=files, packages=packages)
         topics = []
         for module in self._modules:
-            groups = [(own, self._groups[key]) for key, own in self._names.items() if key[0] in module.written]
-            exercises = [PlannedExercise(own, len(tests), self._entries(tests)) for own, tests in groups]
+            tests_of = self._exercises(module)
+            exercises = [PlannedExercise(own, len(tests), self._entries(tests)) for own, tests in tests_of.items()]
             if exercises:
                 topics.append(PlannedTopic(module.name, names_for(Path(module.name))[1], exercises))
         return manifest(name, title, suite, topics)
@@ -202,10 +201,8 @@ class _AdoptedSuite:
         number = sum(len(tests) for tests in self._groups.values())
         yield f"{counted(len(self._groups), 'exercise')} of {counted(number, 'test')}, a point for each test"
         for module in self._modules:
-            for key, own in self._names.items():
-                if key[0] in module.written:
-                    tests = [one.name.rpartition("::")[2] for one in self._groups[key]]
-                    yield f"  {module.name}.{own}: {listed(tests, 4)}"
+            for own, tests in self._exercises(module).items():
+                yield f"  {module.name}.{own}: {listed([one.name.rpartition('::')[2] for one in tests], 4)}"
 
     def look(self, course: Path) -> Iterator[str]:
         """The places that a person must look at."""

@@ -182,9 +182,9 @@ def _check(submission: SubmissionProxy, example: Written) -> None:
             raise AssertionError(
                 f"the example in the docstring raises nothing where {_short(statement.exc_msg)} is written"
             )
-        if statement.want and not _fits(statement, _reply(reply)):
-            came = _short(_reply(reply).text) or "nothing"
-            words = f"the example in the docstring gives {came} where {_short(statement.want)} is written"
+        if statement.want and not _fits(statement, came := _reply(reply)):
+            shown = _short(came.shown or came.printed) or "nothing"
+            words = f"the example in the docstring gives {shown} where {_short(statement.want)} is written"
             raise AssertionError(words)
 
 
@@ -198,10 +198,6 @@ class _Reply(NamedTuple):
     shown: str
     """The text of its value."""
     value: object
-
-    @property
-    def text(self) -> str:
-        return self.shown or self.printed
 
 
 def _reply(reply: object) -> _Reply:
