@@ -20,7 +20,6 @@ class _Kind(NamedTuple):
     parts: Callable[[Any], tuple[Any, ...]]
     takes: tuple[tuple[type, ...], ...]
     """The classes that each part may have: made of others, a few bytes could become a value that fills the memory."""
-    is_mutable: bool = False
     make: Callable[..., Any] | None = None
     """Makes a value of its parts, if the class does not."""
 
@@ -38,18 +37,17 @@ _KINDS: Final[dict[type, _Kind]] = {
     datetime.timezone: _Kind(lambda value: (value.utcoffset(None),), ((datetime.timedelta,),)),
     datetime.timedelta: _Kind(lambda value: (value.days, value.seconds, value.microseconds), (_INT,) * 3),
     **{
-        kind: _Kind(lambda value: (value.isoformat(),), ((str,),), make=kind.fromisoformat)
+        kind: _Kind(lambda value: (value.isoformat(),), ((str,),), kind.fromisoformat)
         for kind in (datetime.date, datetime.time, datetime.datetime)
     },
     torch.Size: _Kind(lambda value: (tuple(value),), ((tuple,),)),
-    collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None))), is_mutable=True),
-    collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
-    collections.OrderedDict: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
+    collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None)))),
+    collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),)),
+    collections.OrderedDict: _Kind(lambda value: (dict(value),), ((dict,),)),
     collections.defaultdict: _Kind(
         lambda value: (getattr(value.default_factory, "__name__", None), dict(value)),
         ((str, type(None)), (dict,)),
-        is_mutable=True,
-        make=lambda name, items: collections.defaultdict(_FACTORIES.get(name), items),
+        lambda name, items: collections.defaultdict(_FACTORIES.get(name), items),
     ),
 }
 _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
@@ -65,7 +63,7 @@ def parts_of(value: object) -> tuple[Any, ...] | None:
 
 def is_mutable(value: object) -> bool:
     """Whether whoever gets a value may change it."""
-    return _KINDS[type(value)].is_mutable
+    return isinstance(value, dict | collections.deque)
 
 
 def rebuilt(name: str, parts: list[Any]) -> Any:
