@@ -27,6 +27,8 @@ _OF_NUMPY: Final = re.compile(
     r"\bnp\.(?:float|int|str)\w*\(([^()]*)\)|\bnp\.(True|False)_|^array\((\[[^\[\]]*\d[^\[\]]*\])(?:, dtype=\w+)?\)$"
 )
 """NumPy's scalars and arrays as newer versions show them; group: the plain value."""
+_MARKED: Final = re.compile(r"^[ \t]*# solution:[ \t]*$.*?^[ \t]*# end[ \t]*$", re.M | re.S)
+"""A part that students write, with our markers."""
 _SAYS_WHETHER: Final = ("isinstance(", "issubclass(", "hasattr(", "all(", "any(", "not ")
 """Beginnings of expressions that are True or False, whatever students write."""
 
@@ -382,7 +384,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     counting: set[str] = set()
     needs: dict[str, set[str]] = {}  # of the functions that are given, which names they read when they are called
     for question, code in cells:
-        spans = list(_parts(code.split("\n")))
+        marked = list(_MARKED.finditer(code))
+        spans = [(code.count("\n", 0, one.start()) + 1, code.count("\n", 0, one.end()) + 1) for one in marked]
         for one in ast.parse(code).body:
             reads, changed = names_in(one), set(_changed_in(one))
             if isinstance(one, Definition):
@@ -426,14 +429,3 @@ def changed_parts(node: ast.AST) -> Iterator[str]:
         match one:
             case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
                 yield from names_in(value)
-
-
-def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines between our markers, from 1."""
-    start = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip() == "# solution:":
-            start = number
-        elif line.strip() == "# end" and start:
-            yield start, number
-            start = 0
