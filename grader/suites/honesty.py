@@ -111,13 +111,12 @@ def _runs(function: ast.expr) -> bool:
 
 def imports_of(tree: ast.Module, names: AbstractSet[str]) -> Iterator[ast.stmt]:
     """The imports of students' modules, at any depth."""
-    for node in ast.walk(tree):
-        parts: list[str] = []
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)):
         if isinstance(node, ast.Import):
             parts = [part for one in node.names for part in one.name.split(".")]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             parts = [*(node.module or "").split("."), *(one.name for one in node.names if node.level)]
-        if isinstance(node, ast.Import | ast.ImportFrom) and not names.isdisjoint(parts):
+        if not names.isdisjoint(parts):
             yield node
 
 
@@ -125,11 +124,8 @@ def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> I
     """The lines at which both sides of a comparison come from the student's code, or their function compares."""
     theirs = set(imported)
     statements = [one for one in ast.walk(function) if isinstance(one, ast.Assign | ast.AugAssign | ast.For)]
-    for _ in range(len(statements)):
-        parts = ((one, one.iter if isinstance(one, ast.For) else one) for one in statements)
-        more = {name for one, part in parts if _mentions(part, theirs) for name in names_bound_by(one)}
-        if more <= theirs:
-            break
+    parts = [(one.iter if isinstance(one, ast.For) else one, names_bound_by(one)) for one in statements]
+    while more := {name for part, bound in parts if _mentions(part, theirs) for name in bound} - theirs:
         theirs |= more
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
