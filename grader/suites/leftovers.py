@@ -38,16 +38,9 @@ _LIBRARIES: Final = (builtins, torch, torch.nn, torch.nn.functional, torch.Tenso
 """Of these, and of all modules that the suite has imported, functions and classes are put back."""
 
 
-def _set_environ(entries: dict[str, str]) -> None:
-    for name in os.environ.keys() - entries.keys():
-        del os.environ[name]
-    os.environ.update(entries)
-
-
 def _set_filters(filters: list[Any]) -> None:
-    if warnings.filters != filters:
-        warnings.resetwarnings()
-        warnings.filters[:] = filters  # type: ignore[index]
+    warnings.resetwarnings()
+    warnings.filters[:] = filters  # type: ignore[index]
 
 
 _SETTINGS: Final[tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...]] = (
@@ -61,8 +54,8 @@ _SETTINGS: Final[tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...]] 
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (lambda: logging.root.manager.disable, logging.disable),
     (lambda: logging.root.level, logging.root.setLevel),
-    (lambda: sys.path[:], lambda places: sys.path.__setitem__(slice(None), places)),
-    (lambda: dict(os.environ), _set_environ),
+    (lambda: sys.path[:], lambda places: _refill(sys.path, places)),
+    (lambda: dict(os.environ), lambda entries: _refill(os.environ, entries)),
     (lambda: [*warnings.filters], _set_filters),
     (lambda: decimal.getcontext().prec, lambda digits: setattr(decimal.getcontext(), "prec", digits)),
 )
