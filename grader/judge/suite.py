@@ -231,18 +231,15 @@ class _BrokenItem(pytest.Item):
     function = obj = runtest
 
 
-class _Broken(Check):
+def _broken(item: Any, exercise: str, problem: str) -> Check:
     """A check whose file cannot be collected: a fault of the course, which costs nobody points."""
 
-    runs_item = True
+    def fail(submission: object) -> None:
+        raise UserError(f"the suite's file cannot be collected: {problem}")
 
-    def __init__(self, item: Any, exercise: str, problem: str) -> None:
-        super().__init__(item, exercise, 0)
-        self._problem = problem
-        self.body = self._fail
-
-    def _fail(self, submission: object) -> None:
-        raise UserError(f"the suite's file cannot be collected: {self._problem}")
+    check = Check(item, exercise, 0)
+    check.runs_item, check.body = True, fail
+    return check
 
 
 def _refuse_limit(*_: object) -> None:
@@ -303,7 +300,7 @@ class _SuiteHooks(session.SessionHooks):
             for name in dict.fromkeys(entry.partition("::")[0] for entry in (*group.tests, *group.hidden)):
                 if name in self._files:
                     node, problem = self._files[name]
-                    yield _Broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
+                    yield _broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         """pytest calls it, but for a coroutine, if no plugin here has made a function of it."""
