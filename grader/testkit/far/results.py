@@ -178,9 +178,11 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their content now."""
     found: list[tuple[int, Any]] = []
     for number, value, before in passed:
-        now, is_table = content_of(value), tables.is_table(value)
-        if now is not None and (now != before if is_table else _has_changed(now, before)):
-            found.append((number, ("value", value) if is_table else describe(now)))
+        now = content_of(value)
+        if tables.is_table(value):
+            found += [(number, ("value", value))] if now != before else []
+        elif now is not None and _has_changed(now, before):
+            found.append((number, describe(now)))
     return found
 
 
