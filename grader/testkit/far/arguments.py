@@ -19,7 +19,7 @@ from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named
 from grader.testkit.far.results import Passed, content_of
-from grader.testkit.far.side import here, take_state
+from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
 _MOST_BYTES: Final = 8 << 20
@@ -57,7 +57,10 @@ class Crossed:
 
     def keep(self, number: int, value: Any, before: Any = None) -> Any:
         """Notes an argument that the submission may change, with its content now, if that is not given."""
-        self.passed.append(Passed(number, value, content_of(value) if before is None else before))
+        if before is None:
+            content = content_of(value)
+            before = detached(content) if isinstance(content, torch.Tensor) else copy.copy(content)
+        self.passed.append(Passed(number, value, before))
         return value
 
     def build(self, tree: Any) -> Any:

@@ -158,11 +158,11 @@ def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:
 
 
 def content_of(value: Any) -> Any:
-    """The content of an argument, as it is compared with that after the operation."""
+    """The content of an argument, as it is compared with that before an operation; numbers are not copied."""
     if isinstance(value, torch.Tensor):
-        return detached(value)
+        return value.detach()
     if isinstance(value, np.ndarray):
-        return value.copy()
+        return value
     if tables.is_table(value):
         return tables.tree_of(value, Budget(), has_pandas=True)
     if isinstance(value, StringIO | BytesIO):
