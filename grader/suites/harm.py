@@ -11,6 +11,7 @@ import ast
 import builtins
 import contextlib
 import functools
+import math
 import os
 import sys
 import tempfile
@@ -139,13 +140,13 @@ def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> Non
     text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
     if not through.isdisjoint(_RUNNING_TEXTS):
         words = "".join(text.split()) if isinstance(text, str) else ""
-        if not any(words in one for one in _watched[-1].texts):
-            raise _harmful("it would run code in the grader's process that is not the suite's own")
-        return
-    if not through <= _IMPORTING or (through and _is_installed(name)):
-        return  # a library's own
-    is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
-    if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
+        may = any(words in one for one in _watched[-1].texts)
+    elif not through <= _IMPORTING or (through and _is_installed(name)):
+        may = True  # a library's own
+    else:
+        is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
+        may = is_own or (isinstance(text, str) and _is_harmless(text, frame))
+    if not may:
         raise _harmful("it would run code in the grader's process that is not the suite's own")
 
 
@@ -186,11 +187,9 @@ def _is_harmless(text: str, frame: FrameType) -> bool:
         return False
     nodes = [*ast.walk(tree)] if tree else [ast.Pass()]
     texts = any(isinstance(getattr(one, "value", one), str | bytes | ast.List | ast.Tuple) for one in nodes)
-    grows = [one for one in nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow | ast.LShift)]
-    power: float = 1
-    for one in grows:
-        exponent = one.right.value if isinstance(one.right, ast.Constant) else None
-        power *= max(exponent, 1) if isinstance(exponent, int | float) else _MOST_POWER + 1
+    grows = [one.right for one in nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow | ast.LShift)]
+    exponents = [getattr(one, "value", None) for one in grows]
+    power = math.prod(max(one, 1) if isinstance(one, int | float) else _MOST_POWER + 1 for one in exponents)
     return (
         all(isinstance(one, _OF_EXPRESSIONS) for one in nodes)
         and power <= _MOST_POWER
