@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from grader.border import tables
+from grader.suites import sources
 from grader.suites.room import Room
 from grader.testkit.far.side import detached, is_same
 from grader.testkit.rebuilt import PLAIN
@@ -83,8 +84,7 @@ class Leftovers:
         self._process: Callable[[], object] = lambda: None
         self._put_back: list[Callable[[], object]] = []
         self._seen: dict[int, object] = {}
-        loaded = [*sys.modules.values()]
-        self._own = [one for one in loaded if Path(getattr(one, "__file__", None) or "/").is_relative_to(folder)]
+        self._own = [one for name, one in [*sys.modules.items()] if sources.is_own(name, folder)]
         self._names = {one.__name__ for one in self._own}
         imported = [value for one in self._own for value in vars(one).values() if type(value) is types.ModuleType]
         self._visit([*self._own, *more])
