@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, MappingProxyType
 from typing import Final, NamedTuple
 
-from grader.course.source import Definition, assigned_by, first_line, names_bound_by, names_in
+from grader.course.source import Definition, assigned_by, first_line, last_name, names_bound_by, names_in
 from grader.student.needs import codes_in
 
 _ABOUT_CODE: Final = frozenset({"callable", "signature", "getsource", "getfullargspec"})
@@ -157,11 +157,11 @@ def function_of(
         free = free_names(code)
         reads = _in_order(free & (names.written | names.given), code)
         nodes = list(ast.walk(ast.parse(code)))
-        looks = [one for one in nodes if isinstance(one, ast.Call) and _last_name(one.func) in _ABOUT_CODE]
+        looks = [one for one in nodes if isinstance(one, ast.Call) and last_name(one.func) in _ABOUT_CODE]
         inside = {id(part) for one in looks for part in ast.walk(one)}
         asked = {id(one) for one in nodes if isinstance(one, ast.Name) and one.id in names.written | names.derived}
         if looks and asked <= inside:
-            called = _last_name(looks[0].func)
+            called = last_name(looks[0].func)
             raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
         says = test.says.replace("\\", "/").replace('"', "'")
         imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
@@ -356,10 +356,6 @@ def indented(code: str) -> str:
     inside = {number for one in texts for number in range(one.lineno + 1, (one.end_lineno or 0) + 1)}
     lines = enumerate(code.split("\n"), start=1)
     return "\n".join(line if number in inside or not line.strip() else f"    {line}" for number, line in lines)
-
-
-def _last_name(function: ast.expr) -> str:
-    return getattr(function, "id", "") or getattr(function, "attr", "")
 
 
 def written_in(body: Iterable[ast.stmt]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from grader.course.source import names_bound_by, names_in, parse
+from grader.course.source import last_name, names_bound_by, names_in, parse
 from grader.errors import CourseError
 
 Kind = Literal["own-code", "their-equality", "source-sent", "not-here"]
@@ -93,10 +93,12 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
             for name in _OF_THIS_PROCESS.intersection(one.partition(".")[0] for one in modules):
                 yield node.lineno, "not-here", f"`{name}` {TEXTS['not-here']}"
-        elif isinstance(node, ast.Call) and _name(node.func) in _READS_SOURCE and _mentions(node, imported):
-            yield node.lineno, "not-here", f"`{_name(node.func)}` reads the student's source, which is not here"
-        elif isinstance(node, ast.Call) and _runs(node.func):
-            yield node.lineno, "not-here", f"`{_name(node.func)}` runs nothing here that the student's code has made"
+        elif isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name in _READS_SOURCE and _mentions(node, imported):
+                yield node.lineno, "not-here", f"`{name}` reads the student's source, which is not here"
+            elif _runs(node.func):
+                yield node.lineno, "not-here", f"`{name}` runs nothing here that the student's code has made"
         elif isinstance(node, ast.ClassDef) and any(_mentions(one, imported) for one in node.bases):
             yield node.lineno, "source-sent", f"class `{node.name}` {TEXTS['source-sent']}"
         elif isinstance(node, ast.FunctionDef):
@@ -106,7 +108,7 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
 def _runs(function: ast.expr) -> bool:
     """Whether it runs code or a program, by its name; a doctest has a method `check_output`, too."""
     is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call)
-    return not is_method and (_name(function) in _RUNS or ast.unparse(function) == "subprocess.run")
+    return not is_method and (last_name(function) in _RUNS or ast.unparse(function) == "subprocess.run")
 
 
 def imports_of(tree: ast.Module, names: AbstractSet[str]) -> Iterator[ast.stmt]:
@@ -132,7 +134,7 @@ def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> I
             is_theirs = isinstance(node.test, ast.Call) and _root(node.test.func) in imported
         elif isinstance(node, ast.Compare):
             is_theirs = _mentions(node.left, theirs) and _mentions(node.comparators[0], theirs)
-        elif isinstance(node, ast.Call) and _name(node.func).startswith(_COMPARING) and len(node.args) > 1:
+        elif isinstance(node, ast.Call) and last_name(node.func).startswith(_COMPARING) and len(node.args) > 1:
             is_theirs = _root(node.func) in imported or all(_mentions(one, theirs) for one in node.args[:2])
         else:
             continue
@@ -142,10 +144,6 @@ def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> I
 
 def _mentions(node: ast.AST, names: AbstractSet[str]) -> bool:
     return not names_in(node).isdisjoint(names)
-
-
-def _name(function: ast.expr) -> str:
-    return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
 def _root(function: ast.expr) -> str:
