@@ -239,10 +239,9 @@ class _Topic(NotebookExercises):
             + "\n".join(["import pytest", *sorted(imports)])
         ]
         for exercise in self.exercises:
-            is_even = len({one.points for one in exercise.tests}) == 1
+            differs = not exercise.question.all_or_nothing and len({one.points for one in exercise.tests}) > 1
             for one in exercise.tests:
-                has_own = not is_even and not exercise.question.all_or_nothing
-                mark = f"@pytest.mark.points({one.points:g})\n" if has_own else ""
+                mark = f"@pytest.mark.points({one.points:g})\n" if differs else ""
                 texts.append(f"# {one.test.place}\n{mark}{one.made.text.rstrip()}")
         write(self._to / "tests" / self._file, "\n\n\n".join(texts) + "\n")
 
