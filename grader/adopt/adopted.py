@@ -35,7 +35,7 @@ class PlannedExercise(NamedTuple):
 
     Attributes:
         tests, hidden: the names of its tests; without any, a person marks it.
-        by_test: whether each test has points of its own.
+        all_or_nothing: whether its points are for all tests together.
         rubric: the only requirement that a person looks for.
     """
 
@@ -44,7 +44,7 @@ class PlannedExercise(NamedTuple):
     tests: Sequence[str] = ()
     hidden: Sequence[str] = ()
     hint: str = ""
-    by_test: bool = True
+    all_or_nothing: bool = False
     rubric: str = ""
 
     def lines(self) -> Iterator[str]:
@@ -52,7 +52,7 @@ class PlannedExercise(NamedTuple):
         yield from ("", "[[topics.exercises]]", f"name = {quoted(self.name)}")
         if not self.tests and not self.hidden:
             yield from ('kind = "manual"', "", "[[topics.exercises.rubric]]", f"text = {quoted(self.rubric)}")
-        elif not self.by_test and len(self.tests) + len(self.hidden) > 1:
+        elif self.all_or_nothing and len(self.tests) + len(self.hidden) > 1:
             yield 'credit = "all"'
         yield f"points = {self.points:g}"
         if self.hint:

@@ -76,8 +76,8 @@ def read_generated(path: Path) -> Master | None:
 
 
 def _mark_all(master: Master) -> None:
-    wanted = {name for question in master.questions for test in question.tests for name in _mentioned(test)}
-    master.pieces = [_all_marked(piece, wanted) for piece in master.pieces]
+    mentioned = {word for code in master.codes_of_tests() for word in re.findall(r"[^\W\d]\w*", code)}
+    master.pieces = [_all_marked(piece, mentioned) for piece in master.pieces]
 
 
 def _modules(path: Path) -> list[Path]:
@@ -170,11 +170,10 @@ def _raising(example: doctest.Example, flags: int) -> str:
 
 def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:
     """The pieces of the solution: a notebook's or a module's."""
-    places = [solution] if solution else [path.resolve().parent]
+    own = path.resolve()
+    places = [solution or own.parent]
     if places[0].is_dir():
-        places = [
-            one for one in sorted(places[0].iterdir()) if one.suffix in (".py", ".ipynb") and one != path.resolve()
-        ]
+        places = [one for one in sorted(places[0].iterdir()) if one.suffix in (".py", ".ipynb") and one != own]
     if not places:
         raise UserError(f"there is no solution beside {path}", fix="name it: --solution FILE")
     for place in places:
@@ -182,10 +181,6 @@ def _solved(path: Path, solution: Path | None) -> Iterator[NotebookPiece]:
             yield from code_pieces(place)
         else:
             yield NotebookPiece(1, "code", source_of(place))
-
-
-def _mentioned(test: WrittenTest) -> set[str]:
-    return {word for step in test.steps for word in re.findall(r"[^\W\d]\w*", step.code)}
 
 
 def _all_marked(piece: NotebookPiece, wanted: set[str]) -> NotebookPiece:

@@ -80,7 +80,7 @@ def read_master(path: Path) -> Master:
         cells = [with_usual_marks(cell, in_code if cell.kind == "code" else delimiters) for cell in cells]
         texts = iter(with_assertions([cell.text for cell in cells if cell.kind == "code"], path.resolve().parent))
         cells = [cell._replace(text=next(texts)) if cell.kind == "code" else cell for cell in cells]
-        master = _Nbgrader(path.stem).read(cells)
+        master = _Nbgrader(path).read(cells)
     elif any(_boundary(part)[0] for cell in cells for part in _unfenced(cell)):
         master = _Otter(path).read([part for cell in cells for part in _unfenced(cell)])
     elif any(map(is_answer, cells)):
@@ -120,10 +120,8 @@ def _delimiters(path: Path) -> dict[str, str]:
 
 
 class _Otter(NotebookReader):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path.stem)
-        self._beside = path.parent
-        self._seed = ""
+    _seed = ""
+    """The statements that set otter's seed."""
 
     def read(self, cells: Iterable[MasterCell]) -> Master:
         master, block, number, has_end = self.master, "", -1, True
@@ -178,20 +176,19 @@ class _Otter(NotebookReader):
 
     def _set_seeds(self) -> None:
         """Sets otter's seed before each test and each cell that runs something, if any of them draws numbers."""
-        master = self.master
-        tests = [test for question in master.questions for test in question.tests]
-        cells = [piece.text for piece in master.pieces if piece.kind == "code"]
-        if self._seed and any(map(_DRAWS.search, [*cells, *(step.code for test in tests for step in test.steps)])):
-            for at, piece in enumerate(master.pieces):
-                runs = piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body)
-                if runs or piece.kind == "prompt":
-                    skeleton = piece.skeleton and self._seed + piece.skeleton
-                    master.pieces[at] = piece._replace(text=self._seed + piece.text, skeleton=skeleton)
-            master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
-            for question in master.questions:
-                question.tests = [
-                    test._replace(steps=(Step(self._seed.rstrip(), None), *test.steps)) for test in question.tests
-                ]
+        master, seed = self.master, self._seed
+        codes = [*(piece.text for piece in master.pieces if piece.kind == "code"), *master.codes_of_tests()]
+        if not seed or not any(map(_DRAWS.search, codes)):
+            return
+        for at, piece in enumerate(master.pieces):
+            runs = piece.kind == "code" and not all(isinstance(one, _QUIET) for one in ast.parse(piece.text).body)
+            if runs or piece.kind == "prompt":
+                master.pieces[at] = piece._replace(
+                    text=seed + piece.text, skeleton=piece.skeleton and seed + piece.skeleton
+                )
+        master.pieces.insert(0, NotebookPiece(1, "code", "import random\n\nimport numpy as np"))
+        for question in master.questions:
+            question.tests = [test._replace(steps=(Step(seed.rstrip(), None), *test.steps)) for test in question.tests]
 
     def _question(self, cell: MasterCell, config: Mapping[str, Any]) -> NotebookQuestion:
         return NotebookQuestion(
@@ -216,9 +213,8 @@ class _Otter(NotebookReader):
         code = "\n".join(line.text for line in without_marks("\n".join(lines)))
         says = str(config.get("failure_message") or "")
         points = self.points(cell, config.get("points"))
-        more = {"says": says} if says else {}
         is_hidden = bool(config.get("hidden", is_hidden))
-        return self.test(cell, code, compares_output=True, points=points, is_hidden=is_hidden, **more)
+        return self.test(cell, code, says, compares_output=True, points=points, is_hidden=is_hidden)
 
 
 class _Nbgrader(NotebookReader):
@@ -235,7 +231,8 @@ class _Nbgrader(NotebookReader):
                 by_hand = is_graded or bool(marks.get("task"))
                 points = self.points(cell, marks.get("points"))
                 question = NotebookQuestion(str(marks["grade_id"]), cell.number, text, points, by_hand)
-                if _MARK_SCHEME.search(cell.text):
+                shown = _MARK_SCHEME.sub("", cell.text)
+                if shown != cell.text:
                     why = (
                         "its mark scheme is not taken over, as students see rubrics: write in course.toml what they may"
                     )
@@ -245,11 +242,10 @@ class _Nbgrader(NotebookReader):
                 number = number if by_hand else at
                 if cell.kind == "code":
                     self.add_code(cell, at, whole=True)
-                elif is_solution:
-                    self.add(cell, "answer", TYPE_HERE, at)
                 else:
-                    question.text = sentence(_MARK_SCHEME.sub("", cell.text)) or text
-                    self.add(cell, "text", _MARK_SCHEME.sub("", cell.text), at)
+                    if not is_solution:
+                        question.text = sentence(shown) or text
+                        self.add(cell, "text", shown, at)
                     self.add(cell, "answer", TYPE_HERE, at)
             elif is_graded and cell.kind == "code":
                 if number < 0:
@@ -282,19 +278,18 @@ class _Nbgrader(NotebookReader):
 
     def _scores(self, cell: MasterCell, code: str, points: float) -> Iterator[float]:
         """If the last line of a test gives a score: the least that it must be for each part of the points."""
-        with contextlib.suppress(SyntaxError):
+        gives_score = False
+        with contextlib.suppress(SyntaxError, ValueError):
+            is_possible = points > 0 and float(cell.value or 0) <= points
             match ast.parse(code).body[-1:]:
                 case [ast.Expr(ast.Name() | ast.BinOp())]:
-                    gives_score = True
-                case [ast.Expr(ast.Call(ast.Name(name)))]:
+                    gives_score = is_possible
+                case [ast.Expr(ast.Call(ast.Name(name)))] if is_possible:
                     returns = rf"^def {name}\b(?:.*\n(?=[ \t\n]))*?[ \t]+return[ \t]+\S"
                     gives_score = name in ("round", "sum", "min", "max") or bool(re.search(returns, self._given, re.M))
-                case _:
-                    gives_score = False
-            with contextlib.suppress(ValueError):
-                gives_score = gives_score and float(cell.value or 0) <= points
-                parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 4
-                yield from (points * part / parts for part in range(1, parts + 1) if gives_score and points)
+        if gives_score:
+            parts = min(math.ceil(points), _MOST_PARTS) if points > 1 else 4
+            yield from (points * part / parts for part in range(1, parts + 1))
 
 
 def _says_nothing(code: str) -> bool:

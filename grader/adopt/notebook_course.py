@@ -233,20 +233,17 @@ class _Topic(NotebookExercises):
         kept = [test for exercise in self.exercises for test in exercise.tests]
         lines = {line for test in kept for line in test.made.imports}
         lines |= {line for line in self.names.imports.values() if _module_of(line) == "pandas"}  # for tables as values
-        imports = {line for line in lines if self._is_there(_module_of(line))}
+        imports = {line for line in lines if (name := _module_of(line)) in self._helpers or _is_installed(name)}
         texts = [
             f'"""Tests of {self.name}, as its author wrote them."""\n\n'
             + "\n".join(["import pytest", *sorted(imports)])
         ]
         for exercise in self.exercises:
-            is_even = len({one.points for one in exercise.tests}) == 1
+            differs = not exercise.question.all_or_nothing and len({one.points for one in exercise.tests}) > 1
             for one in exercise.tests:
-                mark = f"@pytest.mark.points({one.points:g})\n" if exercise.is_by_test and not is_even else ""
+                mark = f"@pytest.mark.points({one.points:g})\n" if differs else ""
                 texts.append(f"# {one.test.place}\n{mark}{one.made.text.rstrip()}")
         write(self._to / "tests" / self._file, "\n\n\n".join(texts) + "\n")
-
-    def _is_there(self, module: str) -> bool:
-        return module in self._helpers or _is_installed(module)
 
     def finish(self, course: Course) -> None:
         """Writes the notebook that students get, and names the tests in which the student's code has a say."""
@@ -270,9 +267,10 @@ class _Topic(NotebookExercises):
         for one in self.exercises:
             entries = [(f"{self._file}::{test.name}", test.is_hidden and hides) for test in one.tests]
             tests, hidden = ([name for name, is_hidden in entries if is_hidden is kind] for kind in (False, True))
-            says = in_one_line(one.question.text or one.question.name)
+            asked = one.question
+            says = in_one_line(asked.text or asked.name)
             exercises.append(
-                PlannedExercise(one.name, one.points or 1, tests, hidden, one.question.hint, one.is_by_test, says)
+                PlannedExercise(one.name, one.points or 1, tests, hidden, asked.hint, asked.all_or_nothing, says)
             )
         modules = {_module_of(line) for line in self.names.imports.values()} - INSTALLED - self._helpers.keys()
         return PlannedTopic(self.name, self.title, exercises, sorted(filter(_is_installed, modules)))

@@ -52,11 +52,6 @@ class NotebookExercise:
     lost: float = 0.0
     """The points of tests that are left out."""
 
-    @property
-    def is_by_test(self) -> bool:
-        """Whether each test has points of its own."""
-        return not self.question.all_or_nothing
-
 
 class NotebookExercises:
     """The exercises that are made of one notebook.
@@ -72,6 +67,9 @@ class NotebookExercises:
         self.title = printable(master.title or master.name)
         self.exercises: list[NotebookExercise] = []
         self._kept_lines: set[str] = set()
+        self._functions: set[str] = set()
+        self._earlier: dict[tuple[str, bool], list[EarlierStatement]] = {}
+        """The tests so far, by place and whether they are hidden."""
         cells = [(piece.question, piece.text) for piece in master.pieces if piece.kind == "code"]
         self.names, self._written = names_of(cells)
 
@@ -83,8 +81,6 @@ class NotebookExercises:
     def plan(self) -> None:
         """Finds the exercise of each question, and the functions of its tests."""
         taken = {name for names in self._written.values() for name in names}
-        functions: set[str] = set()
-        earlier: dict[tuple[str, bool], list[EarlierStatement]] = {}
         for number, question in enumerate(self.master.questions):
             if question.by_hand:
                 if question.tests:
@@ -92,7 +88,7 @@ class NotebookExercises:
                 name = _free(identifier(question.name), taken)
                 self.exercises.append(NotebookExercise(name, question, points=_points(question.points)))
                 continue
-            tests = [self._kept(question, *one, functions, earlier) for one in enumerate(question.tests)]
+            tests = [self._kept(question, *one) for one in enumerate(question.tests)]
             if not sum(question.shares()):
                 if question.tests:
                     self.master.look.append(f"cell {question.cell}: is worth no points: its tests are left out")
@@ -120,32 +116,21 @@ class NotebookExercises:
         for exercise in self.automatic:
             if exercise.lost and not any(test.points for test in exercise.tests):
                 exercise.tests.clear()
-            elif exercise.is_by_test:
+            elif not exercise.question.all_or_nothing:
                 exercise.points -= exercise.lost
             exercise.lost = 0.0
         for exercise in self.automatic:
             self.show_one_of(exercise)
 
-    def _kept(
-        self,
-        question: NotebookQuestion,
-        at: int,
-        test: WrittenTest,
-        functions: set[str],
-        earlier: dict[tuple[str, bool], list[EarlierStatement]],
-    ) -> KeptTest | float:
-        """A test as a function; if that cannot be, which is said, the points that are lost with it.
-
-        Args:
-            earlier: the tests before it, by place and whether they are hidden: visible ones get nothing of hidden ones.
-        """
-        name = _free(f"test_{test.name or f'{identifier(question.name)}_{at + 1}'}", functions)
+    def _kept(self, question: NotebookQuestion, at: int, test: WrittenTest) -> KeptTest | float:
+        """A test as a function; if that cannot be, which is said, the points that are lost with it."""
+        name = _free(f"test_{test.name or f'{identifier(question.name)}_{at + 1}'}", self._functions)
         test = test._replace(says=in_one_line(test.says or f"{question.name}: {test.place}."))
         try:
-            known = [
+            known = [  # visible tests get nothing of hidden ones
                 one
-                for (place, is_hidden), one in earlier.items()
-                if place != test.place and is_hidden is (test.is_hidden and (place, True) in earlier)
+                for (place, is_hidden), one in self._earlier.items()
+                if place != test.place and is_hidden is (test.is_hidden and (place, True) in self._earlier)
             ]
             cell = int(found[1]) if (found := re.fullmatch(r"cell (\d+)", test.place)) else 0
             kept = self._kept_values(cell)
@@ -156,7 +141,7 @@ class NotebookExercises:
             self.lose(test, f"the test {problem}", lost)
             return lost
         finally:
-            earlier[test.place, test.is_hidden] = earlier_statements(test)
+            self._earlier[test.place, test.is_hidden] = earlier_statements(test)
         return KeptTest(name, test, made, question.shares()[at], test.is_hidden)
 
     def _kept_values(self, cell: int) -> dict[str, tuple[str, str]]:
@@ -229,8 +214,7 @@ def _points(points: object) -> float:
 
 def identifier(text: str) -> str:
     name = re.sub(r"\W+", "_", text.rpartition("/")[2]).strip("_").lower() or "homework"
-    name = f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in INSTALLED else name
-    return name
+    return f"q_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in INSTALLED else name
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -60,8 +60,9 @@ def _joined(source: str | list[str]) -> str:
 class NotebookReader:
     """The common part of all kinds."""
 
-    def __init__(self, name: str) -> None:
-        self.master = Master(name)
+    def __init__(self, path: Path) -> None:
+        self.master = Master(path.stem)
+        self._beside = path.parent
         self._grading: set[str] = set()
 
     def add(self, cell: MasterCell, kind: PieceKind, text: str, question: int = -1) -> None:
@@ -108,15 +109,13 @@ class NotebookReader:
         self.master.look.append(f"cell {cell.number}: {value!r:.60} is no number of points: it counts as 0")
         return 0.0
 
-    def test(self, cell: MasterCell, code: str, *, compares_output: bool = False, **more: Any) -> WrittenTest:
-        says = ""
-        try:
-            tree = ast.parse(code)
-            says = ast.get_docstring(tree) or ""
-        except SyntaxError:  # `function_of` says it
-            pass
+    def test(
+        self, cell: MasterCell, code: str, says: str = "", *, compares_output: bool = False, **more: Any
+    ) -> WrittenTest:
+        with contextlib.suppress(SyntaxError):  # `function_of` reports it
+            says = says or ast.get_docstring(ast.parse(code)) or ""
         step = Step(code, cell.value, cell.printed) if compares_output else Step(code, None)
-        return WrittenTest(f"cell {cell.number}", (step,), **{"says": says, **more})
+        return WrittenTest(f"cell {cell.number}", (step,), says, **more)
 
 
 def without(code: str, statements: Iterable[ast.stmt]) -> str:
@@ -151,7 +150,7 @@ def code_pieces(path: Path, questions: Sequence[str] = ()) -> list[NotebookPiece
     Args:
         questions: names; the cells above ``grader.check(NAME)``, up to another check, belong to one.
     """
-    reader = NotebookReader(path.stem)
+    reader = NotebookReader(path)
     pieces, open_from = reader.master.pieces, 0
     for cell in cells_of(json.loads(path.read_bytes())):
         if cell.kind == "code":

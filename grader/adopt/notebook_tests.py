@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, MappingProxyType
 from typing import Final, NamedTuple
 
-from grader.course.source import Definition, assigned_by, first_line, names_bound_by, names_in
+from grader.course.source import Definition, assigned_by, first_line, last_name, names_bound_by, names_in
+from grader.student.needs import codes_in
 
 _ABOUT_CODE: Final = frozenset({"callable", "signature", "getsource", "getfullargspec"})
 """Functions whose result says nothing about what an answer does: of a stub it is the same."""
@@ -26,6 +27,8 @@ _OF_NUMPY: Final = re.compile(
     r"\bnp\.(?:float|int|str)\w*\(([^()]*)\)|\bnp\.(True|False)_|^array\((\[[^\[\]]*\d[^\[\]]*\])(?:, dtype=\w+)?\)$"
 )
 """NumPy's scalars and arrays as newer versions show them; group: the plain value."""
+_MARKED: Final = re.compile(r"^[ \t]*# solution:[ \t]*$.*?^[ \t]*# end[ \t]*$", re.M | re.S)
+"""A part that students write, with our markers."""
 _SAYS_WHETHER: Final = ("isinstance(", "issubclass(", "hasattr(", "all(", "any(", "not ")
 """Beginnings of expressions that are True or False, whatever students write."""
 
@@ -154,11 +157,11 @@ def function_of(
         free = free_names(code)
         reads = _in_order(free & (names.written | names.given), code)
         nodes = list(ast.walk(ast.parse(code)))
-        looks = [one for one in nodes if isinstance(one, ast.Call) and _last_name(one.func) in _ABOUT_CODE]
+        looks = [one for one in nodes if isinstance(one, ast.Call) and last_name(one.func) in _ABOUT_CODE]
         inside = {id(part) for one in looks for part in ast.walk(one)}
         asked = {id(one) for one in nodes if isinstance(one, ast.Name) and one.id in names.written | names.derived}
         if looks and asked <= inside:
-            called = _last_name(looks[0].func)
+            called = last_name(looks[0].func)
             raise CannotKeep(f"looks at the code of an answer, by `{called}`, not at what it does")
         says = test.says.replace("\\", "/").replace('"', "'")
         imported = [f"{kept[one]} as {one}" if one in kept else one for one in reads]
@@ -201,20 +204,13 @@ def free_names(code: str) -> set[str]:
     Raises:
         SyntaxError: it is not Python.
     """
-    top, *inner = _codes(compile(code, "<test>", "exec", dont_inherit=True))
+    top, *inner = codes_in(compile(code, "<test>", "exec", dont_inherit=True))
     bound = _operands(top, "STORE_NAME")
     read = _operands(top, "LOAD_NAME")
     for one in inner:
         read |= _operands(one, "LOAD_GLOBAL") | (_operands(one, "LOAD_NAME") - _operands(one, "STORE_NAME"))
     body = ast.parse(code).body
     return (read - bound) | {name for name in bound if _is_read_first(name, body)}
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one)
 
 
 def _operands(code: CodeType, operation: str) -> set[str]:
@@ -362,10 +358,6 @@ def indented(code: str) -> str:
     return "\n".join(line if number in inside or not line.strip() else f"    {line}" for number, line in lines)
 
 
-def _last_name(function: ast.expr) -> str:
-    return getattr(function, "id", "") or getattr(function, "attr", "")
-
-
 def written_in(body: Iterable[ast.stmt]) -> Iterator[str]:
     """The names that statements define or give a value."""
     for one in body:
@@ -388,7 +380,8 @@ def names_of(cells: Iterable[tuple[int, str]]) -> tuple[NotebookNames, dict[int,
     counting: set[str] = set()
     needs: dict[str, set[str]] = {}  # of the functions that are given, which names they read when they are called
     for question, code in cells:
-        spans = list(_parts(code.split("\n")))
+        marked = list(_MARKED.finditer(code))
+        spans = [(code.count("\n", 0, one.start()) + 1, code.count("\n", 0, one.end()) + 1) for one in marked]
         for one in ast.parse(code).body:
             reads, changed = names_in(one), set(_changed_in(one))
             if isinstance(one, Definition):
@@ -432,14 +425,3 @@ def changed_parts(node: ast.AST) -> Iterator[str]:
         match one:
             case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
                 yield from names_in(value)
-
-
-def _parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines between our markers, from 1."""
-    start = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip() == "# solution:":
-            start = number
-        elif line.strip() == "# end" and start:
-            yield start, number
-            start = 0

@@ -59,19 +59,14 @@ def marked(lines: Sequence[MarkedLine]) -> str:
     text = [line.text for line in lines]
     if not flagged:
         return "\n".join(text)
-    tree = ast.parse("\n".join(text))
-    spans = sorted(_spans(tree.body, flagged, text))
-    inside = {number for start, end, _ in spans for number in range(start, end + 1)}
-    made: list[str] = []
-    starts, ends = {start: column for start, _, column in spans}, {end: column for _, end, column in spans}
-    for number, line in enumerate(text, start=1):
-        if number in starts:
-            made.append(" " * starts[number] + "# solution:")
-        if number in inside or number not in flagged or not line.lstrip().startswith("#"):
-            made.append(line)
-        if number in ends:
-            made.append(" " * ends[number] + "# end")
-    return "\n".join(made)
+    spans = list(_spans(ast.parse("\n".join(text)).body, flagged, text))
+    outside = flagged.difference(*(range(start, end + 1) for start, end, _ in spans))
+    alone = {number for number in outside if text[number - 1].lstrip().startswith("#")}
+    made = [None if number in alone else line for number, line in enumerate(text, start=1)]
+    for start, end, column in sorted(spans, reverse=True):
+        made.insert(end, " " * column + "# end")
+        made.insert(start - 1, " " * column + "# solution:")
+    return "\n".join(line for line in made if line is not None)
 
 
 def skeleton(lines: Sequence[MarkedLine]) -> str:

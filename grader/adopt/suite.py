@@ -35,7 +35,12 @@ from grader.grading.suite_run import (
 from grader.suites.honesty import places_in
 from grader.text import counted, listed
 
-_LEFT_OUT: Final = frozenset({"xfail", "setrlimit", "starts processes"})
+_LEFT_OUT: Final = {
+    "xfail": "is expected to fail, so it is left out",
+    "setrlimit": "limits its own process, and the students' code is in another one: it is left out",
+    "starts processes": "starts processes, and those cannot ask the students' code: it is left out",
+}
+"""Marks of tests that cannot count, and why."""
 _SHORTEST_NAME: Final = 3
 """Letters of a function's name that is looked for in the name of a test: a shorter one is found by accident."""
 
@@ -83,10 +88,11 @@ class _AdoptedSuite:
         self._tests = tests
         self._helpers = helpers
         self._modules = modules
+        self._every = *modules, *ran.further
         self._ran = ran
         self._whole: list[tuple[Path, int, str]] = []
         self._written_by_students = " or ".join(one.name for one in modules)
-        passed = [one for one in ran.tests if one.outcome == "passed" and not _LEFT_OUT.intersection(one.marks)]
+        passed = [one for one in ran.tests if one.outcome == "passed" and _LEFT_OUT.keys().isdisjoint(one.marks)]
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
@@ -103,18 +109,17 @@ class _AdoptedSuite:
                 f"no test that passes on the solution calls a function of {self._written_by_students}{why}",
                 fix="run them with pytest on the solution first, and name the modules that students write: --modules",
             )
-        self._names = {key: name for one in modules for key, name in self._exercises(one)}
 
-    def _exercises(self, module: Module) -> Iterator[tuple[tuple[Path, str], str]]:
-        """The exercises of a module, in the order of their first tests, each with a name of its own."""
-        taken: set[str] = set()
-        for file, name in self._groups:
+    def _exercises(self, module: Module) -> dict[str, list[Test]]:
+        """The tests of each exercise of a module, in the order of their first ones, by a name of its own."""
+        found: dict[str, list[Test]] = {}
+        for (file, name), tests in self._groups.items():
             if file in module.written:
                 own, places = name, file.with_suffix("").parts
-                while own in taken:
+                while own in found:
                     own, places = f"{own}_{places[-1]}", places[:-1]
-                taken.add(own)
-                yield (file, name), own
+                found[own] = tests
+        return found
 
     def write(self, course: Path, name: str, title: str) -> None:
         """Writes the course into a new folder."""
@@ -131,8 +136,7 @@ class _AdoptedSuite:
         absent = [one.name for one in self._ran.further]
         for module in self._modules:
             for file, inside_course in module.files():
-                content = file.read_bytes()
-                stub = content
+                content = stub = file.read_bytes()
                 if file in module.written:
                     wanted = [one for path, one in self._groups if path == file]
                     text, whole = with_markers(source_of(file), file, wanted, absent)
@@ -157,7 +161,7 @@ class _AdoptedSuite:
             for folder in (solutions, exercises):
                 for file in sorted(helper.rglob("*.py")) if helper.is_dir() else [helper]:
                     write(folder / file.relative_to(self._tests), file.read_bytes())
-        for module in (*self._modules, *self._ran.further):
+        for module in self._every:
             for folder in (solutions, exercises):
                 if module.path.is_dir() and not (folder / module.name / "__init__.py").exists():
                     write(folder / module.name / "__init__.py", b"")
@@ -169,15 +173,13 @@ class _AdoptedSuite:
         return data.is_dir() and sum(one.stat().st_size for one in data.rglob("*") if one.is_file()) <= MOST_DATA
 
     def _manifest(self, name: str, title: str) -> bytes:
-        every = (*self._modules, *self._ran.further)
-        files = tuple(self._ran.inside.get(one.name, one.name) for one in every if one.path.is_file())
-        suite = Suite(
-            path=self._tests.name, modules=files, packages=tuple(one.name for one in every if one.path.is_dir())
-        )
+        files = tuple(self._ran.inside.get(one.name, one.name) for one in self._every if one.path.is_file())
+        packages = tuple(one.name for one in self._every if one.path.is_dir())
+        suite = Suite(path=self._tests.name, modules=files, packages=packages)
         topics = []
         for module in self._modules:
-            groups = [(own, self._groups[key]) for key, own in self._names.items() if key[0] in module.written]
-            exercises = [PlannedExercise(own, len(tests), self._entries(tests)) for own, tests in groups]
+            tests_of = self._exercises(module)
+            exercises = [PlannedExercise(own, len(tests), self._entries(tests)) for own, tests in tests_of.items()]
             if exercises:
                 topics.append(PlannedTopic(module.name, names_for(Path(module.name))[1], exercises))
         return manifest(name, title, suite, topics)
@@ -199,10 +201,8 @@ class _AdoptedSuite:
         number = sum(len(tests) for tests in self._groups.values())
         yield f"{counted(len(self._groups), 'exercise')} of {counted(number, 'test')}, a point for each test"
         for module in self._modules:
-            for key, own in self._names.items():
-                if key[0] in module.written:
-                    tests = [one.name.rpartition("::")[2] for one in self._groups[key]]
-                    yield f"  {module.name}.{own}: {listed(tests, 4)}"
+            for own, tests in self._exercises(module).items():
+                yield f"  {module.name}.{own}: {listed([one.name.rpartition('::')[2] for one in tests], 4)}"
 
     def look(self, course: Path) -> Iterator[str]:
         """The places that a person must look at."""
@@ -214,12 +214,8 @@ class _AdoptedSuite:
             place = f"{suite / file}:{one.line + 1}: `{name}`"
             if one in self._without:
                 yield f"{place} calls nothing of {self._written_by_students}, so it is in no exercise"
-            elif "xfail" in one.marks:
-                yield f"{place} is expected to fail, so it is left out"
-            elif "setrlimit" in one.marks:
-                yield f"{place} limits its own process, and the students' code is in another one: it is left out"
-            elif "starts processes" in one.marks:
-                yield f"{place} starts processes, and those cannot ask the students' code: it is left out"
+            elif mark := next((mark for mark in _LEFT_OUT if mark in one.marks), ""):
+                yield f"{place} {_LEFT_OUT[mark]}"
             elif one.outcome != "passed":
                 happens = one.outcome.replace("skipped", "is skipped").replace("failed", "fails")
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
@@ -236,8 +232,7 @@ class _AdoptedSuite:
             yield f"{course / 'exercises' / module.path.name}: {why}"
         for helper in self._helpers:
             yield f"{course / 'exercises' / helper.name}: the solution takes it from the tests, so students get it"
-        names = [one.name for one in (*self._modules, *self._ran.further)]
-        yield from map(str, places_in(suite, names))
+        yield from map(str, places_in(suite, [one.name for one in self._every]))
         data = self._tests.parent / DATA
         if data.is_dir() and not self._takes_data():
             yield f"{data}: is not taken along, because it holds more than {MOST_DATA >> 20} MiB"

@@ -31,8 +31,7 @@ class TargetNotebook(NotebookReader):
     """A notebook in which each test is a call that gets the answer as an argument."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path.stem)
-        self._beside = path.parent
+        super().__init__(path)
         self._questions: dict[str, NotebookQuestion] = {}
         """By the names that students write for them."""
 

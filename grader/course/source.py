@@ -194,9 +194,14 @@ def _tests_inside(node: ast.stmt | ast.excepthandler) -> Iterator[Function]:
 def decorator(node: ast.stmt, name: str) -> ast.Call | None:
     """The decorator of a definition that is a call of `name`, with or without a module before it."""
     for one in node.decorator_list if isinstance(node, Definition) else ():
-        if isinstance(one, ast.Call) and name == (getattr(one.func, "id", None) or getattr(one.func, "attr", None)):
+        if isinstance(one, ast.Call) and last_name(one.func) == name:
             return one
     return None
+
+
+def last_name(function: ast.expr) -> str:
+    """The name of a function or class, without the module before it; empty for another expression."""
+    return getattr(function, "id", "") or getattr(function, "attr", "")
 
 
 def first_line(statement: ast.stmt) -> int:

@@ -112,12 +112,9 @@ def without_hidden(content: bytes, file: str, groups: Iterable[Group]) -> bytes:
     """A file of a suite as students get it: without the tests that are hidden from them."""
     groups = list(groups)
     lines = content.splitlines(keepends=True)
-    hidden = []
     body = ast.parse(content).body
-    for test in _tests(Path(file), file, body, _classes_in(body)):
-        belongs = group_of(groups, test.nodeid)
-        if belongs is not None and belongs[1] and test.node not in hidden:
-            hidden.append(test.node)
+    found = [(test.node, group_of(groups, test.nodeid)) for test in _tests(Path(file), file, body, _classes_in(body))]
+    hidden = {node for node, belongs in found if belongs is not None and belongs[1]}
     for node in sorted(hidden, key=lambda one: -one.lineno):
         lines[first_line(node) - 1 : node.end_lineno] = [b" " * node.col_offset + b"pass\n"] if node.col_offset else []
     return b"".join(lines)

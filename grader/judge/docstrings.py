@@ -122,10 +122,8 @@ def _written(tree: ast.Module, docstring: Docstring, exercise: str, others: Coll
     own = {name for one in lines.body for name in names_bound_by(one)}
     own |= {one.arg for one in ast.walk(lines) if isinstance(one, ast.arg)}
     wanted = used - own - set(dir(builtins)) - {"torch"}
-    imported = [
-        (one, alias) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom) for alias in one.names
-    ]
-    imports = {(alias.asname or alias.name).partition(".")[0]: _import(one, alias) for one, alias in imported}
+    imported = [one for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    imports = {name: f"{ast.unparse(one)}\n" for one in imported for name in names_bound_by(one)}
     defined = {name for one in tree.body for name in names_bound_by(one)} - imports.keys()
     drawn = any(_RANDOM.search(ast.unparse(one.func)) for one in ast.walk(lines) if isinstance(one, ast.Call))
     if exercise not in used or drawn or wanted & set(others) or not wanted <= imports.keys() | defined:
@@ -133,16 +131,10 @@ def _written(tree: ast.Module, docstring: Docstring, exercise: str, others: Coll
     return Written(
         exercise=exercise,
         gpus=docstring.gpus,
-        imports="".join(imports[name] for name in sorted(wanted & imports.keys())),
+        imports="".join(dict.fromkeys(imports[name] for name in sorted(wanted & imports.keys()))),
         names=tuple(sorted(wanted & defined)),
         statements=tuple(statements),
     )
-
-
-def _import(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    if isinstance(statement, ast.Import):
-        return ast.unparse(ast.Import([alias])) + "\n"
-    return ast.unparse(ast.ImportFrom(statement.module, [alias], statement.level)) + "\n"
 
 
 # ---------------------------------------------------------------- as a check
@@ -182,9 +174,9 @@ def _check(submission: SubmissionProxy, example: Written) -> None:
             raise AssertionError(
                 f"the example in the docstring raises nothing where {_short(statement.exc_msg)} is written"
             )
-        if statement.want and not _fits(statement, _reply(reply)):
-            came = _short(_reply(reply).text) or "nothing"
-            words = f"the example in the docstring gives {came} where {_short(statement.want)} is written"
+        if statement.want and not _fits(statement, came := _reply(reply)):
+            shown = _short(came.shown or came.printed) or "nothing"
+            words = f"the example in the docstring gives {shown} where {_short(statement.want)} is written"
             raise AssertionError(words)
 
 
@@ -198,10 +190,6 @@ class _Reply(NamedTuple):
     shown: str
     """The text of its value."""
     value: object
-
-    @property
-    def text(self) -> str:
-        return self.shown or self.printed
 
 
 def _reply(reply: object) -> _Reply:

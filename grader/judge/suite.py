@@ -15,7 +15,6 @@ import importlib.abc
 import importlib.util
 import inspect
 import io
-import os
 import signal
 import sys
 import time
@@ -120,15 +119,17 @@ class SuiteCheck(Check):
         bridge = Bridge(channel, self._root, Handles(), Exceptions(self._exceptions), temporary, *reads)
         comparisons = Comparisons()
         bridge.keeps_arguments, bridge.by_solution = self.keeps_arguments, self.changed_by_solution or frozenset()
+        is_solution = isinstance(channel.transport, ModuleProcess)
         try:
-            with contextlib.ExitStack() as stack:
-                if isinstance(channel.transport, ModuleProcess):
-                    stack.enter_context(self.leftovers.beside(channel.transport))
-                else:
-                    self.leftovers.begin(channel.transport)
-                quiet = contextlib.redirect_stdout(io.StringIO())  # its prints must not mix with the grader's output
-                for one in (_place_kept(self._root), comparisons.noted(), quiet, bridge.active()):
-                    stack.enter_context(one)
+            if not is_solution:
+                self.leftovers.begin(channel.transport)
+            with (
+                self.leftovers.beside(channel.transport) if is_solution else contextlib.nullcontext(),
+                _place_kept(self._root),
+                comparisons.noted(),
+                contextlib.redirect_stdout(io.StringIO()),  # its prints must not mix with the grader's output
+                bridge.active(),
+            ):
                 try:
                     _run_item(self.item)
                 except (Exception, pytest.fail.Exception):
@@ -193,13 +194,12 @@ def _run_item(item: pytest.Function) -> None:
 @contextlib.contextmanager
 def _place_kept(folder: Path) -> Iterator[None]:
     """The folder is the current one meanwhile; an alarm that the test sets takes nothing from the judge's own clock."""
-    before = os.getcwd()
     has_alarm = hasattr(signal, "setitimer")
     handler = signal.getsignal(signal.SIGALRM) if has_alarm else None
     began, timer = time.monotonic(), signal.getitimer(signal.ITIMER_REAL) if has_alarm else (0.0, 0.0)
-    os.chdir(folder)
     try:
         with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
             for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
                 patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
             patch.setattr(torch, "compile", lambda own=None, **_: (lambda one: one) if own is None else own)
@@ -208,7 +208,6 @@ def _place_kept(folder: Path) -> Iterator[None]:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             yield
     finally:
-        os.chdir(before)
         if has_alarm and signal.getsignal(signal.SIGALRM) is not handler:
             signal.signal(signal.SIGALRM, handler)
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
@@ -232,18 +231,15 @@ class _BrokenItem(pytest.Item):
     function = obj = runtest
 
 
-class _Broken(Check):
+def _broken(item: Any, exercise: str, problem: str) -> Check:
     """A check whose file cannot be collected: a fault of the course, which costs nobody points."""
 
-    runs_item = True
+    def fail(submission: object) -> None:
+        raise UserError(f"the suite's file cannot be collected: {problem}")
 
-    def __init__(self, item: Any, exercise: str, problem: str) -> None:
-        super().__init__(item, exercise, 0)
-        self._problem = problem
-        self.body = self._fail
-
-    def _fail(self, submission: object) -> None:
-        raise UserError(f"the suite's file cannot be collected: {self._problem}")
+    check = Check(item, exercise, 0)
+    check.runs_item, check.body = True, fail
+    return check
 
 
 def _refuse_limit(*_: object) -> None:
@@ -304,7 +300,7 @@ class _SuiteHooks(session.SessionHooks):
             for name in dict.fromkeys(entry.partition("::")[0] for entry in (*group.tests, *group.hidden)):
                 if name in self._files:
                     node, problem = self._files[name]
-                    yield _Broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
+                    yield _broken(_BrokenItem.from_parent(node.session, name=Path(name).stem), group.exercise, problem)
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         """pytest calls it, but for a coroutine, if no plugin here has made a function of it."""
@@ -356,10 +352,10 @@ def collected_suite(
         _hypothesis_settings(),
         unpickling_carefully(room.root / suite.path, room.root / DATA),
         kept_from_harm(room, suite.path),
-        _search_path_kept(),
         session.check_files_forgotten(room.root),
         contextlib.ExitStack() as stack,
     ):
+        stack.callback(sys.path.__setitem__, slice(None), sys.path[:])  # pytest leaves the suite's folder there
         files = [file for name in names if (file := room.root / suite.path / name).is_file()]
         hooks = _SuiteHooks(course, limit, exceptions, room.root)
         with warnings.catch_warnings(), asking(Solution(course.solutions_dir, room.root, suite.names)):
@@ -375,16 +371,6 @@ def collected_suite(
             check.leftovers = leftovers
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
         yield CollectedChecks(checks, hooks.run, limit, listener or Listener(), room.root)
-
-
-@contextlib.contextmanager
-def _search_path_kept() -> Iterator[None]:
-    """pytest puts the suite's folder on the search path of modules, and leaves it there."""
-    before = sys.path[:]
-    try:
-        yield
-    finally:
-        sys.path[:] = before
 
 
 @contextlib.contextmanager
@@ -463,14 +449,15 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
         if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
         for name, known in more.items():
-            with contextlib.suppress(TypeError):  # no order of its bases
-                found[name] = type(name, tuple(found.get(one) or kind_of(one) for one in known), _MADE_BY_TESTS)
-                continue
-            found[name] = type(name, (found.get(known[0]) or kind_of(known[0]),), _MADE_BY_TESTS)
-    suite = course.suite
-    for file in course.checks_dir.rglob("*.py") if suite else ():
+            kinds = [found.get(one) or kind_of(one) for one in known]
+            try:
+                found[name] = type(name, tuple(kinds), _MADE_BY_TESTS)
+            except TypeError:  # no order of its bases
+                found[name] = type(name, (kinds[0],), _MADE_BY_TESTS)
+    assert course.suite is not None
+    for file in course.checks_dir.rglob("*.py"):
         with contextlib.suppress(CourseError):
-            for name in exceptions_expected(parse(file), suite.names if suite else ()):
+            for name in exceptions_expected(parse(file), course.suite.names):
                 found.setdefault(name, type(name, (kind_of("Exception"),), _MADE_BY_TESTS))
     return found
 
@@ -505,9 +492,8 @@ def _names_at_top(file: Path, own: Collection[str]) -> dict[str, str]:
                 names |= {top: top for one in node.names if not one.asname and (top := one.name.partition(".")[0])}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
-            is_own = {name: whole.partition(".")[0] in own for name, whole in names.items()}
             found |= {
-                name: "" if is_own[name] else whole
+                name: "" if whole.partition(".")[0] in own else whole
                 for name, whole in names.items()
                 if not name.startswith("_") and name != "*"
             }

@@ -22,7 +22,8 @@ import torch
 from _pytest._io.saferepr import saferepr
 
 from grader.border.proxies import Call, FarObject
-from grader.course.source import names_bound_by, names_in
+from grader.course.source import names_bound_by, names_in, parse
+from grader.errors import CourseError
 from grader.suites.honesty import imports_of
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.show import show_call
@@ -117,8 +118,8 @@ def exception_expected(error: BaseException, raised: str) -> str:
     if raised in _SLIPS:
         return ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        with contextlib.suppress(OSError, SyntaxError):
-            for node in ast.walk(_tree(Path(frame.f_code.co_filename))):
+        with contextlib.suppress(OSError, CourseError):
+            for node in ast.walk(parse(Path(frame.f_code.co_filename))):
                 if isinstance(node, ast.With) and node.body[0].lineno <= line <= (node.end_lineno or 0):
                     for one in node.items:
                         call = one.context_expr
@@ -150,11 +151,6 @@ def _expected(node: ast.AST) -> ast.expr | None:
     return node.args[0] if isinstance(node, ast.Call) and is_expecting else None
 
 
-@functools.lru_cache(maxsize=32)
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text())
-
-
 def _of_tests(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     """The frames of an exception that are no library's, and their lines."""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -168,8 +164,8 @@ def _end(node: ast.stmt) -> int:
 
 def _statement(frame: FrameType, line: int) -> ast.stmt | None:
     """The innermost statement at a line of a test; None if its file cannot be read."""
-    with contextlib.suppress(OSError, SyntaxError):
-        statements = (one for one in ast.walk(_tree(Path(frame.f_code.co_filename))) if isinstance(one, ast.stmt))
+    with contextlib.suppress(OSError, CourseError):
+        statements = (one for one in ast.walk(parse(Path(frame.f_code.co_filename))) if isinstance(one, ast.stmt))
         return max((one for one in statements if one.lineno <= line <= _end(one)), key=lambda one: one.lineno)
     return None
 

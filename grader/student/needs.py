@@ -1,7 +1,7 @@
 """Which statements that took long need not be run again in later processes of a topic: no exercise needs them.
 
 A training run below the answers is such a statement; a table that an answer reads is not. Reads the bytecode of the
-statements, and takes too much for needed rather than too little. Runs in student processes only.
+statements, and takes too much for needed rather than too little. Runs in student processes only, but for `codes_in`.
 """
 
 import ast
@@ -116,7 +116,7 @@ def _names_of(statement: Statement, *, with_attributes: bool) -> _Names:
     sets: set[str] = set()
     reads: set[str] = set()
     touches: set[str] = set()
-    for one in _codes(code):
+    for one in codes_in(code):
         name = ""  # that the instruction before has read
         for step in dis.get_instructions(one):
             if step.opname in _READING_ATTRIBUTES and name:
@@ -131,9 +131,9 @@ def _names_of(statement: Statement, *, with_attributes: bool) -> _Names:
     return _Names(frozenset(gives | sets), frozenset(sets), frozenset(reads), frozenset(touches))
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_in(code: CodeType) -> Iterator[CodeType]:
     """A code object and all inside it."""
     yield code
     for one in code.co_consts:
         if isinstance(one, CodeType):
-            yield from _codes(one)
+            yield from codes_in(one)

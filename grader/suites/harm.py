@@ -10,13 +10,15 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import functools
+import math
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -64,8 +66,8 @@ def _harmful(words: str) -> Harmful:
     return running[-1].harmful
 
 
-class _Watch:
-    """The suite that runs.
+class _Watched(NamedTuple):
+    """A suite that runs.
 
     Attributes:
         root: the copy of the course in which it runs.
@@ -73,27 +75,30 @@ class _Watch:
         texts: its files, and the texts in them, without blanks.
     """
 
-    root = Path()
-    folder = ""
-    texts: frozenset[str] = frozenset()
+    root: Path
+    folder: str
+    texts: frozenset[str]
 
 
-_is_hooked: Final[list[bool]] = []
+_watched: Final[list[_Watched]] = []
+"""The suites that run; the innermost is the last."""
 
 
 @contextlib.contextmanager
 def kept_from_harm(room: Room, folder: str) -> Iterator[None]:
     """Meanwhile the tests in this folder of a room do no harm that a submission could have chosen."""
-    if not _is_hooked:
-        sys.addaudithook(_hook)  # it cannot be taken away
-        _is_hooked.append(True)
-    before = _Watch.root, _Watch.folder, _Watch.texts
+    _add_hook()
     place = room.root / folder
-    _Watch.root, _Watch.folder, _Watch.texts = room.root, f"{place}{os.sep}", frozenset(_texts_of(place))
+    _watched.append(_Watched(room.root, f"{place}{os.sep}", frozenset(_texts_of(place))))
     try:
         yield
     finally:
-        _Watch.root, _Watch.folder, _Watch.texts = before
+        _watched.pop()
+
+
+@functools.cache
+def _add_hook() -> None:
+    sys.addaudithook(_hook)  # it cannot be taken away
 
 
 def _texts_of(folder: Path) -> Iterator[str]:
@@ -109,7 +114,7 @@ def _texts_of(folder: Path) -> Iterator[str]:
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     look = _LOOKS.get(event)
-    if look is None or not running or not _Watch.folder:
+    if look is None or not running or not _watched:
         return
     frame, through = _of_test(sys._getframe(1))
     if frame is not None:
@@ -120,7 +125,7 @@ def _of_test(frame: FrameType | None) -> tuple[FrameType | None, set[str]]:
     """The frame of the suite's that does something, and the modules by which; None if it is not the suite's doing."""
     through: set[str] = set()
     while frame is not None and not (file := frame.f_code.co_filename).startswith(_GRADER):
-        if file.startswith(_Watch.folder):
+        if file.startswith(_watched[-1].folder):
             return frame, through
         through.add(str(frame.f_globals.get("__name__")))
         frame = frame.f_back
@@ -135,13 +140,13 @@ def _compiles(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> Non
     text = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
     if not through.isdisjoint(_RUNNING_TEXTS):
         words = "".join(text.split()) if isinstance(text, str) else ""
-        if not any(words in one for one in _Watch.texts):
-            raise _harmful("it would run code in the grader's process that is not the suite's own")
-        return
-    if not through <= _IMPORTING or (through and _is_installed(name)):
-        return  # a library's own
-    is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
-    if not is_own and not (isinstance(text, str) and _is_harmless(text, frame)):
+        may = any(words in one for one in _watched[-1].texts)
+    elif not through <= _IMPORTING or (through and _is_installed(name)):
+        may = True  # a library's own
+    else:
+        is_own = isinstance(text, str) and _is_of_suite(text) and not text.strip().isidentifier()
+        may = is_own or (isinstance(text, str) and _is_harmless(text, frame))
+    if not may:
         raise _harmful("it would run code in the grader's process that is not the suite's own")
 
 
@@ -165,7 +170,7 @@ def _starts(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
 
 
 def _is_of_suite(text: str) -> bool:
-    return "".join(text.split()) in _Watch.texts
+    return "".join(text.split()) in _watched[-1].texts
 
 
 def _is_installed(name: str) -> bool:
@@ -182,11 +187,9 @@ def _is_harmless(text: str, frame: FrameType) -> bool:
         return False
     nodes = [*ast.walk(tree)] if tree else [ast.Pass()]
     texts = any(isinstance(getattr(one, "value", one), str | bytes | ast.List | ast.Tuple) for one in nodes)
-    grows = [one for one in nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow | ast.LShift)]
-    power: float = 1
-    for one in grows:
-        exponent = one.right.value if isinstance(one.right, ast.Constant) else None
-        power *= max(exponent, 1) if isinstance(exponent, int | float) else _MOST_POWER + 1
+    grows = [one.right for one in nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow | ast.LShift)]
+    exponents = [getattr(one, "value", None) for one in grows]
+    power = math.prod(max(one, 1) if isinstance(one, int | float) else _MOST_POWER + 1 for one in exponents)
     return (
         all(isinstance(one, _OF_EXPRESSIONS) for one in nodes)
         and power <= _MOST_POWER
@@ -232,7 +235,8 @@ def _is_theirs(node: ast.expr, frame: FrameType) -> bool:
 def _opens(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
     path, mode, flags = args
     changes = bool(set("wax+").intersection(mode or "") or (isinstance(flags, int) and flags & _WRITES))
-    if through and through <= _IMPORTING and str(path).endswith(".pyc") and not Path(path).is_relative_to(_Watch.root):
+    is_import = bool(through) and through <= _IMPORTING
+    if is_import and str(path).endswith(".pyc") and not Path(path).is_relative_to(_watched[-1].root):
         _loads((path,), frame, through)
     _touches(path, through, changes=changes)
 
@@ -243,25 +247,17 @@ def _changes(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None
             _touches(path, through, changes=True)
 
 
-def _changes_second(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    _changes((args[1], args[-1]), frame, through)
-
-
-def _changes_first(args: tuple[Any, ...], frame: FrameType, through: set[str]) -> None:
-    _touches(args[0], through, changes=True)
-
-
 def _touches(path: Any, through: set[str], *, changes: bool) -> None:
     bridge = running[-1]
     if not isinstance(path, str | bytes | os.PathLike):
         return
     text = os.fsdecode(path)
-    whole = Path(os.path.realpath(text))
+    whole, root = Path(os.path.realpath(text)), _watched[-1].root
     if text == os.devnull or bridge.folder_of(whole):
         return
     is_said = not _is_of_suite(text) and _is_said(bridge, text)
-    if whole.is_relative_to(_Watch.root):
-        may = changes or whole.is_relative_to(_Watch.root / DATA)
+    if whole.is_relative_to(root):
+        may = changes or whole.is_relative_to(root / DATA)
     else:
         may = changes and (whole.is_relative_to(_TEMPORARY) or not through <= _OF_PYTHON) and not is_said
     is_passed = any(whole.is_relative_to(one.resolve()) for one in bridge.paths.values())
@@ -288,6 +284,9 @@ _LOOKS: Final[dict[str, Callable[[tuple[Any, ...], FrameType, set[str]], None]]]
     ),
     "open": _opens,
     **dict.fromkeys(("os.remove", "os.rmdir", "os.rename", "shutil.rmtree", "shutil.move"), _changes),
-    **dict.fromkeys(("os.link", "os.symlink"), _changes_second),
-    **dict.fromkeys(("sqlite3.connect", "os.truncate", "os.mkdir", "os.chmod", "os.chown"), _changes_first),
+    **dict.fromkeys(("os.link", "os.symlink"), lambda args, *more: _changes((args[1], args[-1]), *more)),
+    **dict.fromkeys(
+        ("sqlite3.connect", "os.truncate", "os.mkdir", "os.chmod", "os.chown"),
+        lambda args, *more: _changes(args[:1], *more),
+    ),
 }

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from grader.course.source import names_bound_by, names_in, parse
+from grader.course.source import last_name, names_bound_by, names_in, parse
 from grader.errors import CourseError
 
 Kind = Literal["own-code", "their-equality", "source-sent", "not-here"]
@@ -69,18 +69,14 @@ def _is_in(file: str, root: Path) -> bool:
     return Path(file).is_relative_to(root)
 
 
-def seen_in(folder: Path) -> list[SuitePlace]:
-    """The places of a suite that were seen while its tests ran in this process."""
-    return sorted(one for one in _seen if one.file.is_relative_to(folder))
-
-
 def places_in(folder: Path, names: Collection[str]) -> list[SuitePlace]:
     """The places that the source of a suite shows, and those that were seen in this process.
 
     Args:
         names: of the modules and packages that students write, as the suite imports them.
     """
-    found, own = set(seen_in(folder)), frozenset(name.rpartition(".")[2] for name in names)
+    found = {one for one in _seen if one.file.is_relative_to(folder)}
+    own = frozenset(name.rpartition(".")[2] for name in names)
     for file in sorted(folder.rglob("*.py")):
         try:
             tree = parse(file)
@@ -97,10 +93,12 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
             for name in _OF_THIS_PROCESS.intersection(one.partition(".")[0] for one in modules):
                 yield node.lineno, "not-here", f"`{name}` {TEXTS['not-here']}"
-        elif isinstance(node, ast.Call) and _name(node.func) in _READS_SOURCE and _mentions(node, imported):
-            yield node.lineno, "not-here", f"`{_name(node.func)}` reads the student's source, which is not here"
-        elif isinstance(node, ast.Call) and _runs(node.func):
-            yield node.lineno, "not-here", f"`{_name(node.func)}` runs nothing here that the student's code has made"
+        elif isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name in _READS_SOURCE and _mentions(node, imported):
+                yield node.lineno, "not-here", f"`{name}` reads the student's source, which is not here"
+            elif _runs(node.func):
+                yield node.lineno, "not-here", f"`{name}` runs nothing here that the student's code has made"
         elif isinstance(node, ast.ClassDef) and any(_mentions(one, imported) for one in node.bases):
             yield node.lineno, "source-sent", f"class `{node.name}` {TEXTS['source-sent']}"
         elif isinstance(node, ast.FunctionDef):
@@ -110,18 +108,17 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
 def _runs(function: ast.expr) -> bool:
     """Whether it runs code or a program, by its name; a doctest has a method `check_output`, too."""
     is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call)
-    return not is_method and (_name(function) in _RUNS or ast.unparse(function) == "subprocess.run")
+    return not is_method and (last_name(function) in _RUNS or ast.unparse(function) == "subprocess.run")
 
 
 def imports_of(tree: ast.Module, names: AbstractSet[str]) -> Iterator[ast.stmt]:
     """The imports of students' modules, at any depth."""
-    for node in ast.walk(tree):
-        parts: list[str] = []
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)):
         if isinstance(node, ast.Import):
             parts = [part for one in node.names for part in one.name.split(".")]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             parts = [*(node.module or "").split("."), *(one.name for one in node.names if node.level)]
-        if isinstance(node, ast.Import | ast.ImportFrom) and not names.isdisjoint(parts):
+        if not names.isdisjoint(parts):
             yield node
 
 
@@ -129,18 +126,15 @@ def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> I
     """The lines at which both sides of a comparison come from the student's code, or their function compares."""
     theirs = set(imported)
     statements = [one for one in ast.walk(function) if isinstance(one, ast.Assign | ast.AugAssign | ast.For)]
-    for _ in range(len(statements)):
-        parts = ((one, one.iter if isinstance(one, ast.For) else one) for one in statements)
-        more = {name for one, part in parts if _mentions(part, theirs) for name in names_bound_by(one)}
-        if more <= theirs:
-            break
+    parts = [(one.iter if isinstance(one, ast.For) else one, names_bound_by(one)) for one in statements]
+    while more := {name for part, bound in parts if _mentions(part, theirs) for name in bound} - theirs:
         theirs |= more
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
             is_theirs = isinstance(node.test, ast.Call) and _root(node.test.func) in imported
         elif isinstance(node, ast.Compare):
             is_theirs = _mentions(node.left, theirs) and _mentions(node.comparators[0], theirs)
-        elif isinstance(node, ast.Call) and _name(node.func).startswith(_COMPARING) and len(node.args) > 1:
+        elif isinstance(node, ast.Call) and last_name(node.func).startswith(_COMPARING) and len(node.args) > 1:
             is_theirs = _root(node.func) in imported or all(_mentions(one, theirs) for one in node.args[:2])
         else:
             continue
@@ -150,10 +144,6 @@ def _own_comparisons(function: ast.FunctionDef, imported: AbstractSet[str]) -> I
 
 def _mentions(node: ast.AST, names: AbstractSet[str]) -> bool:
     return not names_in(node).isdisjoint(names)
-
-
-def _name(function: ast.expr) -> str:
-    return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
 def _root(function: ast.expr) -> str:

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from grader.border import tables
+from grader.suites import sources
 from grader.suites.room import Room
 from grader.testkit.far.side import detached, is_same
 from grader.testkit.rebuilt import PLAIN
@@ -38,16 +39,9 @@ _LIBRARIES: Final = (builtins, torch, torch.nn, torch.nn.functional, torch.Tenso
 """Of these, and of all modules that the suite has imported, functions and classes are put back."""
 
 
-def _set_environ(entries: dict[str, str]) -> None:
-    for name in os.environ.keys() - entries.keys():
-        del os.environ[name]
-    os.environ.update(entries)
-
-
 def _set_filters(filters: list[Any]) -> None:
-    if warnings.filters != filters:
-        warnings.resetwarnings()
-        warnings.filters[:] = filters  # type: ignore[index]
+    warnings.resetwarnings()
+    warnings.filters[:] = filters  # type: ignore[index]
 
 
 _SETTINGS: Final[tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...]] = (
@@ -61,8 +55,8 @@ _SETTINGS: Final[tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...]] 
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (lambda: logging.root.manager.disable, logging.disable),
     (lambda: logging.root.level, logging.root.setLevel),
-    (lambda: sys.path[:], lambda places: sys.path.__setitem__(slice(None), places)),
-    (lambda: dict(os.environ), _set_environ),
+    (lambda: sys.path[:], lambda places: _refill(sys.path, places)),
+    (lambda: dict(os.environ), lambda entries: _refill(os.environ, entries)),
     (lambda: [*warnings.filters], _set_filters),
     (lambda: decimal.getcontext().prec, lambda digits: setattr(decimal.getcontext(), "prec", digits)),
 )
@@ -90,8 +84,7 @@ class Leftovers:
         self._process: Callable[[], object] = lambda: None
         self._put_back: list[Callable[[], object]] = []
         self._seen: dict[int, object] = {}
-        loaded = [*sys.modules.values()]
-        self._own = [one for one in loaded if Path(getattr(one, "__file__", None) or "/").is_relative_to(folder)]
+        self._own = [one for name, one in [*sys.modules.items()] if sources.is_own(name, folder)]
         self._names = {one.__name__ for one in self._own}
         imported = [value for one in self._own for value in vars(one).values() if type(value) is types.ModuleType]
         self._visit([*self._own, *more])

@@ -8,6 +8,7 @@ import importlib.machinery
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -61,33 +62,29 @@ class ProxyModule(ModuleType):
         running[-1].run("delattr", Deferred(self._far, ()), name)
 
 
+@dataclass(eq=False)
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the proxy of a module that students write, and of everything below a package of theirs."""
 
-    def __init__(
-        self,
-        far_names: Mapping[str, str],
-        public: Mapping[str, Mapping[str, str]],
-        exceptions: Mapping[str, type[SubmissionRaised]],
-        places: Sequence[Path],
-    ) -> None:
-        self._places = places
-        self._far_names = far_names
-        self._public = public
-        self._exceptions = exceptions
+    _modules: Sequence[str]
+    _packages: Sequence[str]
+    _public: Mapping[str, Mapping[str, str]]
+    _exceptions: Mapping[str, type[SubmissionRaised]]
+    _places: Sequence[Path]
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        if (far := self._far(name)) is None:
+        if (far := self.far_name(name)) is None:
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=far[1])
 
-    def _far(self, name: str) -> tuple[str, bool] | None:
-        """The name on the far side, and whether there may be modules below it."""
-        for root, far in self._far_names.items():
-            if name == root or (far.endswith(".") and name.startswith(f"{root}.")):
-                whole = far.rstrip(".") + name[len(root) :]
+    def far_name(self, name: str) -> tuple[str, bool] | None:
+        """The name of a module on the far side, and whether there may be modules below it; None if it is not theirs."""
+        for root in (*self._modules, *self._packages):
+            is_package = root in self._packages
+            if name == root or (is_package and name.startswith(f"{root}.")):
+                whole = root.rpartition(".")[2] + name[len(root) :]
                 if name == root or self._has(whole):
-                    return whole, far.endswith(".")
+                    return whole, is_package
         return None
 
     def _has(self, far: str) -> bool:
@@ -96,7 +93,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        far = self._far(spec.name)
+        far = self.far_name(spec.name)
         assert far is not None
         module = ProxyModule(spec.name)
         module._far, module._exceptions = far[0], self._exceptions
@@ -107,9 +104,6 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to run."""
-
-    def owns(self, name: str) -> bool:
-        return self._far(name) is not None
 
 
 @contextlib.contextmanager
@@ -128,9 +122,8 @@ def standing_in(
         exceptions: the classes that stand for exceptions of the submission, by name.
         places: the folders that show which modules a package has.
     """
-    far_names = {name: name.rpartition(".")[2] for name in modules}
-    finder = _Finder(far_names | {name: name.rpartition(".")[2] + "." for name in packages}, public, exceptions, places)
-    with own_modules(finder.owns):
+    finder = _Finder(modules, packages, public, exceptions, places)
+    with own_modules(finder.far_name):
         sys.meta_path.insert(0, finder)
         try:
             yield

@@ -59,10 +59,6 @@ class Room:
                     found[file] = known.st_mtime_ns, known.st_size
         return found
 
-    def original(self, file: Path) -> Path:
-        """The course's file of which this is a copy."""
-        return self._course / file.relative_to(self.root)
-
     def put_back(self) -> dict[Path, bytes]:
         """Gives the files their content back, and takes away what is new; the content of both until now."""
         now, changed = self._files(), {}
@@ -75,7 +71,7 @@ class Room:
                     file.unlink()
                 if file in self._known:
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(self.original(file), file)
+                    shutil.copy2(self._course / file.relative_to(self.root), file)
         return changed
 
     def put(self, changed: dict[Path, bytes]) -> None:

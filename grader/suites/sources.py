@@ -19,10 +19,10 @@ from grader.errors import UserError
 from grader.suites import honesty
 
 
-def is_own(module: str, root: Path) -> bool:
+def is_own(module: str, *roots: Path) -> bool:
     """Whether a module is a file of the course: all others are installed, and so are there on the far side."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and Path(file).is_relative_to(root)
+    return file is not None and any(Path(file).is_relative_to(root) for root in roots)
 
 
 def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:

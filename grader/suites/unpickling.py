@@ -24,6 +24,8 @@ import pytest
 import torch
 from torch import nn
 
+from grader.suites import sources
+
 _NAMES: Final = frozenset(
     {f"builtins {name}" for name in ("set", "frozenset", "bytearray", "complex", "range", "slice")}
     | {f"collections {name}" for name in ("OrderedDict", "deque", "Counter", "defaultdict")}
@@ -77,7 +79,7 @@ def unpickling_carefully(*folders: Path) -> Iterator[None]:
         home = sys.modules.get(module)
         found = vars(home).get(name) if home else None
         is_class = issubclass(type(found), type)  # a proxy is none
-        is_suites = is_class and found.__module__ == module and _is_below(home, folders)
+        is_suites = is_class and found.__module__ == module and sources.is_own(module, *folders)
         if isinstance(found, torch.dtype) or is_suites or (is_class and _is_layer(found)):
             return found
         raise pickle.UnpicklingError(f"`{module}.{name}` of a pickle is not made in the grader's process")
@@ -102,7 +104,7 @@ def unpickling_carefully(*folders: Path) -> Iterator[None]:
         make(self, kind, args)
 
     def save_(self: Any, value: Any, name: Any = None) -> None:
-        if issubclass(type(value), type) or _is_below(sys.modules.get(value.__module__), folders):
+        if issubclass(type(value), type) or sources.is_own(value.__module__, *folders):
             pickled.add((value.__module__, value.__qualname__))
         save(self, value, name)
 
@@ -147,11 +149,6 @@ def _is_own(file: Any, folders: Sequence[Path]) -> bool:
     """Whether a file, or one at this path, came with the suite."""
     name = file.name if type(file) in (io.BufferedReader, gzip.GzipFile) else file
     return isinstance(name, str | Path) and any(Path(name).resolve().is_relative_to(one.resolve()) for one in folders)
-
-
-def _is_below(module: Any, folders: Sequence[Path]) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and any(Path(file).is_relative_to(one) for one in folders)
 
 
 def _is_layer(kind: Any) -> bool:

@@ -20,12 +20,11 @@ class _Kind(NamedTuple):
     parts: Callable[[Any], tuple[Any, ...]]
     takes: tuple[tuple[type, ...], ...]
     """The classes that each part may have: made of others, a few bytes could become a value that fills the memory."""
-    is_mutable: bool = False
+    make: Callable[..., Any] | None = None
+    """Makes a value of its parts, if the class does not."""
 
 
 _FACTORIES: Final = {one.__name__: one for one in (int, float, str, bool, list, dict, set, tuple)}
-_OF_CLOCK: Final = ("hour", "minute", "second", "microsecond", "tzinfo")
-_OF_DAY: Final = ("year", "month", "day")
 _INT: Final = (int,)
 _ZONES: Final = (type(None), datetime.timezone)
 _MOST: Final = 1_000_000
@@ -37,19 +36,18 @@ _KINDS: Final[dict[type, _Kind]] = {
     decimal.Decimal: _Kind(lambda value: (str(value),), ((str,),)),
     datetime.timezone: _Kind(lambda value: (value.utcoffset(None),), ((datetime.timedelta,),)),
     datetime.timedelta: _Kind(lambda value: (value.days, value.seconds, value.microseconds), (_INT,) * 3),
-    datetime.date: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_DAY), (_INT,) * 3),
-    datetime.time: _Kind(lambda value: tuple(getattr(value, name) for name in _OF_CLOCK), (*(_INT,) * 4, _ZONES)),
-    datetime.datetime: _Kind(
-        lambda value: tuple(getattr(value, name) for name in (*_OF_DAY, *_OF_CLOCK)), (*(_INT,) * 7, _ZONES)
-    ),
+    **{
+        kind: _Kind(lambda value: (value.isoformat(),), ((str,),), kind.fromisoformat)
+        for kind in (datetime.date, datetime.time, datetime.datetime)
+    },
     torch.Size: _Kind(lambda value: (tuple(value),), ((tuple,),)),
-    collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None))), is_mutable=True),
-    collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
-    collections.OrderedDict: _Kind(lambda value: (dict(value),), ((dict,),), is_mutable=True),
+    collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None)))),
+    collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),)),
+    collections.OrderedDict: _Kind(lambda value: (dict(value),), ((dict,),)),
     collections.defaultdict: _Kind(
         lambda value: (getattr(value.default_factory, "__name__", None), dict(value)),
         ((str, type(None)), (dict,)),
-        is_mutable=True,
+        lambda name, items: collections.defaultdict(_FACTORIES.get(name), items),
     ),
 }
 _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
@@ -65,7 +63,7 @@ def parts_of(value: object) -> tuple[Any, ...] | None:
 
 def is_mutable(value: object) -> bool:
     """Whether whoever gets a value may change it."""
-    return _KINDS[type(value)].is_mutable
+    return isinstance(value, dict | collections.deque)
 
 
 def rebuilt(name: str, parts: list[Any]) -> Any:
@@ -77,7 +75,7 @@ def rebuilt(name: str, parts: list[Any]) -> Any:
     kind = _BY_NAME[name]
     if [type(one) in takes for one, takes in zip(parts, _KINDS[kind].takes, strict=True)].count(False):
         raise TypeError("no such parts")
-    made = kind(*parts) if name != "defaultdict" else kind(_FACTORIES.get(parts[0]), parts[1])
+    made = (_KINDS[kind].make or kind)(*parts)
     if _is_large(made):
         raise ValueError("too large")
     return made

@@ -4,7 +4,6 @@ import collections
 import contextlib
 import copy
 import functools
-import importlib
 import pkgutil
 import random
 import re
@@ -16,16 +15,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from grader.border import tables
-from grader.border.bounds import Budget
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named
-from grader.testkit.far.results import Passed
+from grader.testkit.far.results import Passed, content_of
 from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
-_import = importlib.import_module
 _MOST_BYTES: Final = 8 << 20
 """Bytes of a written file that are sent back."""
 
@@ -59,7 +55,11 @@ class Crossed:
         self.passed: list[Passed] = []
         self.given: list[torch.Tensor] = []
 
-    def keep(self, number: int, value: Any, before: Any) -> Any:
+    def keep(self, number: int, value: Any, before: Any = None) -> Any:
+        """Notes an argument that the submission may change, with its content now, if that is not given."""
+        if before is None:
+            content = content_of(value)
+            before = detached(content) if isinstance(content, torch.Tensor) else copy.copy(content)
         self.passed.append(Passed(number, value, before))
         return value
 
@@ -72,17 +72,12 @@ class Crossed:
     def many(self, trees: Iterable[Any]) -> list[Any]:
         return [self.build(one) for one in trees]
 
-    def _make_list(self, number: int, items: list[Any]) -> Any:
-        made = self.many(items)
-        return self.keep(number, made, list(made))
-
     def _make_dict(self, number: int, keys: list[Any], values: list[Any]) -> Any:
-        made = dict(zip(self.many(keys), self.many(values), strict=True))
-        return self.keep(number, made, dict(made))
+        return self.keep(number, dict(zip(self.many(keys), self.many(values), strict=True)))
 
     def _make_rebuilt(self, number: int, name: str, parts: list[Any]) -> Any:
         made = rebuilt(name, self.many(parts))
-        return self.keep(number, made, copy.copy(made)) if is_mutable(made) else made
+        return self.keep(number, made) if is_mutable(made) else made
 
     def _make_generator(self, number: int, name: str, state: Any) -> Any:
         """A random generator of the test; a state comes only if the test has used it."""
@@ -101,12 +96,12 @@ class Crossed:
 
     def _make_set(self, number: int, items: list[Any]) -> Any:
         made = set(self.many(items))
-        return self.keep(number, made, set(made)) if number else frozenset(made)
+        return self.keep(number, made) if number else frozenset(made)
 
     def _make_file(self, number: int, content: str | bytes, place: int) -> Any:
         file: Any = StringIO(content) if isinstance(content, str) else BytesIO(content)
         file.seek(place)
-        return self.keep(number, file, (content, place))
+        return self.keep(number, file)
 
     def _make_path(self, number: int, name: str, inside: str, is_text: bool, changes: Any) -> Any:
         """A path of the test, in a folder that is brought up to date first."""
@@ -152,7 +147,7 @@ class Crossed:
         made = _once(key, lambda: self._empty(kind))
         for name, value in fields:
             object.__setattr__(made, name, self.build(value))
-        return self.keep(number, made, dict(vars(made)))
+        return self.keep(number, made)
 
     def _make_optimizer(self, key: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
         made = here().objects.get(key)
@@ -180,10 +175,11 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "name": lambda call, module, names: named(module, names),
     "twin": lambda call, key: here().arrays.get(key, here().twins[key]),
     "held": lambda call, key: here().held[key],
-    "tensor": lambda call, number, value: call.keep(number, value, detached(value)),
-    "table": lambda call, number, value: call.keep(number, value, tables.tree_of(value, Budget(), has_pandas=True)),
-    "array": lambda call, number, value: call.keep(number, value, value.copy()),
+    "tensor": Crossed.keep,
+    "table": Crossed.keep,
+    "array": Crossed.keep,
     "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
+    "list": lambda call, number, items: call.keep(number, call.many(items)),
     "pattern": lambda call, text, flags: re.compile(text, flags),
     "tuple": lambda call, items: tuple(call.many(items)),
     "slice": lambda call, items: slice(*call.many(items)),
@@ -206,10 +202,7 @@ def _once(key: int, make: Callable[[], Any]) -> Any:
 def _class_of(call: Crossed, home: str, name: str, source: str, header: list[str], needs: Any = ()) -> Any:
     """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
     if not source:
-        found: Any = _import(home)
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
+        return named(home, name.split("."))
     names = here().homes.setdefault(home, {"__name__": home})
     names.update({needed: call.build(tree) for needed, tree in needs})
     known = here().sent.setdefault(home, set())

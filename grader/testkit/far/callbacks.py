@@ -85,11 +85,6 @@ class Mocked:
 class MagicMocked(Mocked):
     """Stands for one that has special methods, too."""
 
-    __hash__ = object.__hash__
-
-    def __iter__(self) -> Any:
-        return iter(self._use("iter"))
-
     async def __aenter__(self) -> Any:
         return self._use("aenter")
 
@@ -106,7 +101,7 @@ SPECIAL_OF_MOCKS: Final = frozenset({
     "float",
 })  # fmt: skip
 """Special methods of mocks, without their underscores."""
-for _name in sorted(SPECIAL_OF_MOCKS - {"iter", "aenter", "aexit"}):
+for _name in sorted(SPECIAL_OF_MOCKS - {"aenter", "aexit"}):
     setattr(MagicMocked, f"__{_name}__", _used(_name))
 
 

@@ -157,42 +157,49 @@ def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:
     return "value", value
 
 
+def content_of(value: Any) -> Any:
+    """The content of an argument, as it is compared with that before an operation; numbers are not copied."""
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, np.ndarray):
+        return value
+    if tables.is_table(value):
+        return tables.tree_of(value, Budget(), has_pandas=True)
+    if isinstance(value, StringIO | BytesIO):
+        return None if value.closed else (value.getvalue(), value.tell())
+    if isinstance(value, list | collections.deque):
+        return list(value)
+    if isinstance(value, set):
+        return set(value)
+    return dict(value if isinstance(value, dict) else vars(value))  # else an object of the test's own class
+
+
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
-    """The arguments that were changed in place, and their values now."""
+    """The arguments that were changed in place, and their content now."""
     found: list[tuple[int, Any]] = []
     for number, value, before in passed:
-        if isinstance(value, torch.Tensor):
-            if not is_same(value.detach(), before):
-                found.append((number, ("value", detached(value))))
-        elif isinstance(value, np.ndarray):
-            if value.shape != before.shape or value.tobytes() != before.tobytes():
-                found.append((number, ("value", value.copy())))
-        elif tables.is_table(value):
-            if tables.tree_of(value, Budget(), has_pandas=True) != before:
-                found.append((number, ("value", value)))
-        elif isinstance(value, StringIO | BytesIO):
-            if not value.closed and (now := (value.getvalue(), value.tell())) != before:
-                found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
-        elif isinstance(value, collections.deque):
-            if _has_changed([*value], [*before]):
-                found.append((number, describe([*value])))
-        elif not isinstance(value, list | dict | set):  # an object of the test's own class
-            if _has_changed(vars(value), before):
-                found.append((number, describe(vars(value))))
-        elif _has_changed(value, before):
-            found.append((number, describe(dict(value) if isinstance(value, dict) else value)))
+        now = content_of(value)
+        if tables.is_table(value):
+            found += [(number, ("value", value))] if now != before else []
+        elif now is not None and _has_changed(now, before):
+            found.append((number, describe(now)))
     return found
 
 
-def _has_changed(value: Any, before: Any) -> bool:
-    if len(value) != len(before):
-        return True
-    if isinstance(value, list):
-        return any(_is_other(a, b) for a, b in zip(value, before, strict=True))
-    if isinstance(value, dict):
-        return any(key not in before or _is_other(one, before[key]) for key, one in value.items())
-    return bool(value != before)
+def _has_changed(now: Any, before: Any) -> bool:
+    if isinstance(now, torch.Tensor):
+        return not is_same(now, before)
+    if isinstance(now, np.ndarray):
+        return bool(now.shape != before.shape or now.tobytes() != before.tobytes())
+    if isinstance(now, list | tuple):
+        return len(now) != len(before) or any(map(_is_other, now, before))
+    if isinstance(now, dict):
+        return now.keys() != before.keys() or any(_is_other(one, before[key]) for key, one in now.items())
+    return bool(now != before)
 
 
 def _is_other(one: Any, before: Any) -> bool:
-    return one is not before and not (type(one) in PLAIN and type(one) is type(before) and one == before)
+    """Whether an item is another one; of plain data a copy was kept, so that the content of its lists counts."""
+    if one is before or type(one) is not type(before):
+        return one is not before
+    return _has_changed(one, before) if type(one) in (list, tuple, dict) else type(one) not in PLAIN or one != before

@@ -48,6 +48,10 @@ def test_in_place_and_identity():
     assert scale(array, 3) is None
     expected = [3.0, 6.0]
     np.testing.assert_allclose(expected, array)
+    rows = [[1.0, 2.0]]
+    first = rows[0]
+    assert scale(rows, 1) is None
+    assert rows[0] is first
 
 
 def test_own_module_passed():
