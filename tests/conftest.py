@@ -39,6 +39,7 @@ if CACHE:
 sys.dont_write_bytecode = False
 gc.disable()  # until everything is collected, which stays
 SLOW = (
+    "adopt/test_adopted_notebooks.py",
     "attacks",
     "border/test_total_decoding.py",
     "border/test_wire_hostile.py",
@@ -80,6 +81,9 @@ SLOW = (
     "portable/test_what_is_ended.py",
     "reports/test_pictures_hostile.py",
     "similar",
+    "suites/test_suite_cheats.py",
+    "suites/test_suite_runs.py",
+    "suites/test_suite_tables.py",
     "testkit/test_devices_modules.py",
     "testkit/test_devices_operations.py",
     "testkit/test_devices_training.py",
