@@ -96,11 +96,12 @@ say so test by test.
 
 
 LONGEST = (
-    "checks/test_wrong_answers.py",
     "docs/test_commands.py",
+    "checks/test_wrong_answers.py",
     "checks/test_right_answers.py",
-    "checks/test_promises.py",
     "grading/test_sample_class.py",
+    "checks/test_promises.py",
+    "suites/test_suite_runs.py",
     "grading/test_judge_ends.py",
     "attacks/test_attacks_ranks.py",
     "attacks/test_eats_the_machine.py",
