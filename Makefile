@@ -36,7 +36,7 @@ lint: venv ## style, types, and who may import whom
 test: lint ## style, types and all tests
 	$(BIN)/python -m pytest -q -n $(TESTERS) tests
 
-nightly: lint ## the tests that `make test` leaves out: more of kinds of which it has three
+nightly: lint ## the tests that `make test` leaves out: more of kinds of which it has two or three
 	$(BIN)/python -m pytest -q -n $(TESTERS) -m nightly tests
 
 # Beside the torch that PYTHON has; the venv of the other commands has one without CUDA.

@@ -187,6 +187,7 @@ def test_students_get_stubs_and_what_lies_beside_them(adopted: Adopted) -> None:
     assert all((tests.parent / name).read_text() == text for name, text in FILES.items() if name.startswith("tests/"))
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
     written(
         tmp_path,
@@ -222,6 +223,7 @@ def test_the_rest_of_a_package_is_handed_out_as_it_is(tmp_path: Path) -> None:
     assert f"tests/conftest.py: is a copy of {tmp_path / 'conftest.py'}" in look
 
 
+@pytest.mark.slow
 def test_src_may_be_the_package_itself_and_the_solution_may_need_a_helper_of_the_tests(tmp_path: Path) -> None:
     test = "from common import Flat\nfrom src.shapes.flat import area as f\n"
     test += "class TestFlat(Flat):\n    area = staticmethod(f)\n"
@@ -242,6 +244,7 @@ def test_src_may_be_the_package_itself_and_the_solution_may_need_a_helper_of_the
     assert "lib.py: the solution takes it from the tests, so students get it" in "\n".join(found.look)
 
 
+@pytest.mark.slow
 def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_path: Path) -> None:
     test = "from hw import f\ndef test_f():\n    assert f() == 1\n"
     written(tmp_path, {"hw/hw.py": "def f():\n    return 1\n", "hw/hw_test.py": test})
@@ -252,6 +255,7 @@ def test_the_solution_may_lie_among_the_tests_and_is_no_part_of_them_then(tmp_pa
     assert suite is not None and (suite.path, suite.modules) == ("hw", ("hw",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tests", "modules", "message", "fix"),
     [

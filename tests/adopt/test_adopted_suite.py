@@ -1,4 +1,8 @@
-"""The suite of ``examples/adopted`` as a course: made by `grader adopt`, and graded as plain pytest grades it."""
+"""The suite of ``examples/adopted`` as a course: made by `grader adopt`, and graded as plain pytest grades it.
+
+The verdicts are compared at night. By day those of two other suites are, in `suites/test_suite_runs.py` and
+`suites/test_suite_tables.py`, and `docs/test_commands.py` makes this course, verifies it and grades two answers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ import pytest
 from plain_suite import passed_by_plain_pytest
 from shared import ADOPTED, WarmUp
 
-from grader.adopt.adopted import Adopted
 from grader.adopt.suite import adopt_suite
 from grader.course.model import Course, files_below
 from grader.grading.settings import topics_of
@@ -19,28 +22,13 @@ from grader.intake.submission import Submission
 
 SECONDS = 1.5
 
-pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Adopted:
-    course = tmp_path_factory.mktemp("adopted") / "course"
-    return adopt_suite(ADOPTED / "suite" / "tests", ["adapters", "training"], course)
-
-
-def submissions(right: Path, folder: Path, *, apart: bool) -> dict[str, tuple[Path, set[str]]]:
-    """The answers of the example, each with the test functions that it breaks.
-
-    Args:
-        apart: each wrong answer by itself; else all in two, because no two of them break the same test.
-    """
+def submissions(right: Path, folder: Path) -> dict[str, tuple[Path, set[str]]]:
+    """The answers of the example, each with the test functions that it breaks."""
     found = {"right": (right, set[str]())}
-    for number, wrong in enumerate(msgspec.toml.decode((ADOPTED / "wrong.toml").read_bytes())["wrong"]):
-        name = wrong["name"] if apart else f"wrong {number % 2}"
-        answer, breaks = found.setdefault(name, (folder / name, set()))
-        breaks |= set(wrong["breaks"])
-        if not answer.exists():
-            shutil.copytree(right, answer)
+    for wrong in msgspec.toml.decode((ADOPTED / "wrong.toml").read_bytes())["wrong"]:
+        answer, _ = found[wrong["name"]] = (folder / wrong["name"], set(wrong["breaks"]))
+        shutil.copytree(right, answer)
         file = answer / wrong["file"]
         text = file.read_text(encoding="utf-8")
         assert text.count(wrong["old"]) == 1, wrong["name"]
@@ -52,9 +40,10 @@ def function(nodeid: str) -> str:
     return nodeid.partition("[")[0].rpartition("::")[2]
 
 
-@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_verdicts_are_those_of_plain_pytest(adopted: Adopted, warm: WarmUp, tmp_path: Path, apart: bool) -> None:
-    answers = submissions(adopted.course / "solutions", tmp_path, apart=apart)
+@pytest.mark.nightly
+def test_verdicts_are_those_of_plain_pytest(warm: WarmUp, tmp_path: Path) -> None:
+    adopted = adopt_suite(ADOPTED / "suite" / "tests", ["adapters", "training"], tmp_path / "course")
+    answers = submissions(adopted.course / "solutions", tmp_path)
     folders = {name: folder for name, (folder, _) in answers.items()}
     plain = passed_by_plain_pytest(adopted.course / "tests", folders, SECONDS)
     names = {function(one).removeprefix("test_") + one[len(one.partition("[")[0]) :]: one for one in plain["right"]}
@@ -70,8 +59,25 @@ def test_verdicts_are_those_of_plain_pytest(adopted: Adopted, warm: WarmUp, tmp_
         assert {function(one) for one in plain["right"] - passed} == breaks, name
 
 
-def test_stubs_beside_a_package_are_not_written_and_not_unread(adopted: Adopted, tmp_path: Path) -> None:
+SMALL = {
+    "lib/__init__.py": "def half(x):\n    return x / 2\n",
+    "training/__init__.py": "from training.loop import steps\n",
+    "training/loop.py": "def steps(n):\n    made = []\n    for k in range(n):\n        made += [k]\n    return made\n",
+    "tests/__init__.py": "",
+    "tests/adapters.py": "from lib import half\n\n\ndef run_half(x):\n    return half(x)\n",
+    "tests/test_both.py": "from training import steps\n\nfrom .adapters import run_half\n\n\n"
+    "def test_half():\n    assert run_half(2) == 1\n\n\ndef test_steps():\n    assert steps(1) == [0]\n",
+}
+"""A suite in the form of the example's."""
+
+
+@pytest.mark.slow
+def test_stubs_beside_a_package_are_not_written_and_not_unread(tmp_path: Path) -> None:
     """But a package that is written beside untouched adapters is for a person to look at."""
+    for name, text in SMALL.items():
+        (tmp_path / "suite" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "suite" / name).write_text(text)
+    adopted = adopt_suite(tmp_path / "suite" / "tests", ["adapters", "training"], tmp_path / "course")
     course = Course.load(adopted.course)
     work = shutil.copytree(course.exercises_dir, tmp_path / "work")
     assert not open_submission(work, topics_of(course)).read().unread

@@ -254,6 +254,7 @@ MORE = r"""
 """
 
 
+@pytest.mark.slow
 def test_folders_of_tests_that_are_texts_with_code_become_courses(tmp_path: Path) -> None:
     for folder, name, text in (("tasks", "relu", RELU), ("homework/tests", "q1", OK.replace("\n", MORE, 1))):
         (tmp_path / folder).mkdir(parents=True)

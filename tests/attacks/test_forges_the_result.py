@@ -40,6 +40,10 @@ from grader.reports.terminal import make_console
             ("broken_helper", "passed"),
         ],
         "announces_and_waits",
+        "wide_reply",
+        "odd_devices",
+        "odd_keys",
+        "colliding_tuples",
     ),
 )
 def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
@@ -56,6 +60,7 @@ def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
             "serves_itself",
             "serves_silence",
         ],
+        "says_ok_then_goes_on",
         "serves_silence",
     ),
 )

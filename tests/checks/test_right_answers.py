@@ -3,12 +3,14 @@
 Answers to different exercises of a topic are graded together, so that each meets others' leavings; one for which there
 is no other, with a neighbour in the topic, the one after it if possible. What computes what is compared within rounding
 is graded under two seeds: one topic in the suite, and the others nightly. Elsewhere a seed only changes which numbers
-are carried along. Of the modules that take longest, one is in the suite.
+are carried along. Of each exercise two answers are in the suite, and of each topic two modules; the others are nightly.
 Where the contract of an exercise is silent, no check may decide. A new file there is a new case here.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,18 +38,35 @@ COMPUTE_AT_NIGHT = (
     "spirals",
 )
 """Further topics and exercises of this kind."""
-AT_NIGHT = ("spirals/by_other_tools", "spirals/in_other_steps")
-"""Modules as there are several of other topics in the suite; each takes as long as ten of those."""
+OF_ONE_KIND = 2
+"""Answers to one exercise, or modules of one topic, that are in the suite."""
+DEAR = ("spirals/by_other_tools",)
+"""A module as there are several of other topics in the suite; it takes as long as ten of those."""
+
+
+def by_day_and_night() -> tuple[list[Answer], list[Answer]]:
+    """The answers that are graded in the suite, and the others."""
+    seen: Counter[tuple[Path | None, str]] = Counter()
+    day, night = [], []
+    for one in every("right"):
+        kind = (one.course, one.exercise or one.topic)
+        seen[kind] += 1
+        (night if str(one) in DEAR or seen[kind] > OF_ONE_KIND else day).append(one)
+    return day, night
 
 
 def cases() -> list[Any]:
     """The answers of each module with each seed that they are graded under: all of the first seed, then the second."""
-    found = every("right")
-    first = [(module, 0) for module in together(one for one in found if str(one) not in AT_NIGHT)]
-    dear = [(module, 0) for module in together(one for one in found if str(one) in AT_NIGHT)]
-    second = [(module, SECOND_SEED) for module in together(one for one in found if one.topic in COMPUTE)]
-    at_night = [one for one in found if one.topic in COMPUTE_AT_NIGHT or one.exercise in COMPUTE_AT_NIGHT]
-    return [*first, *second, *map(as_nightly, [*dear, *((module, SECOND_SEED) for module in together(at_night))])]
+    day, night = by_day_and_night()
+    second = [one for one in day if one.topic in COMPUTE]
+    second_at_night = [one for one in night if one.topic in COMPUTE]
+    second_at_night += [
+        one for one in [*day, *night] if one.topic in COMPUTE_AT_NIGHT or one.exercise in COMPUTE_AT_NIGHT
+    ]
+    by_day = [*((module, 0) for module in together(day)), *((module, SECOND_SEED) for module in together(second))]
+    at_night = [(module, 0) for module in together(night)]
+    at_night += [(module, SECOND_SEED) for module in together(second_at_night)]
+    return [*by_day, *map(as_nightly, at_night)]
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # by day, `docs/test_commands.py` has a class of 80 and a term of seven
 def test_a_term_of_forty_students(tmp_path: Path) -> None:
     course, out = write_course(tmp_path / "course", TOPICS, PLAN), tmp_path / "term"
     for week in WEEKS:

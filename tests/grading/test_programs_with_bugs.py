@@ -29,6 +29,8 @@ from grader.results import ExerciseResult, SubmissionResult
 
 BUG = "    return x / torch.linalg.vector_norm(x)\n"
 """Divides by one length for all rows, also where it is 0."""
+SLEEPS = "    import time\n    while True:\n        time.sleep(1)\n"
+"""Never ends, and leaves the processor to other tests meanwhile."""
 MISCONCEPTION = f"""
 
 @misconception("normalize", tell="Look at the second row: which length was it divided by?")
@@ -145,7 +147,7 @@ def test_reset_brings_the_bug_back(root: Path, tmp_path: Path) -> None:
         (BUG, "", []),
         ("    y = 1.0 * x\n    return y / y.norm(dim=1, keepdim=True).clamp_min(1e-9)\n", "", ["earns points"]),
         ('    raise ValueError("no")\n', "", ["must give a wrong answer in check"] * 4),
-        ("    while True:\n        pass\n", "", ["never ends, and is not marked `hangs`", *["with a line of it"] * 4]),
+        (SLEEPS, "", ["never ends, and is not marked `hangs`", *["with a line of it"] * 4]),
         (BUG, " hangs", ["ends, and is marked `hangs`"]),
     ],
     ids=["as it should be", "right", "raises", "hangs", "ends"],

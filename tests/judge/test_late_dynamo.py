@@ -12,7 +12,7 @@ import sys
 import textwrap
 
 import pytest
-from shared import REPO
+from shared import REPO, as_nightly
 
 TRAIN = """
 import os, sys, traceback
@@ -90,9 +90,15 @@ WAYS = {
 }
 
 
+AT_NIGHT = ("a submodule", "a setting")
+"""Ways like two of the others; each takes a second or two."""
+BY_DAY = tuple(name for name in WAYS if name not in AT_NIGHT)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks, to import torch once only")
-def test_the_real_module_takes_the_place_when_it_is_needed() -> None:
+@pytest.mark.parametrize("names", [BY_DAY, as_nightly((AT_NIGHT,))], ids=["by day", "at night"])
+def test_the_real_module_takes_the_place_when_it_is_needed(names: tuple[str, ...]) -> None:
     """And what was imported before stays."""
     forks = """
 for name, way in %r.items():
@@ -109,7 +115,7 @@ for name, way in %r.items():
         os._exit(0)
     if os.waitpid(child, 0)[1]:
         print(name)
-""" % {name: textwrap.dedent(way) for name, way in WAYS.items()}
+""" % {name: textwrap.dedent(WAYS[name]) for name in names}
     command = [sys.executable, "-W", "ignore", "-c", TRAIN + forks]
     hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}  # where torch sees a GPU, it trains in threads, and no fork can
     done = subprocess.run(command, cwd=REPO, env=hidden, capture_output=True, text=True, timeout=240, check=False)

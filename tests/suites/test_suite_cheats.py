@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from shared import WarmUp, exercise_of
 
@@ -292,17 +293,26 @@ def not_passed(result: SubmissionResult) -> dict[str, str]:
     return {name: verdict for name, verdict in verdicts(result).items() if verdict != "passed"}
 
 
-def test_right_answer_passes_all(warm: WarmUp) -> None:
-    result = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
+@pytest.fixture(scope="module")
+def graded(warm: WarmUp) -> list[SubmissionResult]:
+    """A right answer, the cheat, and the right answer again, by one worker."""
+    worker, right = warm(COURSE), Submission("right", {"work.py": SOLUTION})
+    cheat = Submission("cheat", {"work.py": SOLUTION + CHEATS})
+    return [worker.of(one) for one in (right, cheat, right)]
+
+
+@pytest.mark.parametrize("at", [0, 2], ids=["before the cheat", "after it"])
+def test_right_answer_passes_all(graded: list[SubmissionResult], at: int) -> None:
+    """Nothing of a submission is left in the suite."""
+    result = graded[at]
     assert not_passed(result) == {"elsewhere": "skipped"} | dict.fromkeys(REFUSED, "error"), result
     assert not (COURSE / "tests" / "kept.txt").exists()
     assert (COURSE / "tests" / "data" / "text.txt").read_text() == "of the course\n"
     assert not (COURSE / "tests" / "data" / "conftest.py").exists()
 
 
-def test_lie_passes_nothing(warm: WarmUp) -> None:
-    warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))  # nothing of it is left in the suite
-    result = warm(COURSE).of(Submission("cheat", {"work.py": SOLUTION + CHEATS}))
+def test_lie_passes_nothing(graded: list[SubmissionResult]) -> None:
+    result = graded[1]
     found = verdicts(result)
     honest = {"vector", "made", "words", "own_data", "needlessly_changed", "changed_and_returned", "folder", "logger"}
     honest |= {
@@ -324,8 +334,6 @@ def test_lie_passes_nothing(warm: WarmUp) -> None:
     } | REFUSED
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)
-    again = warm(COURSE).of(Submission("right", {"work.py": SOLUTION}))
-    assert not_passed(again) == {"elsewhere": "skipped"} | dict.fromkeys(REFUSED, "error"), again
 
 
 def test_generators_begin_anew_in_each_process(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def line_of(file: Path, line: int) -> str:
     return file.read_text().splitlines()[line - 1].strip()
 
 
+@pytest.mark.slow
 def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.CaptureFixture[str]) -> None:
     found: list[Defect] = []
     looked_at = verify_course(Course.load(COURSE), found.append, is_quick=True)
