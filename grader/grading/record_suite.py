@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import pytest
 
+from grader.student import late_dynamo
+
 _LIMITS: Final = "setrlimit"
 """The function of the system by which a test limits its own process, and the mark that such a test gets."""
 
@@ -41,6 +43,7 @@ class Recorder:
         self.errors: list[tuple[str, str]] = []
         self._names = names
         self._by_fixture: dict[str, dict[str, None]] = {}
+        self._known: dict[tuple[str, int], str | None] = {}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -113,14 +116,17 @@ class Recorder:
     def _name_of(self, frame: FrameType) -> str | None:
         """``FILE::NAME`` of the students' function or class whose code this is; None if it is not theirs."""
         code = frame.f_code
-        file, line = code.co_filename, code.co_firstlineno
+        file, line = place = code.co_filename, code.co_firstlineno
+        if place in self._known:
+            return self._known[place]
         if file == "<string>" and "self" in frame.f_locals:  # a method that a dataclass made
             made_for = type(frame.f_locals["self"])
             file = getattr(sys.modules.get(made_for.__module__), "__file__", None) or ""
             return f"{file}::{made_for.__qualname__.partition('.')[0]}" if file in self._names else None
-        if file not in self._names:
-            return None
-        return next((f"{file}::{name}" for first, last, name in self._names[file] if first <= line <= last), None)
+        definitions = self._names.get(file, ())
+        found = next((f"{file}::{name}" for first, last, name in definitions if first <= line <= last), None)
+        self._known[place] = found
+        return found
 
 
 def _is_in_loader(frame: FrameType | None) -> bool:
@@ -146,6 +152,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 def main(settings_file: str) -> None:
     """Runs the tests that the file of settings names, and writes the record beside it."""
     settings = json.loads(Path(settings_file).read_text(encoding="utf-8"))
+    late_dynamo.install()  # under the profile function, torch's compiler would take seconds to import
     sys.path[:0] = settings["path"]
     recorder = Recorder(settings["names"])
     arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:torchkata", "-n0", "--continue-on-collection-errors"]
