@@ -378,6 +378,10 @@ class Bridge:
             self._functions[id(value)] = function or value  # type: ignore[assignment]
         return id(value)
 
+    def kept(self, number: int) -> Any:
+        """The object of this number."""
+        return self._kept[number]
+
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""
         whole = path.resolve()
@@ -455,7 +459,8 @@ class Bridge:
                 self._note_paths(rest)
                 return passing.path(rest[0])
             case "handle":
-                return self.handles.proxy(*rest)
+                proxy = self.handles.proxy(*rest)
+                return (self.exceptions.kind_of(str(rest[3])) or proxy) if len(rest) > 3 else proxy
             case "named":
                 name, fields, special, items = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
                 if (kind := self._named_tuples.get((name, fields, special))) is None:

@@ -39,6 +39,7 @@ from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
 from grader.testkit.far.files import change_file, stamps
+from grader.testkit.far.results import STORES
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
         tensor.copy_(data)
 
 
+def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
+    return value if value is None or isinstance(value, nn.Parameter) else nn.Parameter(value, requires_grad=False)
+
+
 class Passing:
     """The arguments of one operation on their way to the far side.
 
@@ -105,7 +110,9 @@ class Passing:
         return Path(text)
 
     def change(self, number: int, now: Any) -> None:
-        """Gives an argument the value that the submission has given it in place."""
+        """Gives an argument the value that the submission has given it in place; below 0 are modules of the test."""
+        if number < 0:
+            return self._change_module(self.bridge.kept(-number), now)
         own = self._passed[number]
         if not self.bridge.may(type(own).__name__):
             if type(now) is type(own):
@@ -137,6 +144,19 @@ class Passing:
             own.update(now)
         else:
             vars(own).update(now)
+
+    def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
+        for store, content in now.items():
+            if not self.bridge.may(f"{type(own).__name__}.{store}"):
+                continue
+            parts = vars(own)[store] if store in STORES else vars(own)
+            if store == "_parameters":
+                content = {name: _as_parameter(one) for name, one in content.items()}
+            elif store.endswith("hooks"):  # beside those of the test
+                content = {("over there", key): one for key, one in content.items()}
+            for name in [one for one in parts if store in STORES[:3] or type(one) is tuple]:
+                del parts[name]
+            parts.update(content)
 
     def write(self, written: Sequence[Any]) -> None:
         """Writes the files of the submission where the test looks for them.
@@ -214,6 +234,8 @@ class Passing:
         if isinstance(value, type):
             if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
                 return "kind", self.tree(example)
+            if (place := vars(value).get("far_place")) is not None:  # an exception of the submission
+                return "name", *place
             sent, needs = sources.of_class(value, self.bridge.root), []
             is_new = bool(sent[2]) and value not in self._classes  # it may mention itself
             self._classes.add(value)

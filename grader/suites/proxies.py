@@ -34,7 +34,10 @@ from grader.testkit.rebuilt import PLAIN
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
-_OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
+_OF_TORCH: Final = (
+    nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.autograd.Function, Dataset, Sampler,
+    DataLoader,
+)  # fmt: skip
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
 _HAVE_DATA: Final = (_DATA - {object}) | {torch.Tensor, np.ndarray}
 TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}

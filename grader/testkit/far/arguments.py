@@ -21,7 +21,7 @@ from grader.border.bounds import Budget
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named
-from grader.testkit.far.results import Passed
+from grader.testkit.far.results import Passed, parts_of_module
 from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
@@ -145,7 +145,10 @@ class Crossed:
         for store, entries in zip((made._parameters, made._buffers, made._modules), parts, strict=True):
             for name, value in entries:
                 store[name] = self.build(value)
+            for gone in store.keys() - dict(entries).keys():
+                del store[gone]
         made.training = training
+        here().modules[number] = parts_of_module(made)
         return made
 
     def _make_object(self, key: int, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:

@@ -3,7 +3,7 @@
 import collections
 import itertools
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from io import BytesIO, StringIO
 from pathlib import Path
 from types import MethodType
@@ -29,6 +29,7 @@ _GOT: Final = _READ - _TENSORS
 _MOST_HELD: Final = 64
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
+STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
 _numbers: Final = itertools.count(1)
 
 
@@ -157,9 +158,27 @@ def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:
     return "value", value
 
 
+def parts_of_module(module: nn.Module) -> dict[str, dict[Any, Any]]:
+    """The stores of a module, and by an empty name its attributes."""
+    own = {name: one for name, one in vars(module).items() if name[0] != "_" or name == "_is_full_backward_hook"}
+    return {"": own, **{store: dict(vars(module)[store]) for store in STORES}}
+
+
+def _changed_modules() -> Iterator[tuple[int, Any]]:
+    """The modules of the test in which something was set or replaced, by their numbers below 0."""
+    for key, before in here().modules.items():
+        now = parts_of_module(here().objects[key])
+        stores = [store for store in now if _has_changed(now[store], before[store])]
+        if stores:
+            here().modules[key] = now
+            own = [(name, one) for name, one in now[""].items() if _is_other(one, before[""].get(name))]
+            parts = [describe(dict(own) if not store else now[store]) for store in stores]
+            yield -key, ("dict", [("value", store) for store in stores], parts)
+
+
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their values now."""
-    found: list[tuple[int, Any]] = []
+    found = [*_changed_modules()]
     for number, value, before in passed:
         if isinstance(value, torch.Tensor):
             if not is_same(value.detach(), before):

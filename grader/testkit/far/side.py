@@ -55,6 +55,7 @@ class FarSide:
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
+        modules: of these modules, what they had when both sides last had the same.
         optimizers: these optimizers, with their state as both sides last had it.
         early: states of those that are yet to be made.
         paths: those that the test has passed, by its number for them.
@@ -81,6 +82,7 @@ class FarSide:
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
+        self.modules: dict[int, dict[str, dict[Any, Any]]] = {}
         self.optimizers: dict[int, tuple[Any, Any]] = {}
         self.early: dict[int, Any] = {}
         self.paths: dict[int, Path] = {}
