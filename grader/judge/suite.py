@@ -451,7 +451,7 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
     bases: dict[str, list[str]] = {}
     places: dict[str, tuple[str, list[str]]] = {}
     folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
-    for folder, name in ((folder, name) for folder in folders for name in python_files(folder)):
+    for folder, name in ((one, name) for one in folders for name in python_files(one)):
         with contextlib.suppress(CourseError):
             tree = parse(folder / name)
             for node in ast.walk(tree):

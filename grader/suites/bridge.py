@@ -227,7 +227,7 @@ class Bridge:
         """Takes over the effects of an operation over there, beside its result."""
         if not done:
             return
-        changed, pulls, written, logged, warned, drawn, complaint = done
+        changed, pulls, written, logged, warned, drawn, complaint, modes = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
         self._draw(drawn)
@@ -239,6 +239,10 @@ class Bridge:
         for number, now in changed:
             passing.change(number, self._value(now, passing))
         passing.write(written)
+        if modes and self.may("modes"):
+            dtype, has_grad = modes
+            torch.set_default_dtype(dtype)
+            torch.set_grad_enabled(has_grad)
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
         self.is_waiting = True

@@ -74,6 +74,7 @@ class FarSide:
         done: the effects of the operation that raised it.
         complaints: the text written to `sys.stderr`, if the test reads it.
         warned: the classes and the text of each warning that the test may see.
+        modes: torch's default dtype, and whether it notes gradients, if the last operation has set one.
     """
 
     def __init__(self, log: "Log | None") -> None:
@@ -101,6 +102,7 @@ class FarSide:
         self.done: tuple[Any, ...] = ()
         self.complaints = StringIO()
         self.warned: list[tuple[list[str], str]] = []
+        self.modes: tuple[Any, ...] = ()
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
 
