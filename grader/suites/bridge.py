@@ -80,6 +80,7 @@ class Bridge:
         paths: those of the test that the submission has been given.
         stamps: the files at each when both sides last had the same.
         set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
+        signed: functions of the test whose parameters the submission knows.
         functions: the places of functions and classes in modules that the test has read.
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
@@ -106,6 +107,7 @@ class Bridge:
         self.twins = Twins(self.may)
         self.set_names: set[object] = set()
         self.functions: set[Any] = set()
+        self.signed: set[Any] = set()
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._functions: dict[int, Callable[..., Any]] = {}
@@ -449,9 +451,12 @@ class Bridge:
                 return with_graph(self, rest[0], rest[1], passing.inputs)
             case "new":
                 return self.twins.new_tensor(*rest)
-            case "list" | "tuple" | "set":
+            case "list" | "tuple":
                 made = (self._value(one, passing) for one in rest[0])
-                return list(made) if tag == "list" else tuple(made) if tag == "tuple" else set(_hashed(list(made)))
+                return list(made) if tag == "list" else tuple(made)
+            case "set" | "frozenset":
+                items = _hashed([self._value(one, passing) for one in rest[0]])
+                return set(items) if tag == "set" else frozenset(items)
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
                 return dict(zip(_hashed(keys), values, strict=True))
@@ -466,12 +471,12 @@ class Bridge:
                 proxy = self.handles.proxy(*rest)
                 return (self.exceptions.kind_of(str(rest[3])) or proxy) if len(rest) > 3 else proxy
             case "named":
-                name, fields, special, items = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
+                name, fields, special, parts = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
                 if (kind := self._named_tuples.get((name, fields, special))) is None:
                     kind = self._named_tuples[name, fields, special] = named_tuples.class_of(
                         self, name, fields, special
                     )
-                return kind(*(self._value(one, passing) for one in items))
+                return kind(*(self._value(one, passing) for one in parts))
         raise ValueError("an unknown tag")
 
 

@@ -96,9 +96,13 @@ class Exited(SubmissionRaised, SystemExit):
 
 
 def named(error: BaseException | None) -> tuple[str, str]:
-    """The class and the text of an exception of the test, for the far side; none if both are empty."""
+    """The class and the text of an exception of the test, for the far side; none if both are empty.
+
+    The name of a class of the submission is whole.
+    """
     if error is None or isinstance(error, SubmissionRaised):
-        return (error.kind, error.message) if error else ("", "")
+        home, names = getattr(error, "far_place", ("", []))
+        return (".".join([home, *names]) if home else error.kind, error.message or str(error)) if error else ("", "")
     kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
     return kind, text_of(error)
 

@@ -26,6 +26,7 @@ _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 _GOT: Final = _READ - _TENSORS
 """The same for what a method of an object has returned, which may be a part of it."""
+_LIST_ITERATOR: Final[Any] = type(iter([]))
 _MOST_HELD: Final = 64
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
@@ -105,7 +106,7 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
         own = [one for one in SPECIAL if getattr(kind, f"__{one}__", 0) is not getattr(tuple, f"__{one}__", 0)]
         return "named", name_of(kind), list(names), own, items
     if kind in (set, frozenset):
-        return "set", [describe(one, passed) for one in value]
+        return kind.__name__, [describe(one, passed) for one in value]
     if kind is dict:
         if all(type(key) in PLAIN and type(one) in PLAIN for key, one in value.items()):
             return "value", dict(value)
@@ -192,6 +193,9 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
         elif isinstance(value, StringIO | BytesIO):
             if not value.closed and (now := (value.getvalue(), value.tell())) != before:
                 found.append((number, ("tuple", [("value", now[0]), ("value", now[1])])))
+        elif isinstance(value, _LIST_ITERATOR):
+            if value.__length_hint__() != before:
+                found.append((number, ("value", before - value.__length_hint__())))
         elif isinstance(value, collections.deque):
             if _has_changed([*value], [*before]):
                 found.append((number, describe([*value])))
