@@ -50,8 +50,8 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise Abandoned
     kind, value = answer
     if kind == "raised":
-        name, message, key = value
-        error = here().objects[key] = raised_by_test(name, message, RuntimeError)
+        name, message, given, key = value
+        error = here().objects[key] = raised_by_test(name, message, given, RuntimeError)
         raise error
     return value
 

@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -123,11 +123,11 @@ def parameters_of(function: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def raised_by_test(name: str, message: str, default: type[BaseException]) -> BaseException:
+def raised_by_test(name: str, message: str, args: Sequence[Any], default: type[BaseException]) -> BaseException:
     """An exception that a function of the test has raised: a built-in one, or one of the submission by a whole name."""
     home, _, own = name.rpartition(".")
     kind: Any = named(home, [own]) if home else getattr(builtins, name, default)
-    args = [message] if message else []
+    args = args or ([message] if message else [])
     try:
         made: BaseException = kind(*args)
     except TypeError:
@@ -145,12 +145,12 @@ def signature_of(parameters: Iterable[Any]) -> inspect.Signature:
     return inspect.Signature(own, return_annotation=result.annotation)
 
 
-def _leave(owner: Any, kind: str, message: str, *, name: str = "__exit__") -> Any:
+def _leave(owner: Any, kind: str, message: str, args: Sequence[Any], *, name: str = "__exit__") -> Any:
     """Ends a ``with`` of the test, which has raised an exception of this class (none if it is empty)."""
     if not kind:
         return getattr(owner, name)(None, None, None)
     known: Any = here().raised
-    error = known if type(known).__name__ == kind.rpartition(".")[2] else raised_by_test(kind, message, Exception)
+    error = known if type(known).__name__ == kind.rpartition(".")[2] else raised_by_test(kind, message, args, Exception)
     return getattr(owner, name)(type(error), error, error.__traceback__)
 
 
