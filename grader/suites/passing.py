@@ -47,7 +47,10 @@ from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
 
-_OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
+_OF_LIBRARIES: Final = (
+    types.SimpleNamespace, argparse.Namespace, Dataset, Sampler, torch.optim.lr_scheduler.LRScheduler,
+    torch.distributions.Distribution,
+)  # fmt: skip
 """Objects that consist of their attributes."""
 _EMPTY: Final[tuple[Any, ...]] = ([], (), "", {}, {}.values(), {}.items(), set(), range(0))
 _OF_CONTAINERS: Final = frozenset(type(iter(one)) for one in _EMPTY)

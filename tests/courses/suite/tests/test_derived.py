@@ -136,3 +136,12 @@ def test_parameters():
     def add(a: int, b: float = 2.0) -> str: ...
 
     assert derived.describe(add) == "add(a: int, b: float) -> str"
+
+
+def test_schedules_and_distributions():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    derived.advance(schedule, 2)
+    assert optimizer.param_groups[0]["lr"] == 0.25 and schedule.last_epoch == 2
+    normal = derived.shifted(torch.distributions.Normal(torch.zeros(2), torch.ones(2)), 3.0)
+    assert isinstance(normal, torch.distributions.Normal) and normal.mean.tolist() == [3.0, 3.0]

@@ -161,3 +161,13 @@ def describe(function):
     signature = inspect.signature(function)
     given = ", ".join(f"{one.name}: {one.annotation.__name__}" for one in signature.parameters.values())
     return f"{function.__name__}({given}) -> {signature.return_annotation.__name__}"
+
+
+def advance(schedule, steps):
+    for _ in range(steps):
+        schedule.optimizer.step()
+        schedule.step()
+
+
+def shifted(normal, by):
+    return torch.distributions.Normal(normal.mean + by, normal.stddev)
