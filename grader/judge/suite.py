@@ -435,11 +435,18 @@ def _public_names(course: Course) -> dict[str, dict[str, str]]:
 def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
     """A class by name for each exception of a stub or the solution, or that a test expects, and of a frozen one."""
     bases: dict[str, list[str]] = {}
+    places: dict[str, tuple[str, list[str]]] = {}
     folders = [folder for folder in (course.exercises_dir, course.solutions_dir) if folder.is_dir()]
-    for file in (folder / name for folder in folders for name in python_files(folder)):
+    for folder, name in ((one, name) for one in folders for name in python_files(one)):
         with contextlib.suppress(CourseError):
-            for node in ast.walk(parse(file)):
+            tree = parse(folder / name)
+            for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef) and node.bases:
+                    if node in tree.body:
+                        places[node.name] = (
+                            name.removesuffix(".py").removesuffix("/__init__").replace("/", "."),
+                            [node.name],
+                        )
                     bases[node.name] = [ast.unparse(one).rpartition(".")[2] for one in node.bases]
     frozen = type("FrozenInstanceError", (kind_of("AttributeError"), dataclasses.FrozenInstanceError), {})
     found: dict[str, type[SubmissionRaised]] = {"FrozenInstanceError": frozen}
@@ -449,11 +456,12 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
         if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
         for name, known in more.items():
+            members = _MADE_BY_TESTS | ({"far_place": places[name]} if name in places else {})
             kinds = [found.get(one) or kind_of(one) for one in known]
             try:
-                found[name] = type(name, tuple(kinds), _MADE_BY_TESTS)
+                found[name] = type(name, tuple(kinds), members)
             except TypeError:  # no order of its bases
-                found[name] = type(name, (kinds[0],), _MADE_BY_TESTS)
+                found[name] = type(name, (kinds[0],), members)
     assert course.suite is not None
     for file in course.checks_dir.rglob("*.py"):
         with contextlib.suppress(CourseError):
@@ -467,7 +475,7 @@ def _init(error: BaseException, *args: object, **fields: object) -> None:
     vars(error).update(fields)
 
 
-_MADE_BY_TESTS: Final = {"__init__": _init}
+_MADE_BY_TESTS: Final[dict[str, Any]] = {"__init__": _init}
 """What an exception of the solution has here: a test may make one itself, with any arguments."""
 
 

@@ -80,6 +80,7 @@ class Bridge:
         paths: those of the test that the submission has been given.
         stamps: the files at each when both sides last had the same.
         set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
+        signed: functions of the test whose parameters the submission knows.
         functions: the places of functions and classes in modules that the test has read.
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
@@ -106,6 +107,7 @@ class Bridge:
         self.twins = Twins(self.may)
         self.set_names: set[object] = set()
         self.functions: set[Any] = set()
+        self.signed: set[Any] = set()
         self.exceptions = exceptions
         self._forwards_prints = forwards_prints
         self._functions: dict[int, Callable[..., Any]] = {}
@@ -227,7 +229,7 @@ class Bridge:
         """Takes over the effects of an operation over there, beside its result."""
         if not done:
             return
-        changed, pulls, written, logged, warned, drawn, complaint = done
+        changed, pulls, written, logged, warned, drawn, complaint, modes = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
         self._draw(drawn)
@@ -239,6 +241,10 @@ class Bridge:
         for number, now in changed:
             passing.change(number, self._value(now, passing))
         passing.write(written)
+        if modes and self.may("modes"):
+            dtype, has_grad = modes
+            torch.set_default_dtype(dtype)
+            torch.set_grad_enabled(has_grad)
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
         self.is_waiting = True
@@ -378,6 +384,10 @@ class Bridge:
             self._functions[id(value)] = function or value  # type: ignore[assignment]
         return id(value)
 
+    def kept(self, number: int) -> Any:
+        """The object of this number."""
+        return self._kept[number]
+
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""
         whole = path.resolve()
@@ -441,9 +451,12 @@ class Bridge:
                 return with_graph(self, rest[0], rest[1], passing.inputs)
             case "new":
                 return self.twins.new_tensor(*rest)
-            case "list" | "tuple" | "set":
+            case "list" | "tuple":
                 made = (self._value(one, passing) for one in rest[0])
-                return list(made) if tag == "list" else tuple(made) if tag == "tuple" else set(_hashed(list(made)))
+                return list(made) if tag == "list" else tuple(made)
+            case "set" | "frozenset":
+                items = _hashed([self._value(one, passing) for one in rest[0]])
+                return set(items) if tag == "set" else frozenset(items)
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
                 return dict(zip(_hashed(keys), values, strict=True))
@@ -455,14 +468,15 @@ class Bridge:
                 self._note_paths(rest)
                 return passing.path(rest[0])
             case "handle":
-                return self.handles.proxy(*rest)
+                proxy = self.handles.proxy(*rest)
+                return (self.exceptions.kind_of(str(rest[3])) or proxy) if len(rest) > 3 else proxy
             case "named":
-                name, fields, special, items = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
+                name, fields, special, parts = str(rest[0]), (*map(str, rest[1]),), (*map(str, rest[2]),), rest[3]
                 if (kind := self._named_tuples.get((name, fields, special))) is None:
                     kind = self._named_tuples[name, fields, special] = named_tuples.class_of(
                         self, name, fields, special
                     )
-                return kind(*(self._value(one, passing) for one in items))
+                return kind(*(self._value(one, passing) for one in parts))
         raise ValueError("an unknown tag")
 
 

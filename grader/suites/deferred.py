@@ -93,10 +93,12 @@ class Deferred(Used):
             return self._names[-1] if self._names else self._module
         if running or name.startswith("__"):
             return super().__getattr__(name)
+        if self._made_by is not None:
+            return Deferred.of("getattr", self, name)
         return Deferred(self._module, (*self._names, name))
 
     def __bool__(self) -> bool:
-        return bool(self._run("get")) if running else True
+        return bool(self._run("get")) if running or asked_while_collecting else True
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         return (Base,)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from grader.border.failures import BUILT_IN_EXCEPTIONS, SubmissionRaised, kind_of, raised_as
+from grader.testkit.rebuilt import PLAIN
 
 _RUNS_TESTS: Final = frozenset({"grader", "pytest", "_pytest", "pluggy", "hypothesis", "unittest", "doctest", "bdb"})
 """Packages whose exceptions are none of a submission's: by one of these a test would be left out."""
@@ -95,12 +96,19 @@ class Exited(SubmissionRaised, SystemExit):
         self.kind, self.message = "SystemExit", str(code)
 
 
-def named(error: BaseException | None) -> tuple[str, str]:
-    """The class and the text of an exception of the test, for the far side; none if both are empty."""
-    if error is None or isinstance(error, SubmissionRaised):
-        return (error.kind, error.message) if error else ("", "")
+def named(error: BaseException | None) -> tuple[str, str, tuple[Any, ...]]:
+    """The class, the text and the arguments of an exception of the test, for the far side; none if all are empty.
+
+    The name of a class of the submission is whole, and of others the arguments are left out.
+    """
+    if error is None:
+        return "", "", ()
+    if isinstance(error, SubmissionRaised):
+        home, names = getattr(error, "far_place", ("", []))
+        args = error.args if home and all(type(one) in PLAIN for one in error.args) else ()
+        return ".".join([home, *names]) if home else error.kind, error.message or str(error), args
     kind = next((one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"), "Exception")
-    return kind, text_of(error)
+    return kind, text_of(error), ()
 
 
 def _made(kind: type[BaseException], args: object) -> BaseException | None:

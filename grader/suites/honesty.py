@@ -106,8 +106,10 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
 
 
 def _runs(function: ast.expr) -> bool:
-    """Whether it runs code or a program, by its name; a doctest has a method `check_output`, too."""
-    is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call)
+    """Whether it runs code or a program, by its name; a doctest has a method `check_output`, and a layer `eval`."""
+    is_method = isinstance(function, ast.Attribute) and (
+        function.attr in ("eval", "exec") or isinstance(function.value, ast.Call)
+    )
     return not is_method and (last_name(function) in _RUNS or ast.unparse(function) == "subprocess.run")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import copy
 import enum
 import functools
 import inspect
@@ -39,13 +40,21 @@ from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
 from grader.testkit.far.files import change_file, stamps
+from grader.testkit.far.operations import parameters_of
+from grader.testkit.far.results import STORES
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
 
-_OF_LIBRARIES: Final = (types.SimpleNamespace, argparse.Namespace, Dataset, Sampler)
+_OF_LIBRARIES: Final = (
+    types.SimpleNamespace, argparse.Namespace, Dataset, Sampler, torch.optim.lr_scheduler.LRScheduler,
+    torch.distributions.Distribution,
+)  # fmt: skip
 """Objects that consist of their attributes."""
+_EMPTY: Final[tuple[Any, ...]] = ([], (), "", {}, {}.values(), {}.items(), set(), range(0))
+_OF_CONTAINERS: Final = frozenset(type(iter(one)) for one in _EMPTY)
+"""Classes of iterators whose items are all there."""
 _Sentinel: Final[type] = type(sentinel.anything)
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _WORDS: Final = ("__name__", "__doc__")
@@ -78,6 +87,10 @@ def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
         tensor.copy_(data)
 
 
+def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
+    return value if value is None or isinstance(value, nn.Parameter) else nn.Parameter(value, requires_grad=False)
+
+
 class Passing:
     """The arguments of one operation on their way to the far side.
 
@@ -105,7 +118,9 @@ class Passing:
         return Path(text)
 
     def change(self, number: int, now: Any) -> None:
-        """Gives an argument the value that the submission has given it in place."""
+        """Gives an argument the value that the submission has given it in place; below 0 are modules of the test."""
+        if number < 0:
+            return self._change_module(self.bridge.kept(-number), now)
         own = self._passed[number]
         if not self.bridge.may(type(own).__name__):
             if type(now) is type(own):
@@ -127,6 +142,8 @@ class Passing:
             own.write(now[0])
         elif isinstance(own, IOBase):
             pass  # it was read to its end to be sent
+        elif type(own) in (list, dict) and self._is_data(own):
+            _refill(own, now)
         elif isinstance(own, list):
             own[:] = now
         elif isinstance(own, collections.deque):
@@ -135,8 +152,23 @@ class Passing:
         elif isinstance(own, dict | set):
             own.clear()
             own.update(now)
+        elif isinstance(own, Iterator):
+            collections.deque(itertools.islice(own, now), 0)
         else:
             vars(own).update(now)
+
+    def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
+        for store, content in now.items():
+            if not self.bridge.may(f"{type(own).__name__}.{store}"):
+                continue
+            parts = vars(own)[store] if store in STORES else vars(own)
+            if store == "_parameters":
+                content = {name: _as_parameter(one) for name, one in content.items()}
+            elif store.endswith("hooks"):  # beside those of the test
+                content = {("over there", key): one for key, one in content.items()}
+            for name in [one for one in parts if store in STORES[:3] or type(one) is tuple]:
+                del parts[name]
+            parts.update(content)
 
     def write(self, written: Sequence[Any]) -> None:
         """Writes the files of the submission where the test looks for them.
@@ -164,8 +196,8 @@ class Passing:
             TypeError: there is no way for it to cross.
         """
         kind = type(value)
-        if isinstance(value, Crossing):
-            return value.crosses_as(self)
+        if issubclass(kind, Crossing):  # a mock of a class of theirs says that it is one
+            return value.crosses_as(self)  # type: ignore[no-any-return]
         if kind in PLAIN:
             if kind is str and self._is_file(value):
                 return self._path(Path(value), is_text=True)
@@ -193,6 +225,8 @@ class Passing:
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]
         if isinstance(value, list | tuple | dict | set | frozenset) and (made := self._container(value)):
             return made
+        if value is ...:
+            return ("ellipsis",)
         if kind is re.Pattern:
             return "pattern", value.pattern, value.flags
         if kind is slice:
@@ -214,6 +248,8 @@ class Passing:
         if isinstance(value, type):
             if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
                 return "kind", self.tree(example)
+            if (place := vars(value).get("far_place")) is not None:  # an exception of the submission
+                return "name", *place
             sent, needs = sources.of_class(value, self.bridge.root), []
             is_new = bool(sent[2]) and value not in self._classes  # it may mention itself
             self._classes.add(value)
@@ -227,8 +263,11 @@ class Passing:
             return "exception", self.tree(kind), [self.tree(one) for one in value.args]
         if isinstance(value, torch.Generator | random.Random | np.random.Generator | np.random.RandomState):
             return self._generator(value)
-        if isinstance(value, Iterator):
-            return "iterator", [self.tree(one) for one in value]
+        if kind in _OF_CONTAINERS:
+            return "iterator", self._number(value), [self.tree(one) for one in copy.copy(value)]
+        if isinstance(value, Iterator):  # it may have no end
+            self.has_functions = True
+            return "lazy", self.bridge.keep(value, functools.partial(_next_of, value))
         if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
             return "partial", self.bridge.keep(value), *map(self.tree, (value.func, value.args, value.keywords))
         if callable(value):
@@ -237,13 +276,28 @@ class Passing:
             self.has_functions = True
             names = {name: getattr(value, name, None) for name in (*_WORDS, *getattr(value, "__dict__", ()))}
             data = {name: one for name, one in names.items() if type(one) in PLAIN and one is not None}
-            return "function", self.bridge.keep(value), inspect.iscoroutinefunction(value), data
+            is_later = inspect.iscoroutinefunction(value)
+            return "function", self.bridge.keep(value), is_later, data, self._signature(value)
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
             return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
         if kind is object or isinstance(value, _Sentinel):
             return "opaque", self.bridge.keep(value)
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
+
+    def _signature(self, function: Any) -> list[Any]:
+        """The parameters of a function and its result, as data: no defaults, which may be expected answers."""
+        if type(function) is not types.FunctionType or function in self.bridge.signed:
+            return []
+        self.bridge.signed.add(function)
+        found = []
+        for name, kind, has_default, _, _, annotation in parameters_of(function):
+            kept = isinstance(annotation, str) or (
+                isinstance(annotation, type) and not sources.is_own(annotation.__module__, self.bridge.root)
+            )
+            tree = self.tree(annotation) if kept else ("value", None)
+            found.append((name, kind, has_default, ("value", None), kept, tree))
+        return found
 
     def _tensor(self, value: torch.Tensor) -> tuple[Any, ...]:
         if value.requires_grad or isinstance(value, nn.Parameter) or self.bridge.twins.has(value):
@@ -397,6 +451,23 @@ class Passing:
         return dict(itertools.islice(small, _MOST_FILES))
 
 
+def _refill(own: Any, now: Any) -> None:
+    """Gives a list or dict another content; lists and dicts in it stay the same ones, as with a change in place."""
+    items = [*own.items()] if type(own) is dict else [*enumerate(own)]
+    for key, value in items:
+        new = now.get(key) if type(now) is dict else now[key] if key < len(now) else None
+        if type(value) in (list, dict) and type(new) is type(value):
+            _refill(value, new)
+            now[key] = value
+    own.clear()
+    (own.update if type(own) is dict else own.extend)(now)
+
+
+def _next_of(iterator: Iterator[Any]) -> tuple[Any, ...]:
+    """The next item of an iterator of the test alone; nothing at its end."""
+    return (*itertools.islice(iterator, 1),)
+
+
 def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """A use of the test's mock by the submission; the questions that a test asks of a mock are none of its business.
 
@@ -411,7 +482,7 @@ def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         return getattr(mock, f"__{name}__")(*args)
     if name not in ("getattr", "setattr") or args[0].startswith(("__", "_mock")) or hasattr(NonCallableMock, args[0]):
         raise AttributeError(f"Mock object has no attribute {args[0]!r}")
-    if any(isinstance(one, Crossing) for one in args[1:]):  # the test would ask it in the place of the mock
+    if any(issubclass(type(one), Crossing) for one in args[1:]):  # the test would ask it in the place of the mock
         raise AttributeError(f"can't set attribute {args[0]!r} of a mock to an object")
     return getattr(mock, args[0]) if name == "getattr" else setattr(mock, *args)
 

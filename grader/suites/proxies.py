@@ -8,10 +8,10 @@ own result, and the value may be the expected answer.
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import enum
 import functools
-import inspect
 import sys
 import types
 from collections.abc import Callable, Generator, Sequence
@@ -29,14 +29,17 @@ from grader.suites.bridge import running
 from grader.suites.exceptions import named
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
-from grader.testkit.far.operations import BINARY, SPECIAL, operation
+from grader.testkit.far.operations import BINARY, SPECIAL, operation, signature_of
 from grader.testkit.rebuilt import PLAIN
 from grader.text import with_article
 
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
-_OF_TORCH: Final = (nn.Module, torch.optim.Optimizer, Dataset, Sampler, DataLoader)
+_OF_TORCH: Final = (
+    nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.autograd.Function,
+    torch.distributions.Distribution, Dataset, Sampler, DataLoader,
+)  # fmt: skip
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
-_HAVE_DATA: Final = (_DATA - {object}) | {torch.Tensor, np.ndarray}
+_HAVE_DATA: Final = (_DATA - {object}) | {torch.Tensor, np.ndarray, collections.abc.Mapping, collections.abc.Set}
 TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
 _COMPARISONS: Final = ("lt", "le", "gt", "ge")
 _READABLE: Final = frozenset({
@@ -154,29 +157,13 @@ def _read(target: Any, name: str) -> Any:
     try:
         found = ask(name.strip("_"))
         made: Any = dataclasses.make_dataclass("_", map(str, found)) if name == "__dataclass_fields__" else None
-        return made.__dataclass_fields__ if made else _signature(found)
+        return made.__dataclass_fields__ if made else signature_of(found)
     except (TypeError, ValueError):
         raise AttributeError(name) from None
 
 
 def _run_on(target: object, name: str, *args: object) -> Any:
     return running[-1].run(name, target, *args)
-
-
-def _signature(parameters: Sequence[Any]) -> inspect.Signature:
-    """The signature of a function over there, as data: a default that is no value is a handle."""
-    made = []
-    for name, kind, has_default, default, has_annotation, annotation in parameters:
-        made.append(
-            inspect.Parameter(
-                name,
-                inspect._ParameterKind(kind),
-                default=default if has_default else inspect.Parameter.empty,
-                annotation=annotation if has_annotation else inspect.Parameter.empty,
-            )
-        )
-    *own, returned = made
-    return inspect.Signature(own, return_annotation=returned.annotation)
 
 
 def _of_type(kind: type, value: object) -> Any:

@@ -3,10 +3,13 @@
 Only the kinds in the table do, and no class of anybody else.
 """
 
+import array
 import collections
 import datetime
 import decimal
 import fractions
+import types
+import uuid
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +43,12 @@ _KINDS: Final[dict[type, _Kind]] = {
         kind: _Kind(lambda value: (value.isoformat(),), ((str,),), kind.fromisoformat)
         for kind in (datetime.date, datetime.time, datetime.datetime)
     },
+    slice: _Kind(lambda value: (value.start, value.stop, value.step), ((int, type(None)),) * 3),
+    uuid.UUID: _Kind(lambda value: (str(value),), ((str,),)),
+    array.array: _Kind(lambda value: (value.typecode, value.tobytes()), ((str,), (bytes,))),
+    collections.ChainMap: _Kind(lambda value: (dict(value),), ((dict,),)),
+    types.MappingProxyType: _Kind(lambda value: (dict(value),), ((dict,),)),
+    memoryview: _Kind(lambda value: (bytes(value),), ((bytes,),)),
     torch.Size: _Kind(lambda value: (tuple(value),), ((tuple,),)),
     collections.deque: _Kind(lambda value: (list(value), value.maxlen), ((list,), (int, type(None)))),
     collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),)),
@@ -58,7 +67,8 @@ def parts_of(value: object) -> tuple[Any, ...] | None:
     kind = _KINDS.get(type(value))
     if kind is None or type(getattr(value, "tzinfo", None)) not in _ZONES or _is_large(value):
         return None
-    return kind.parts(value)
+    parts = kind.parts(value)
+    return parts if all(type(one) in takes for one, takes in zip(parts, kind.takes, strict=True)) else None
 
 
 def is_mutable(value: object) -> bool:

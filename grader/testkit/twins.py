@@ -92,6 +92,20 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
             setattr(owner, attribute, replaced)
 
 
+def _modes() -> tuple[torch.dtype, bool]:
+    return torch.get_default_dtype(), torch.is_grad_enabled()
+
+
+def _set_modes(dtype: torch.dtype, has_grad: bool) -> None:
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(has_grad)
+
+
+def _note_modes(before: tuple[torch.dtype, bool]) -> None:
+    """Notes torch's modes as the submission leaves them to the test, if it has set one."""
+    here().modes = () if _modes() == before else _modes()
+
+
 def _set_environ(values: dict[str, str | None]) -> None:
     for key, value in values.items():
         if value is None:
@@ -118,8 +132,8 @@ def run(
 
     Returns:
         The result, or the code of an exit. If there are any effects: the arguments and twins that were changed, the
-        files that were written, the logs, the warnings, and how random generators were used. Or the question to a
-        function of the test.
+        files that were written, the logs, the warnings, how random generators were used, and torch's modes. Or the
+        question to a function of the test.
     """
     take(pushes)
     call = Crossed()
@@ -139,8 +153,10 @@ def run(
         used = "call" if is_method else name
         try:
             with contextlib.ExitStack() as stack:
+                stack.callback(_set_modes, *_modes())
                 for key, value in around:
                     _enter(stack, key, value)
+                stack.callback(_note_modes, _modes())
                 if is_method:  # which the test has read and used for nothing but this call
                     subject = getattr(owner, operands.pop(0))
                 if name == "delattr" and here().put_back(owner, *values):
@@ -162,7 +178,7 @@ def run(
         drawn = [tuple(one) for one in here().seeds.drawn(before, here().moment)]
         if complaint := here().complaints.getvalue():
             here().complaints = StringIO()
-        effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint
+        effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint, here().modes
         return effects if any(effects) else ()
 
     return _work(work, may_ask)

@@ -117,9 +117,10 @@ def line_of(file: Path, line: int) -> str:
 def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.CaptureFixture[str]) -> None:
     found: list[Defect] = []
     looked_at = verify_course(Course.load(COURSE), found.append, is_quick=True)
-    devices, memory = (check for exercise in looked_at for check in exercise.not_assessed)
+    devices, memory, off = (check for exercise in looked_at for check in exercise.not_assessed)
     assert "needs a TPU" in devices
     assert "`TestMemory.little`: it limits its own process" in memory
+    assert "asked_while_collecting" in off
     assert "a print of the test's own" not in capfd.readouterr().out
     assert [str(one) for one in found if not one.is_note] == []
     notes = "\n".join(str(one) for one in found)

@@ -7,7 +7,7 @@ import functools
 import pkgutil
 import random
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO, StringIO
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ from torch import nn
 
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
-from grader.testkit.far.operations import named
-from grader.testkit.far.results import Passed, content_of
+from grader.testkit.far.operations import named, signature_of
+from grader.testkit.far.results import Passed, content_of, parts_of_module
 from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
@@ -113,11 +113,18 @@ class Crossed:
         here().files[number] = dict(stamps(place))
         return str(place / inside) if is_text else place / inside
 
-    def _make_function(self, number: int, is_later: bool, names: dict[str, Any]) -> Any:
+    def _make_function(self, number: int, is_later: bool, names: dict[str, Any], parameters: list[Any]) -> Any:
         made = _once(number, lambda: _later(_callback(number)) if is_later else _callback(number))
         for name, value in names.items():
             setattr(made, name, value)
+        if parameters:
+            built = [(*one[:3], self.build(one[3]), one[4], self.build(one[5])) for one in parameters]
+            made.__signature__ = signature_of(built)
+            made.__annotations__ = {"return" if one is built[-1] else one[0]: one[5] for one in built if one[4]}
         return made
+
+    def _make_lazy(self, number: int) -> Any:
+        return _once(number, lambda: _items(_callback(number)))
 
     def _make_mock(self, number: int, is_magic: bool, is_later: bool) -> Any:
         kind = MagicMocked if is_magic else Mocked
@@ -140,7 +147,10 @@ class Crossed:
         for store, entries in zip((made._parameters, made._buffers, made._modules), parts, strict=True):
             for name, value in entries:
                 store[name] = self.build(value)
+            for gone in store.keys() - dict(entries).keys():
+                del store[gone]
         made.training = training
+        here().modules[number] = parts_of_module(made)
         return made
 
     def _make_object(self, key: int, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
@@ -182,8 +192,9 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "list": lambda call, number, items: call.keep(number, call.many(items)),
     "pattern": lambda call, text, flags: re.compile(text, flags),
     "tuple": lambda call, items: tuple(call.many(items)),
+    "ellipsis": lambda call: ...,
     "slice": lambda call, items: slice(*call.many(items)),
-    "iterator": lambda call, items: iter(call.many(items)),
+    "iterator": lambda call, number, items: call.keep(number, iter(call.many(items))),
     "opaque": lambda call, key: _once(key, object),
     "member": lambda call, kind, name: call.build(kind)[name],
     "exception": lambda call, kind, args: call.build(kind)(*call.many(args)),
@@ -213,6 +224,12 @@ def _class_of(call: Crossed, home: str, name: str, source: str, header: list[str
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
                 known.add(lines)
     return names[name]
+
+
+def _items(ask: Callable[..., Any]) -> Iterator[Any]:
+    """The items of an iterator of the test, each when it is needed."""
+    while item := ask():
+        yield item[0]
 
 
 def _later(ask: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,5 @@
 """Functions of the test that the submission calls: it waits in a thread while this process serves other calls."""
 
-import builtins
 import queue
 import threading
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from typing import Any, Final
 
 import torch
 
+from grader.testkit.far.operations import raised_by_test
 from grader.testkit.far.results import describe
 from grader.testkit.far.side import here, pulls
 
@@ -50,8 +50,8 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise Abandoned
     kind, value = answer
     if kind == "raised":
-        name, message, key = value
-        error = here().objects[key] = getattr(builtins, name, RuntimeError)(*([message] if message else []))
+        name, message, given, key = value
+        error = here().objects[key] = raised_by_test(name, message, given, RuntimeError)
         raise error
     return value
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import builtins
+import collections.abc
 import copy
 import dataclasses
 import dis
@@ -9,7 +10,7 @@ import importlib.util
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -105,12 +106,14 @@ _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {
     dict: lambda value: dict(dict.items(value)),
     set: lambda value: set(set.__iter__(value)),
     frozenset: lambda value: set(frozenset.__iter__(value)),
+    collections.abc.Mapping: lambda value: {key: value[key] for key in value},
+    collections.abc.Set: set,
     torch.Tensor: lambda value: (value.to_dense() if value.is_sparse else value).as_subclass(torch.Tensor),
     np.ndarray: np.asarray,
 }
 
 
-def _parameters(function: Any) -> list[tuple[Any, ...]]:
+def parameters_of(function: Any) -> list[tuple[Any, ...]]:
     """The parameters of a function, and at the end its result: name, kind, default and annotation."""
     signature, empty = inspect.signature(function), inspect.Parameter.empty
     result = inspect.Parameter("result", inspect.Parameter.KEYWORD_ONLY, annotation=signature.return_annotation)
@@ -120,12 +123,34 @@ def _parameters(function: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def _leave(owner: Any, kind: str, message: str, *, name: str = "__exit__") -> Any:
+def raised_by_test(name: str, message: str, args: Sequence[Any], default: type[BaseException]) -> BaseException:
+    """An exception that a function of the test has raised: a built-in one, or one of the submission by a whole name."""
+    home, _, own = name.rpartition(".")
+    kind: Any = named(home, [own]) if home else getattr(builtins, name, default)
+    args = args or ([message] if message else [])
+    try:
+        made: BaseException = kind(*args)
+    except TypeError:
+        made = kind.__new__(kind, *args)
+    return made
+
+
+def signature_of(parameters: Iterable[Any]) -> inspect.Signature:
+    """The signature of which `parameters_of` has made data."""
+    kinds, empty, made = inspect._ParameterKind, inspect.Parameter.empty, list[inspect.Parameter]()
+    for name, kind, has_default, default, has_annotation, annotation in parameters:
+        default, annotation = default if has_default else empty, annotation if has_annotation else empty
+        made.append(inspect.Parameter(name, kinds(kind), default=default, annotation=annotation))
+    *own, result = made
+    return inspect.Signature(own, return_annotation=result.annotation)
+
+
+def _leave(owner: Any, kind: str, message: str, args: Sequence[Any], *, name: str = "__exit__") -> Any:
     """Ends a ``with`` of the test, which has raised an exception of this class (none if it is empty)."""
     if not kind:
         return getattr(owner, name)(None, None, None)
     known: Any = here().raised
-    error = known if type(known).__name__ == kind else getattr(builtins, kind, Exception)(message)
+    error = known if type(known).__name__ == kind.rpartition(".")[2] else raised_by_test(kind, message, args, Exception)
     return getattr(owner, name)(type(error), error, error.__traceback__)
 
 
@@ -155,7 +180,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "class": lambda owner: "builtins.type" if isinstance(owner, type) else name_of(type(owner)),
     "doc": lambda owner: owner.__doc__,
     "dict": lambda owner: dict(vars(owner)),
-    "signature": _parameters,
+    "signature": parameters_of,
     "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
     "data": _data,
     "enter": lambda owner: owner.__enter__(),

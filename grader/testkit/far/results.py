@@ -3,7 +3,7 @@
 import collections
 import itertools
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from io import BytesIO, StringIO
 from pathlib import Path
 from types import MethodType
@@ -26,9 +26,11 @@ _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 _GOT: Final = _READ - _TENSORS
 """The same for what a method of an object has returned, which may be a part of it."""
+_LIST_ITERATOR: Final[Any] = type(iter([]))
 _MOST_HELD: Final = 64
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
+STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
 _numbers: Final = itertools.count(1)
 
 
@@ -104,7 +106,7 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
         own = [one for one in SPECIAL if getattr(kind, f"__{one}__", 0) is not getattr(tuple, f"__{one}__", 0)]
         return "named", name_of(kind), list(names), own, items
     if kind in (set, frozenset):
-        return "set", [describe(one, passed) for one in value]
+        return kind.__name__, [describe(one, passed) for one in value]
     if kind is dict:
         if all(type(key) in PLAIN and type(one) in PLAIN for key, one in value.items()):
             return "value", dict(value)
@@ -167,6 +169,8 @@ def content_of(value: Any) -> Any:
         return tables.tree_of(value, Budget(), has_pandas=True)
     if isinstance(value, StringIO | BytesIO):
         return None if value.closed else (value.getvalue(), value.tell())
+    if isinstance(value, _LIST_ITERATOR):
+        return value.__length_hint__()
     if isinstance(value, list | collections.deque):
         return list(value)
     if isinstance(value, set):
@@ -174,13 +178,33 @@ def content_of(value: Any) -> Any:
     return dict(value if isinstance(value, dict) else vars(value))  # else an object of the test's own class
 
 
+def parts_of_module(module: nn.Module) -> dict[str, dict[Any, Any]]:
+    """The stores of a module, and by an empty name its attributes."""
+    own = {name: one for name, one in vars(module).items() if name[0] != "_" or name == "_is_full_backward_hook"}
+    return {"": own, **{store: dict(vars(module)[store]) for store in STORES}}
+
+
+def _changed_modules() -> Iterator[tuple[int, Any]]:
+    """The modules of the test in which something was set or replaced, by their numbers below 0."""
+    for key, before in here().modules.items():
+        now = parts_of_module(here().objects[key])
+        stores = [store for store in now if _has_changed(now[store], before[store])]
+        if stores:
+            here().modules[key] = now
+            own = [(name, one) for name, one in now[""].items() if _is_other(one, before[""].get(name))]
+            parts = [describe(dict(own) if not store else now[store]) for store in stores]
+            yield -key, ("dict", [("value", store) for store in stores], parts)
+
+
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
-    """The arguments that were changed in place, and their content now."""
-    found: list[tuple[int, Any]] = []
+    """The arguments that were changed in place, and their content now; of an iterator how many items it has given."""
+    found = [*_changed_modules()]
     for number, value, before in passed:
         now = content_of(value)
         if tables.is_table(value):
             found += [(number, ("value", value))] if now != before else []
+        elif isinstance(value, _LIST_ITERATOR):
+            found += [(number, ("value", before - now))] if now != before else []
         elif now is not None and _has_changed(now, before):
             found.append((number, describe(now)))
     return found

@@ -57,6 +57,7 @@ class FarSide:
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
         objects: modules and optimizers of the test, by its number for them.
+        modules: of these modules, what they had when both sides last had the same.
         optimizers: these optimizers, with their state as both sides last had it.
         early: states of those that are yet to be made.
         paths: those that the test has passed, by its number for them.
@@ -75,6 +76,7 @@ class FarSide:
         done: the effects of the operation that raised it.
         complaints: the text written to `sys.stderr`, if the test reads it.
         warned: the classes and the text of each warning that the test may see.
+        modes: torch's default dtype, and whether it notes gradients, if the last operation has set one.
     """
 
     def __init__(self, log: "Log | None") -> None:
@@ -83,6 +85,7 @@ class FarSide:
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
+        self.modules: dict[int, dict[str, dict[Any, Any]]] = {}
         self.optimizers: dict[int, tuple[Any, Any]] = {}
         self.early: dict[int, Any] = {}
         self.paths: dict[int, Path] = {}
@@ -101,6 +104,7 @@ class FarSide:
         self.done: tuple[Any, ...] = ()
         self.complaints = StringIO()
         self.warned: list[tuple[list[str], str]] = []
+        self.modes: tuple[Any, ...] = ()
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
 

@@ -1,17 +1,23 @@
 import io
+import itertools
+import uuid
 from collections import namedtuple
-from unittest.mock import patch
+from unittest.mock import create_autospec, patch
 
+import pytest
 import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from pkg import derived
 from pkg.derived import Bag, Layer, Numbers, Point, between, cube, echo, host
 from torch.utils.data import DataLoader
 
 from .common import Sized
 
 Own = namedtuple("Own", "x y")
+HOST = derived.Host("b")
+ON = [derived.Host("a"), pytest.param(HOST, marks=pytest.mark.skipif(not derived.Host("b").is_on(), reason="off"))]
 
 
 def test_second_derivative():
@@ -71,3 +77,71 @@ TestBag = Bags.TestCase
 def test_echo(out, ask):
     echo()
     assert out.getvalue() == "A\n"
+
+
+@pytest.mark.parametrize("one", ON, ids=["on", "off"])
+def test_asked_while_collecting(one):
+    assert one.name == "a" and HOST.name == "b"
+
+
+def test_module_of_the_test_is_changed():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.ReLU())
+    wanted, seen = model[0].weight.detach() * 2, []
+    derived.adapt(model, seen.append)
+    assert not model.training and isinstance(model[0], derived.Doubled) and model.rank == 1
+    torch.testing.assert_close(model(torch.eye(2)), wanted.T.relu())
+    assert seen == [(2, 2)] and len(model[1]._forward_hooks) == 1
+    assert [name for name, _ in model.named_parameters()] == ["0.inner.weight"]
+
+
+def test_modes_that_a_submission_sets():
+    with derived.doubles():
+        assert torch.ones(1).dtype == torch.float64
+    assert torch.ones(1).dtype == torch.float32
+    assert issubclass(derived.Halving, torch.optim.lr_scheduler.LRScheduler)
+
+
+def test_exceptions_that_the_test_raises():
+    def fail():
+        raise derived.Late("again", 3)
+
+    assert derived.attempt(fail, (KeyError, derived.Late)) == "again"
+    with derived.ignoring(derived.Late):
+        raise derived.Late("never", 1)
+    with pytest.raises(derived.Late) as info:
+        derived.attempt(fail, KeyError)
+    assert info.value.args[0] == "again"
+
+
+def test_iterators():
+    pulled, rest = [], iter([1, 2, 3])
+    assert derived.take(2, itertools.count()) == [0, 1]
+    assert derived.take(2, (pulled.append(one) or one for one in itertools.count())) == [0, 1] == pulled
+    assert derived.take(2, rest) == [1, 2] and [*rest] == [3]
+
+
+def test_values_of_more_kinds():
+    inner = [1]
+    nested = {"inner": inner}
+    assert derived.first_of(uuid.UUID(int=3), ...) == (uuid.UUID(int=3), True)
+    assert derived.parts("ab") == {frozenset("a"), frozenset("ab")}
+    derived.extend(nested)
+    assert inner == [1, 2] and derived.Lower(A=1) == {"a": 1}
+    spec = create_autospec(Bag, instance=True)
+    spec.pop.return_value = 4
+    assert derived.popped(spec) == 4
+
+
+def test_parameters():
+    def add(a: int, b: float = 2.0) -> str: ...
+
+    assert derived.describe(add) == "add(a: int, b: float) -> str"
+
+
+def test_schedules_and_distributions():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    derived.advance(schedule, 2)
+    assert optimizer.param_groups[0]["lr"] == 0.25 and schedule.last_epoch == 2
+    normal = derived.shifted(torch.distributions.Normal(torch.zeros(2), torch.ones(2)), 3.0)
+    assert isinstance(normal, torch.distributions.Normal) and normal.mean.tolist() == [3.0, 3.0]

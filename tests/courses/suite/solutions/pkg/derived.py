@@ -1,3 +1,7 @@
+import collections.abc
+import contextlib
+import inspect
+import itertools
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -60,3 +64,110 @@ class Bag:
 def echo():
     while (line := input("> ")) != "quit":
         print(line.upper())
+
+
+class Host:
+    def __init__(self, name):
+        self.name = name
+
+    def is_on(self):
+        return self.name == "a"
+
+
+class Doubled(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) * 2
+
+
+def adapt(model, note):
+    """Doubles a layer, and notes the shapes of results."""
+    model[0] = Doubled(model[0])
+    model[1].register_forward_hook(lambda module, given, got: note(tuple(got.shape)))
+    model.rank = 1
+    model.eval()
+
+
+@contextlib.contextmanager
+def doubles():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+class Halving(torch.optim.lr_scheduler.LRScheduler):
+    def get_lr(self):
+        return [one * 0.5**self.last_epoch for one in self.base_lrs]
+
+
+class Late(Exception):
+    def __init__(self, text, days=0):
+        super().__init__(text)
+        self.days = days
+
+
+def attempt(function, kinds):
+    try:
+        return function()
+    except kinds as error:
+        return str(error)
+
+
+@contextlib.contextmanager
+def ignoring(kind):
+    with contextlib.suppress(kind):
+        yield
+
+
+def take(count, values):
+    return list(itertools.islice(values, count))
+
+
+def first_of(value, key):
+    return value, key is ...
+
+
+def parts(text):
+    return {frozenset(text[:end]) for end in range(1, len(text) + 1)}
+
+
+def extend(nested):
+    nested["inner"].append(2)
+
+
+class Lower(collections.abc.Mapping):
+    def __init__(self, **entries):
+        self._entries = {name.lower(): one for name, one in entries.items()}
+
+    def __getitem__(self, name):
+        return self._entries[name.lower()]
+
+    def __iter__(self):
+        return iter(self._entries)
+
+    def __len__(self):
+        return len(self._entries)
+
+
+def popped(bag):
+    return bag.pop()
+
+
+def describe(function):
+    signature = inspect.signature(function)
+    given = ", ".join(f"{one.name}: {one.annotation.__name__}" for one in signature.parameters.values())
+    return f"{function.__name__}({given}) -> {signature.return_annotation.__name__}"
+
+
+def advance(schedule, steps):
+    for _ in range(steps):
+        schedule.optimizer.step()
+        schedule.step()
+
+
+def shifted(normal, by):
+    return torch.distributions.Normal(normal.mean + by, normal.stddev)
