@@ -103,7 +103,12 @@ def memory_of_forks(pids: Iterable[int], baseline_bytes: int, exact_from: int) -
     resident = {pid: _resident(pid) for pid in pids}
     if sum(resident.values()) - baseline_bytes <= exact_from:
         return sum(max(0, held - baseline_bytes) for held in resident.values())
-    return max(0, sum(_share(pid, held, baseline_bytes) for pid, held in resident.items()) - baseline_bytes)
+    while True:
+        held = sum(_share(pid, held, baseline_bytes) for pid, held in resident.items()) - baseline_bytes
+        left = {pid: held for pid, held in resident.items() if not is_ending(pid)}
+        if len(left) == len(resident):
+            return max(0, held)
+        resident = left  # what one that ended meanwhile had shared was counted for it, and more for each one after it
 
 
 def memory_of_sockets(pid: int) -> int:
@@ -203,17 +208,17 @@ def kill(pid: int) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """True if a process exists and has not ended; a zombie has."""
+    """True if a process exists and has not ended; a zombie has, unless only its first thread is one."""
     if not HAS_PROC:
         return _ask(pid, lambda process: process.status() != "zombie", False)
     fields = _stat(f"/proc/{pid}")
-    return bool(fields) and fields[_STATE] not in "ZX"
+    return bool(fields) and (fields[_STATE] not in "ZX" or int(fields[_THREADS]) > 1)
 
 
 def is_ending(pid: int) -> bool:
-    """True if a process has ended or begun to: from then on its descriptors close one after the other."""
-    fields = _stat(f"/proc/{pid}")
-    return not fields or fields[_STATE] in "ZX" or bool(int(fields[_FLAGS]) & _EXITING)
+    """True if all of a process has ended or begun to: from then on its descriptors close one after the other."""
+    threads = [fields for task in _tasks(pid) if (fields := _stat(task))]
+    return all(fields[_STATE] in "ZX" or int(fields[_FLAGS]) & _EXITING for fields in threads)
 
 
 def _ask(pid: int, question: Callable[[Any], T], otherwise: T) -> T:
@@ -254,10 +259,19 @@ def _rows(path: str) -> dict[str, str]:
     return dict(line.split(":", 1) for line in _read(path).split("\n") if ":" in line)
 
 
+def _rows_of_memory(pid: int, file: str, row: str) -> dict[str, str]:
+    """The rows of a file about the memory of a process: another thread has them once the first one has ended."""
+    rows = _rows(f"/proc/{pid}/{file}")
+    if row in rows:
+        return rows
+    return next((found for task in _tasks(pid) if row in (found := _rows(f"{task}/{file}"))), {})
+
+
 def _resident(pid: int) -> int:
     if not HAS_PROC:
         return _ask(pid, lambda process: int(process.memory_info().rss), 0)
-    return _kilobytes(_rows(f"/proc/{pid}/status"), "RssAnon", "RssShmem", "VmSwap", "HugetlbPages", "VmPTE")
+    rows = _rows_of_memory(pid, "status", "RssAnon")
+    return _kilobytes(rows, "RssAnon", "RssShmem", "VmSwap", "HugetlbPages", "VmPTE")
 
 
 def _share(pid: int, resident: int, baseline: int) -> int:
@@ -265,9 +279,8 @@ def _share(pid: int, resident: int, baseline: int) -> int:
 
     A user who is not root may not see that: then all counts that is more than the host has, or that it has touched.
     """
-    rows = _rows(f"/proc/{pid}/smaps_rollup")
-    if "Pss_Anon" in rows:
-        in_status = _kilobytes(_rows(f"/proc/{pid}/status"), "HugetlbPages", "VmPTE")
+    if rows := _rows_of_memory(pid, "smaps_rollup", "Pss_Anon"):
+        in_status = _kilobytes(_rows_of_memory(pid, "status", "RssAnon"), "HugetlbPages", "VmPTE")
         return _kilobytes(rows, "Pss_Anon", "Pss_Shmem", "SwapPss") + in_status
     if fields := _stat(f"/proc/{pid}"):
         touched = int(fields[_MINOR_FAULTS]) * os.sysconf("SC_PAGE_SIZE")

@@ -138,8 +138,12 @@ class Arena:
         finally:
             self.worker.end(gently=True)
 
-    def _open_descriptors(self) -> list[int]:
-        return [len(os.listdir(f"/proc/{process}/fd")) for process in (self._pid, *self.host)]
+    def _open_descriptors(self) -> list[list[str]]:
+        """The files that the judge and the host have open; what memory is left is read from some at any time."""
+        return [
+            sorted(name for name in _links(Path(f"/proc/{process}/fd")) if not name.startswith(("/proc/", "/sys/")))
+            for process in (self._pid, *self.host)
+        ]
 
     def _start_memory(self) -> int:
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # the peak begins anew
@@ -148,6 +152,15 @@ class Arena:
     def _peak_memory(self) -> int:
         status = Path(f"/proc/{self._pid}/status").read_text()
         return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:"))
+
+
+def _links(folder: Path) -> list[str]:
+    """What the links of a folder lead to; one that goes away meanwhile leads nowhere."""
+    found = []
+    for link in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(link))
+    return found
 
 
 def submission(name: str) -> Submission:

@@ -6,6 +6,10 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,3 +114,57 @@ def test_a_small_machine_lowers_the_limit_for_everybody(
 ) -> None:
     monkeypatch.setattr(machine, "memory_bytes", lambda: machine_has)
     assert machine.affordable(asked) == given
+
+
+@pytest.fixture
+def sharers() -> Iterator[list[int]]:
+    """A process that holds 64 MiB, and three below it that share them."""
+    code = (
+        "import os, time; data = b'x' * (64 << 20); [os.fork() or time.sleep(60) for _ in range(3)]; print(flush=True)"
+    )
+    with subprocess.Popen([sys.executable, "-c", f"{code}; time.sleep(60)"], stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        first.stdout.readline()
+        yield [first.pid, *process_tree.descendants(first.pid)]
+        process_tree.kill_tree_below(first.pid)
+        first.kill()
+
+
+def test_shared_memory_counts_once_also_if_processes_end_while_it_is_measured(
+    sharers: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share, ended = process_tree._share, iter(sharers[1:])
+
+    def one_ends_after_each(pid: int, resident: int, baseline: int) -> int:
+        found = share(pid, resident, baseline)
+        if (next_one := next(ended, None)) is not None:
+            process_tree.kill_all([next_one])
+        return found
+
+    exactly = process_tree.memory_of_forks(sharers, 0, 0)
+    monkeypatch.setattr(process_tree, "_share", one_ends_after_each)
+    assert 64 * MIB < process_tree.memory_of_forks(sharers, 0, 0) <= exactly < 128 * MIB
+
+
+def test_a_process_lives_and_holds_its_memory_when_its_first_thread_has_ended() -> None:
+    code = """
+import ctypes, os, threading, time
+
+def hold():
+    data = b"x" * (64 << 20)
+    print(flush=True)
+    time.sleep(60)
+
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        while process_tree._stat(f"/proc/{process.pid}")[0] != "Z":
+            time.sleep(0.01)
+        assert process_tree.is_alive(process.pid) and not process_tree.is_ending(process.pid)
+        for exact_from in 0, GIB:
+            assert process_tree.memory_of_forks([process.pid], 0, exact_from) > 64 * MIB
+        process_tree.kill_all([process.pid])
+        assert process_tree.is_ending(process.pid)
