@@ -327,11 +327,12 @@ def test_lie_passes_nothing(graded: list[SubmissionResult]) -> None:
         "tensor_of_a_class",
     }
     honest |= {f"TestOrder.{name}" for name in ("first", "second", "third")}
-    assert {name: one for name, one in found.items() if one == "passed"} == dict.fromkeys(honest, "passed")
+    faults = {one.message for part in result.exercises for one in part.checks if one.verdict == "error"}
+    assert {name for name, one in found.items() if one == "passed"} == honest, faults
     assert {name for name, verdict in found.items() if verdict not in ("passed", "failed")} == {
         "steps",
         "elsewhere",
-    } | REFUSED
+    } | REFUSED, faults
     (unseen,) = (one for one in exercise_of(result, "files").checks if one.hidden_until)
     assert "4711" not in str(unseen)
 
