@@ -36,11 +36,13 @@ from grader.suites import named_tuples
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import with_graph
 from grader.suites.passing import Passing
+from grader.suites.sources import Variable
 from grader.suites.surroundings import AroundTest
 from grader.suites.twins import Twins
 from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
+from grader.testkit.far.results import copied, has_changed
 from grader.testkit.far.side import detached
 from grader.testkit.rebuilt import rebuilt
 
@@ -84,6 +86,7 @@ class Bridge:
         functions: the places of functions and classes in modules that the test has read.
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
+        classes: those of the test that were sent, by their whole names over there.
     """
 
     def __init__(
@@ -121,11 +124,14 @@ class Bridge:
         self.paths: dict[int, Path] = {}
         self.stamps: dict[int, dict[str, object]] = {}
         self.said: set[str] = set()
+        self.classes: dict[str, type] = {}
         self.harmful: Exception | None = None
         self._raised: BaseException | None = None
         self._forwards_logs = forwards_logs
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
+        self._variables: dict[tuple[str, int], Variable] = {}
+        self._values: dict[int, Any] = {}
         self._held: dict[int, tuple[Any, list[Any]]] = {}
         self._held_numbers: dict[int, int] = {}
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
@@ -189,6 +195,7 @@ class Bridge:
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
         settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
+        settings += [("variable", ("tuple", [("value", one), tree])) for one, tree in self._changed_variables(passing)]
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
@@ -238,8 +245,7 @@ class Bridge:
             _logger(name).log(level, "%s", message)
         for classes, message in warned:
             self._warn(classes, str(message))
-        for number, now in changed:
-            passing.change(number, self._value(now, passing))
+        self._change(changed, passing)
         passing.write(written)
         if modes and self.may("modes"):
             dtype, has_grad = modes
@@ -297,8 +303,9 @@ class Bridge:
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
         with _reading():
-            number, args, kwargs, pulls = asked
+            number, args, kwargs, pulls, changed = asked
             self.twins.pull(pulls)
+            self._change(changed, passing)
             values = [self._value(one, passing) for one in args]
             keywords = {str(name): self._value(one, passing) for name, one in kwargs}
             if number < 0:
@@ -348,7 +355,8 @@ class Bridge:
         """The answer, after those of functions of the test that the submission has called."""
         reply = self._ask(*question)
         while reply[0] == "asks":
-            reply = self._ask(twins.resume, self._answer(reply[1:], passing), self.twins.pushes())
+            answer = self._answer(reply[1:], passing)
+            reply = self._ask(twins.resume, answer, self.twins.pushes(), [*self._changed_variables(passing)])
         return reply
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
@@ -387,6 +395,26 @@ class Bridge:
     def kept(self, number: int) -> Any:
         """The object of this number."""
         return self._kept[number]
+
+    def keep_variable(self, variable: Variable) -> int:
+        """A number for a variable of the test that methods of its classes change over there."""
+        number = self.keep(self._variables.setdefault((variable.name, id(variable.home)), variable))
+        self._values[number] = copied(variable.get())
+        return number
+
+    def _changed_variables(self, passing: Passing) -> Iterator[tuple[int, Any]]:
+        """The variables that the test has changed since both sides last had the same."""
+        for number, before in self._values.items():
+            if has_changed(value := self.kept(number).get(), before):
+                self._values[number] = copied(value)
+                yield number, passing.tree(value)
+
+    def _change(self, changed: Sequence[Any], passing: Passing) -> None:
+        """Takes over arguments, modules and variables of the test as the submission has changed them."""
+        for number, now in changed:
+            passing.change(number, self._value(now, passing))
+            if -number in self._values:
+                self._values[-number] = copied(self.kept(-number).get())
 
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""

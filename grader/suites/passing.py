@@ -118,10 +118,15 @@ class Passing:
         return Path(text)
 
     def change(self, number: int, now: Any) -> None:
-        """Gives an argument the value that the submission has given it in place; below 0 are modules of the test."""
-        if number < 0:
-            return self._change_module(self.bridge.kept(-number), now)
-        own = self._passed[number]
+        """Gives an argument the value that the submission has given it in place; below 0 are modules of the test, and
+        variables that methods of its classes change."""
+        own = self._passed[number] if number > 0 else self.bridge.kept(-number)
+        if isinstance(own, sources.Variable):
+            if not isinstance(value := own.get(), list | dict | set | collections.deque):
+                return own.set(now) if self.bridge.may("variable") else None
+            own = value
+        elif number < 0:
+            return self._change_module(own, now)
         if not self.bridge.may(type(own).__name__):
             if type(now) is type(own):
                 self._passed[number] = now  # the result, if it is this argument, has the value that was given to it
@@ -250,13 +255,20 @@ class Passing:
                 return "kind", self.tree(example)
             if (place := vars(value).get("far_place")) is not None:  # an exception of the submission
                 return "name", *place
-            sent, needs = sources.of_class(value, self.bridge.root), []
+            sent, needs, variables = sources.of_class(value, self.bridge.root), [], []
             is_new = bool(sent[2]) and value not in self._classes  # it may mention itself
             self._classes.add(value)
-            for name, one in sources.needs_of(value).items() if is_new else ():
+            found, changing = sources.needs_of(value, sent[2]) if is_new else ({}, [])
+            for name, one in found.items():
                 with contextlib.suppress(TypeError):  # else the class is made without it
                     needs.append((name, self.tree(one)))
-            return "class", *sent, needs
+            for variable in changing:
+                with contextlib.suppress(TypeError):
+                    tree = self.tree(variable.get())
+                    variables.append((self.bridge.keep_variable(variable), variable.name, variable.home is value, tree))
+            if sent[2]:
+                self.bridge.classes[".".join(sent[:2])] = value
+            return "class", *sent, needs, variables
         if isinstance(value, enum.Enum):
             return "member", self.tree(kind), value.name
         if isinstance(value, BaseException):

@@ -373,7 +373,7 @@ class Handle(Used, FarObject, metaclass=Class):
         Only while a test runs: messages are made of it later, and must not take it for a list.
         """
         for name in type(self)._classes if running else ():
-            found = TYPES.get(name) or _of_library(name)
+            found = TYPES.get(name) or running[-1].classes.get(name) or _of_library(name)
             if found not in (None, object) and (found.__module__[:5] != "torch" or issubclass(found, _OF_TORCH)):
                 return found
         return type(self)

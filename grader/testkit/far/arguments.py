@@ -18,7 +18,7 @@ from torch import nn
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named, signature_of
-from grader.testkit.far.results import Passed, content_of, parts_of_module
+from grader.testkit.far.results import Passed, content_of, parts_of_module, set_variable
 from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
@@ -210,19 +210,27 @@ def _once(key: int, make: Callable[[], Any]) -> Any:
     return here().objects[key]
 
 
-def _class_of(call: Crossed, home: str, name: str, source: str, header: list[str], needs: Any = ()) -> Any:
+def _class_of(
+    call: Crossed, home: str, name: str, source: str, header: list[str], needs: Any = (), variables: Any = ()
+) -> Any:
     """A class: of a library, or of a test's module, made of its source with all that stands beside it."""
     if not source:
         return named(home, name.split("."))
     names = here().homes.setdefault(home, {"__name__": home})
-    names.update({needed: call.build(tree) for needed, tree in needs})
+    names.update({one: call.build(tree) for one, tree in needs})
+    values = [(key, one, is_of_class, call.build(tree)) for key, one, is_of_class, tree in variables]
     known = here().sent.setdefault(home, set())
     for lines in (*header, source):
+        if lines is source:  # at last: the header may have set a variable to its first value
+            for key, one, _, value in (given for given in values if not given[2]):
+                set_variable(key, names, one, value)
         if lines not in known:
             mended = () if lines is source else (ImportError, NameError, AttributeError)
             with contextlib.suppress(*mended):
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
                 known.add(lines)
+    for key, one, _, value in (given for given in values if given[2]):
+        set_variable(key, names[name], one, value)
     return names[name]
 
 

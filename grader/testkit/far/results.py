@@ -196,9 +196,27 @@ def _changed_modules() -> Iterator[tuple[int, Any]]:
             yield -key, ("dict", [("value", store) for store in stores], parts)
 
 
+def changed_variables() -> Iterator[tuple[int, Any]]:
+    """The variables of the test that its classes have changed, by their numbers below 0."""
+    for key, (home, name, before) in here().variables.items():
+        now = vars(home)[name] if isinstance(home, type) else home[name]
+        if has_changed(now, before):
+            here().variables[key] = home, name, copied(now)
+            yield -key, describe(list(now) if isinstance(now, collections.deque) else now)
+
+
+def set_variable(key: int, home: Any, name: str, value: Any) -> None:
+    """Gives a variable of the test, in a namespace or a class, the value that it has there."""
+    if isinstance(home, type):
+        type.__setattr__(home, name, value)
+    else:
+        home[name] = value
+    here().variables[key] = home, name, copied(value)
+
+
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their content now; of an iterator how many items it has given."""
-    found = [*_changed_modules()]
+    found = [*_changed_modules(), *changed_variables()]
     for number, value, before in passed:
         now = content_of(value)
         if tables.is_table(value):
@@ -208,6 +226,28 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
         elif now is not None and _has_changed(now, before):
             found.append((number, describe(now)))
     return found
+
+
+def copied(value: Any) -> Any:
+    """A value to compare with later: its lists and dicts are copies."""
+    if type(value) in (list, tuple, collections.deque):
+        return type(value)(copied(one) for one in value)
+    if isinstance(value, dict):
+        return {key: copied(one) for key, one in value.items()}
+    return set(value) if type(value) is set else detached(value) if isinstance(value, torch.Tensor) else value
+
+
+def has_changed(now: Any, before: Any) -> bool:
+    """Whether a value is another one than its copy, or has another content."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        return now.keys() != before.keys() or any(has_changed(one, before[key]) for key, one in now.items())
+    if type(now) is not type(before):
+        return True
+    if isinstance(now, list | tuple | collections.deque):
+        return len(now) != len(before) or any(map(has_changed, now, before))
+    if isinstance(now, torch.Tensor):
+        return not is_same(now, before)
+    return bool(now != before) if type(now) in PLAIN or type(now) is set else now is not before
 
 
 def _has_changed(now: Any, before: Any) -> bool:
