@@ -2,6 +2,7 @@ import io
 import itertools
 import uuid
 from collections import namedtuple
+from typing import ClassVar
 from unittest.mock import create_autospec, patch
 
 import pytest
@@ -145,3 +146,52 @@ def test_schedules_and_distributions():
     assert optimizer.param_groups[0]["lr"] == 0.25 and schedule.last_epoch == 2
     normal = derived.shifted(torch.distributions.Normal(torch.zeros(2), torch.ones(2)), 3.0)
     assert isinstance(normal, torch.distributions.Normal) and normal.mean.tolist() == [3.0, 3.0]
+
+
+HEARD = []
+BEGUN = 0
+
+
+class Spy:
+    calls: ClassVar = []
+    begun = 0
+
+    def begin(self):
+        Spy.begun += 1
+
+    def hear(self, number):
+        self.calls.append(number)
+
+
+def test_variables_that_classes_of_the_test_change():
+    order, total, by_kind = [], 0, {"odd": [], "even": []}
+
+    class Ear(derived.Listener):
+        def begin(self):
+            global BEGUN
+            BEGUN += 1
+
+        def hear(self, number):
+            nonlocal total
+            total += number
+            order.append(number)
+            HEARD.append(number)
+            by_kind["odd" if number % 2 else "even"].append({"it": number})
+
+    derived.tell(Ear(), 3, lambda number: order.append(-10 * number))
+    assert order == [0, 0, 1, -10, 2, -20] and total == 3 and BEGUN == 1 and HEARD == [0, 1, 2]
+    assert by_kind == {"odd": [{"it": 1}], "even": [{"it": 0}, {"it": 2}]}
+    order.clear()
+    derived.tell(Ear(), 1)
+    assert order == [0]
+
+
+def test_variables_of_classes_of_the_test():
+    spy = Spy()
+    derived.tell(spy, 2)
+    assert spy.calls == Spy.calls == [0, 1] and Spy.begun == 1
+
+
+def test_object_made_of_a_class_of_the_test():
+    spy = derived.made(Spy)
+    assert isinstance(spy, Spy) and not isinstance(spy, Bag)

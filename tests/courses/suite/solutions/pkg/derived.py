@@ -171,3 +171,24 @@ def advance(schedule, steps):
 
 def shifted(normal, by):
     return torch.distributions.Normal(normal.mean + by, normal.stddev)
+
+
+class Listener:
+    def begin(self):
+        pass
+
+    def hear(self, number):
+        pass
+
+
+def tell(listener, count, after=None):
+    listener.begin()
+    for number in range(count):
+        listener.hear(number)
+        if after is not None:
+            after(number)
+    return count
+
+
+def made(kind, *args):
+    return kind(*args)
