@@ -303,7 +303,7 @@ class Bridge:
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
         with _reading():
-            number, args, kwargs, pulls, changed = asked
+            number, args, kwargs, pulls, changed, has_grad = asked
             self.twins.pull(pulls)
             self._change(changed, passing)
             values = [self._value(one, passing) for one in args]
@@ -312,7 +312,8 @@ class Bridge:
                 return "returned", ("value", self._gradients(-number, *values))
             function = self._functions[number]
         try:
-            result = function(*values, **keywords)
+            with torch.set_grad_enabled(bool(has_grad)):  # as around the call
+                result = function(*values, **keywords)
             if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()

@@ -44,7 +44,8 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     thread = current if isinstance(current, Thread) else here().waiting[-1]  # the submission's own thread
     given, named_ones = [describe(one) for one in args], [(name, describe(one)) for name, one in kwargs.items()]
     with thread.turn:
-        thread.news.put(("asks", (number, given, named_ones, pulls(), [*changed_variables()])))
+        effects = pulls(), [*changed_variables()], torch.is_grad_enabled()
+        thread.news.put(("asks", (number, given, named_ones, *effects)))
         answer = thread.answers.get()
     if answer is None:
         raise Abandoned

@@ -195,3 +195,8 @@ def test_variables_of_classes_of_the_test():
 def test_object_made_of_a_class_of_the_test():
     spy = derived.made(Spy)
     assert isinstance(spy, Spy) and not isinstance(spy, Bag)
+
+
+def test_function_that_is_called_without_gradients():
+    assert derived.quietly(torch.is_grad_enabled) is False
+    assert derived.quietly(lambda: torch.is_grad_enabled()) is False
