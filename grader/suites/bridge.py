@@ -131,7 +131,7 @@ class Bridge:
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
         self._variables: dict[tuple[str, int], Variable] = {}
-        self._values: dict[int, Any] = {}
+        self._contents: dict[int, Any] = {}
         self._held: dict[int, tuple[Any, list[Any]]] = {}
         self._held_numbers: dict[int, int] = {}
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
@@ -195,7 +195,7 @@ class Bridge:
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
         settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
-        settings += [("variable", ("tuple", [("value", one), tree])) for one, tree in self._changed_variables(passing)]
+        settings += [("content", ("tuple", [("value", one), tree])) for one, tree in self._changed_here(passing)]
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
@@ -357,7 +357,7 @@ class Bridge:
         reply = self._ask(*question)
         while reply[0] == "asks":
             answer = self._answer(reply[1:], passing)
-            reply = self._ask(twins.resume, answer, self.twins.pushes(), [*self._changed_variables(passing)])
+            reply = self._ask(twins.resume, answer, self.twins.pushes(), self._changed_here(passing))
         return reply
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
@@ -397,25 +397,33 @@ class Bridge:
         """The object of this number."""
         return self._kept[number]
 
-    def keep_variable(self, variable: Variable) -> int:
-        """A number for a variable of the test that methods of its classes change over there."""
-        number = self.keep(self._variables.setdefault((variable.name, id(variable.home)), variable))
-        self._values[number] = copied(variable.get())
+    def keep_changing(self, value: Any) -> int:
+        """A number for an object or a variable of the test that both sides may change from now on."""
+        if isinstance(value, Variable):
+            value = self._variables.setdefault((value.name, id(value.home)), value)
+        number = self.keep(value)
+        self._contents[number] = copied(self._content(number))
         return number
 
-    def _changed_variables(self, passing: Passing) -> Iterator[tuple[int, Any]]:
-        """The variables that the test has changed since both sides last had the same."""
-        for number, before in self._values.items():
-            if has_changed(value := self.kept(number).get(), before):
-                self._values[number] = copied(value)
-                yield number, passing.tree(value)
+    def _content(self, number: int) -> Any:
+        value = self.kept(number)
+        return value.get() if isinstance(value, Variable) else vars(value)
+
+    def _changed_here(self, passing: Passing) -> list[tuple[int, Any]]:
+        """The objects and variables that the test has changed since both sides last had the same."""
+        found = []
+        for number, before in [*self._contents.items()]:
+            if has_changed(content := self._content(number), before):
+                self._contents[number] = copied(content)
+                found.append((number, passing.tree(dict(content) if type(content) is dict else content)))
+        return found
 
     def _change(self, changed: Sequence[Any], passing: Passing) -> None:
         """Takes over arguments, modules and variables of the test as the submission has changed them."""
         for number, now in changed:
             passing.change(number, self._value(now, passing))
-            if -number in self._values:
-                self._values[-number] = copied(self.kept(-number).get())
+            if -number in self._contents:
+                self._contents[-number] = copied(self._content(-number))
 
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""

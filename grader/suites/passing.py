@@ -118,14 +118,14 @@ class Passing:
         return Path(text)
 
     def change(self, number: int, now: Any) -> None:
-        """Gives an argument the value that the submission has given it in place; below 0 are modules of the test, and
-        variables that methods of its classes change."""
+        """Gives an argument the value that the submission has given it in place; below 0 are modules and objects of the
+        test, and variables that its classes change."""
         own = self._passed[number] if number > 0 else self.bridge.kept(-number)
         if isinstance(own, sources.Variable):
             if not isinstance(value := own.get(), list | dict | set | collections.deque):
                 return own.set(now) if self.bridge.may("variable") else None
             own = value
-        elif number < 0:
+        elif number < 0 and isinstance(own, nn.Module):
             return self._change_module(own, now)
         if not self.bridge.may(type(own).__name__):
             if type(now) is type(own):
@@ -160,7 +160,7 @@ class Passing:
         elif isinstance(own, Iterator):
             collections.deque(itertools.islice(own, now), 0)
         else:
-            vars(own).update(now)
+            _refill(vars(own), {**vars(own), **now})
 
     def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
         for store, content in now.items():
@@ -265,7 +265,7 @@ class Passing:
             for variable in changing:
                 with contextlib.suppress(TypeError):
                     tree = self.tree(variable.get())
-                    variables.append((self.bridge.keep_variable(variable), variable.name, variable.home is value, tree))
+                    variables.append((self.bridge.keep_changing(variable), variable.name, variable.home is value, tree))
             if sent[2]:
                 self.bridge.classes[".".join(sent[:2])] = value
             return "class", *sent, needs, variables
@@ -292,7 +292,7 @@ class Passing:
             return "function", self.bridge.keep(value), is_later, data, self._signature(value)
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
             fields = [(name, self.tree(one)) for name, one in vars(value).items()]
-            return "object", self.bridge.keep(value), self._number(value), self.tree(kind), fields
+            return "object", self.bridge.keep_changing(value), self.tree(kind), fields
         if kind is object or isinstance(value, _Sentinel):
             return "opaque", self.bridge.keep(value)
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")

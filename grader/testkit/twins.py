@@ -23,7 +23,7 @@ from grader.testkit.draws import Moment, set_state
 from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.operations import names_of, operation
-from grader.testkit.far.results import changed, describe, kept_of, set_variable
+from grader.testkit.far.results import changed, describe, kept_of, set_content
 from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
@@ -43,19 +43,19 @@ def begin(logs: bool) -> None:
     sides.append(FarSide(Log() if logs else None))
 
 
-def resume(answer: Any, pushes: list[Any], variables: list[tuple[int, Any]]) -> Any:
+def resume(answer: Any, pushes: list[Any], contents: list[tuple[int, Any]]) -> Any:
     """Goes on with the innermost call that waits, whose question has been answered."""
     take(pushes)
-    for number, tree in variables:
-        _set_variable(number, Crossed().build(tree))
+    for number, tree in contents:
+        _set_content(number, Crossed().build(tree))
     thread = here().waiting[-1]
     thread.answers.put(answer)
     return wait(thread)
 
 
-def _set_variable(number: int, value: Any) -> None:
-    home, name, _ = here().variables[number]
-    set_variable(number, home, name, value)
+def _set_content(number: int, content: Any) -> None:
+    home, name, _ = here().contents[number]
+    set_content(number, home, name, content)
 
 
 def fill(number: int, items: list[Any]) -> None:
@@ -92,8 +92,8 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
             seen = stack.enter_context(warnings.catch_warnings(record=True))
             warnings.simplefilter(value)
             stack.callback(lambda: here().warned.extend((names_of(one.category), str(one.message)) for one in seen))
-        case "variable":
-            _set_variable(*value)
+        case "content":
+            _set_content(*value)
         case "patch":
             home, attribute, replaced = value
             owner = _import(home)

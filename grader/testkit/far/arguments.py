@@ -18,7 +18,7 @@ from torch import nn
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named, signature_of
-from grader.testkit.far.results import Passed, content_of, parts_of_module, set_variable
+from grader.testkit.far.results import Passed, content_of, parts_of_module, set_content
 from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
@@ -153,11 +153,10 @@ class Crossed:
         here().modules[number] = parts_of_module(made)
         return made
 
-    def _make_object(self, key: int, number: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
+    def _make_object(self, key: int, kind: Any, fields: list[tuple[str, Any]]) -> Any:
         made = _once(key, lambda: self._empty(kind))
-        for name, value in fields:
-            object.__setattr__(made, name, self.build(value))
-        return self.keep(number, made)
+        set_content(key, made, "", {name: self.build(value) for name, value in fields})
+        return made
 
     def _make_optimizer(self, key: int, kind: Any, groups: list[tuple[list[Any], dict[str, Any]]]) -> Any:
         made = here().objects.get(key)
@@ -223,14 +222,14 @@ def _class_of(
     for lines in (*header, source):
         if lines is source:  # at last: the header may have set a variable to its first value
             for key, one, _, value in (given for given in values if not given[2]):
-                set_variable(key, names, one, value)
+                set_content(key, names, one, value)
         if lines not in known:
             mended = () if lines is source else (ImportError, NameError, AttributeError)
             with contextlib.suppress(*mended):
                 exec(compile(lines, f"<{home}>", "exec", dont_inherit=True), names)
                 known.add(lines)
     for key, one, _, value in (given for given in values if given[2]):
-        set_variable(key, names[name], one, value)
+        set_content(key, names[name], one, value)
     return names[name]
 
 

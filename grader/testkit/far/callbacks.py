@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from grader.testkit.far.operations import raised_by_test
-from grader.testkit.far.results import changed_variables, describe
+from grader.testkit.far.results import changed_contents, describe
 from grader.testkit.far.side import here, pulls
 
 
@@ -44,7 +44,7 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     thread = current if isinstance(current, Thread) else here().waiting[-1]  # the submission's own thread
     given, named_ones = [describe(one) for one in args], [(name, describe(one)) for name, one in kwargs.items()]
     with thread.turn:
-        effects = pulls(), [*changed_variables()], torch.is_grad_enabled()
+        effects = pulls(), [*changed_contents()], torch.is_grad_enabled()
         thread.news.put(("asks", (number, given, named_ones, *effects)))
         answer = thread.answers.get()
     if answer is None:

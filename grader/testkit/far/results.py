@@ -28,6 +28,8 @@ _GOT: Final = _READ - _TENSORS
 """The same for what a method of an object has returned, which may be a part of it."""
 _LIST_ITERATOR: Final[Any] = type(iter([]))
 _MOST_HELD: Final = 64
+_MOST_COPIED: Final = 1 << 14
+"""Numbers of a tensor in an object of the test that are compared after each operation."""
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
 STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
@@ -196,27 +198,35 @@ def _changed_modules() -> Iterator[tuple[int, Any]]:
             yield -key, ("dict", [("value", store) for store in stores], parts)
 
 
-def changed_variables() -> Iterator[tuple[int, Any]]:
-    """The variables of the test that its classes have changed, by their numbers below 0."""
-    for key, (home, name, before) in here().variables.items():
-        now = vars(home)[name] if isinstance(home, type) else home[name]
+def changed_contents() -> Iterator[tuple[int, Any]]:
+    """The objects and variables of the test that were changed here, by their numbers below 0."""
+    for key, (home, name, before) in here().contents.items():
+        now = _content_at(home, name)
         if has_changed(now, before):
-            here().variables[key] = home, name, copied(now)
+            here().contents[key] = home, name, copied(now)
             yield -key, describe(list(now) if isinstance(now, collections.deque) else now)
 
 
-def set_variable(key: int, home: Any, name: str, value: Any) -> None:
-    """Gives a variable of the test, in a namespace or a class, the value that it has there."""
-    if isinstance(home, type):
-        type.__setattr__(home, name, value)
+def _content_at(home: Any, name: str) -> Any:
+    values = home if isinstance(home, dict) else vars(home)
+    return values[name] if name else {**values}
+
+
+def set_content(key: int, home: Any, name: str, content: Any) -> None:
+    """Gives an object of the test its attributes, or a variable in a namespace or class its value, as it is there."""
+    if not name:
+        for attribute, value in content.items():
+            object.__setattr__(home, attribute, value)
+    elif isinstance(home, dict):
+        home[name] = content
     else:
-        home[name] = value
-    here().variables[key] = home, name, copied(value)
+        type.__setattr__(home, name, content)
+    here().contents[key] = home, name, copied(_content_at(home, name))
 
 
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their content now; of an iterator how many items it has given."""
-    found = [*_changed_modules(), *changed_variables()]
+    found = [*_changed_modules(), *changed_contents()]
     for number, value, before in passed:
         now = content_of(value)
         if tables.is_table(value):
@@ -229,25 +239,29 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
 
 
 def copied(value: Any) -> Any:
-    """A value to compare with later: its lists and dicts are copies."""
+    """A value to compare with later: its lists and dicts are copies, and so are tensors that are small and no twins."""
     if type(value) in (list, tuple, collections.deque):
         return type(value)(copied(one) for one in value)
     if isinstance(value, dict):
         return {key: copied(one) for key, one in value.items()}
-    return set(value) if type(value) is set else detached(value) if isinstance(value, torch.Tensor) else value
+    if isinstance(value, torch.Tensor):
+        return value if value.requires_grad or value.numel() > _MOST_COPIED else detached(value)
+    return value.copy() if type(value) is set or (type(value) is np.ndarray and value.size <= _MOST_COPIED) else value
 
 
 def has_changed(now: Any, before: Any) -> bool:
     """Whether a value is another one than its copy, or has another content."""
+    if now is before:
+        return False
     if isinstance(now, dict) and isinstance(before, dict):
         return now.keys() != before.keys() or any(has_changed(one, before[key]) for key, one in now.items())
     if type(now) is not type(before):
         return True
     if isinstance(now, list | tuple | collections.deque):
         return len(now) != len(before) or any(map(has_changed, now, before))
-    if isinstance(now, torch.Tensor):
-        return not is_same(now, before)
-    return bool(now != before) if type(now) in PLAIN or type(now) is set else now is not before
+    if isinstance(now, torch.Tensor | np.ndarray):
+        return _has_changed(now, before)
+    return bool(now != before) if type(now) in PLAIN or type(now) is set else True
 
 
 def _has_changed(now: Any, before: Any) -> bool:

@@ -66,8 +66,8 @@ class FarSide:
         kinds: of each class that was sent its number, and how many names it had then.
         named_tuples: classes of named tuples that have crossed, by their whole names; those of the test by their own.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
-        variables: those that these classes may change, by the test's number for each: the namespace or class, the name,
-            and the value as both sides last had it.
+        contents: of objects of the test, and of variables that its classes may change, by its number for each: the
+            object, or the namespace or class and the name, and the content as both sides last had it.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
@@ -96,7 +96,7 @@ class FarSide:
         self.kinds: dict[type, tuple[int, list[int]]] = {}
         self.named_tuples: dict[str, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
-        self.variables: dict[int, tuple[Any, str, Any]] = {}
+        self.contents: dict[int, tuple[Any, str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[Thread] = []

@@ -200,3 +200,22 @@ def test_object_made_of_a_class_of_the_test():
 def test_function_that_is_called_without_gradients():
     assert derived.quietly(torch.is_grad_enabled) is False
     assert derived.quietly(lambda: torch.is_grad_enabled()) is False
+
+
+def test_objects_of_the_test_that_are_used_later():
+    class Step:
+        def __init__(self, by):
+            self.by, self.seen, self.last = by, [], None
+
+        def apply(self, x):
+            self.seen.append(x)
+            self.last = x + self.by
+            return self.last
+
+    first, second = Step(1), Step(10)
+    pipe, seen = derived.Pipe([first, second]), first.seen
+    assert pipe.run(0) == 11 and pipe.run(1) == 12
+    assert first.seen == seen == [0, 1] and second.seen == [1, 2] and second.last == 12
+    first.by = 5
+    seen.clear()
+    assert pipe.run(0) == 15 and first.seen == [0]

@@ -197,3 +197,13 @@ def made(kind, *args):
 def quietly(function):
     with torch.no_grad():
         return function()
+
+
+class Pipe:
+    def __init__(self, steps):
+        self.steps = steps
+
+    def run(self, x):
+        for one in self.steps:
+            x = one.apply(x)
+        return x
