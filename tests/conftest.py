@@ -44,6 +44,7 @@ SLOW = (
     "border/test_total_decoding.py",
     "border/test_wire_hostile.py",
     "checks/test_devices_grading.py",
+    "checks/test_double_slips.py",
     "cli/test_assignments_of_a_class.py",
     "cli/test_bad_places.py",
     "cli/test_cli.py",
@@ -97,6 +98,7 @@ SLOW = (
 """Folders and files whose tests are all slow: most start workers, commands or ranks, or try thousands of inputs. Others
 say so test by test.
 """
+SLOW_PLACES = [HERE / name for name in SLOW]
 
 
 LONGEST = (
@@ -115,12 +117,17 @@ LONGEST = (
 """Files that take half a minute and more, the longest first: they start in this order, before all others."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files whose tests are all slow are not even imported where slow tests are left out."""
+    leaves_out = "not slow" in config.option.markexpr.split(" and ")
+    return True if leaves_out and any(map(collection_path.is_relative_to, SLOW_PLACES)) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files start first, then others with slow tests: begun last, they would leave cores idle."""
     gone = [name for name in (*SLOW, *LONGEST) if not (HERE / name).exists()]
     assert not gone, f"SLOW or LONGEST names what does not exist: {gone}"
-    places = [HERE / name for name in SLOW]
-    all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, places))}
+    all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, SLOW_PLACES))}
     for item in items:
         if item.path in all_slow or item.get_closest_marker("nightly"):
             item.add_marker("slow")
