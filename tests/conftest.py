@@ -39,6 +39,7 @@ if CACHE:
 sys.dont_write_bytecode = False
 gc.disable()  # until everything is collected, which stays
 SLOW = (
+    "adopt/test_adopt.py",
     "adopt/test_adopted_notebooks.py",
     "attacks",
     "border/test_total_decoding.py",
