@@ -1,6 +1,6 @@
 """Runs the commands of pages as a reader would: one block after another, in one folder.
 
-What needs a shell is run in one, and so is the first `grader` of each scenario. The others run in the test's own
+A line that needs a shell is run in one, and so is the first `grader` of each scenario. The others run in this
 process, whose zygote has imported torch: they get the same arguments, variables and folder.
 """
 
@@ -28,7 +28,7 @@ MAY_EXIT_WITH_1 = ("grader check", "grader debug", "grader grade", "pytest ")
 
 
 NEEDS_A_SHELL = re.compile(r"[|&;<>$`*?~\\]|^(?!grader\b)|^grader debug\b")
-"""What is in a line that is more than a command and its arguments. `debug` starts pytest, which prints for itself."""
+"""Parts of a line beside a command and its arguments. `debug` starts pytest, which prints for itself."""
 
 
 def _on_one_core() -> None:
