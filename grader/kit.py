@@ -22,6 +22,7 @@ from grader.errors import CourseError, did_you_mean, suggest_names
 
 STUDENT_SIDE: Final = ("devices", "probes", "ranks", "recipes")
 """The modules of `grader.testkit` that run in the student process; a kit may import these and no other."""
+_IMPORTING_CALLS: Final = ("import_module", "__import__")
 ANSWER_FOLDERS: Final = frozenset({"checks", "conftest", "exercises", "misconceptions", "solutions"})
 """Folders of a course that a kit must not import."""
 
@@ -89,12 +90,14 @@ def forbidden_imports(kit: Kit) -> Iterator[CourseError]:
         CourseError: if a file is not Python.
     """
     for file in kit.files:
+        source = file.read_bytes()
         try:
-            tree = ast.parse(file.read_bytes(), filename=str(file))
+            tree = ast.parse(source, filename=str(file))
         except SyntaxError as error:
             raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
         package = kit.module_name(file) if file.name == "__init__.py" else kit.module_name(file).rpartition(".")[0]
-        for node in ast.walk(tree):
+        may_call = not source.isascii() or any(name.encode() in source for name in _IMPORTING_CALLS)
+        for node in ast.walk(tree) if may_call else _statements(tree):
             reason = next(filter(None, (_forbidden(name, kit) for name in _imported(node, package))), "")
             if reason:
                 yield CourseError(file, getattr(node, "lineno", 1), reason)
@@ -107,7 +110,7 @@ def require_imported_names(file: Path, kit: Kit | None) -> None:
         CourseError: with the line, and the nearest name.
     """
     homes = ("grader.testkit.", f"{kit.name}." if kit else "grader.testkit.")
-    for node in ast.walk(ast.parse(file.read_bytes(), filename=str(file))):
+    for node in _statements(ast.parse(file.read_bytes(), filename=str(file))):
         if not isinstance(node, ast.ImportFrom) or node.level or not f"{node.module}.".startswith(homes):
             continue
         assert node.module is not None
@@ -159,6 +162,16 @@ def _line_of(error: BaseException, file: Path) -> int | None:
     return lines[-1] if lines else None
 
 
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement of a module, at any depth; without expressions, which are nearly all of a tree."""
+    left: list[ast.AST] = [tree]
+    for node in left:
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            below = getattr(node, name, ())
+            left += below if isinstance(below, list) else ()  # not the body of an expression
+        yield node
+
+
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
     """The full names that a statement or call imports; with a leading dot: outside the kit; "?": not a literal name."""
     if isinstance(node, ast.Import):
@@ -170,7 +183,7 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
         yield from (f"{home}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Call):
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if called in ("import_module", "__import__"):
+        if called in _IMPORTING_CALLS:
             match node.args[:1]:
                 case [ast.Constant(value=str(name))]:
                     yield name

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -39,11 +40,13 @@ if CACHE:
 sys.dont_write_bytecode = False
 gc.disable()  # until everything is collected, which stays
 SLOW = (
+    "adopt/test_adopt.py",
     "adopt/test_adopted_notebooks.py",
     "attacks",
     "border/test_total_decoding.py",
     "border/test_wire_hostile.py",
     "checks/test_devices_grading.py",
+    "checks/test_double_slips.py",
     "cli/test_assignments_of_a_class.py",
     "cli/test_bad_places.py",
     "cli/test_cli.py",
@@ -97,6 +100,7 @@ SLOW = (
 """Folders and files whose tests are all slow: most start workers, commands or ranks, or try thousands of inputs. Others
 say so test by test.
 """
+SLOW_PLACES = [HERE / name for name in SLOW]
 
 
 LONGEST = (
@@ -115,12 +119,27 @@ LONGEST = (
 """Files that take half a minute and more, the longest first: they start in this order, before all others."""
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """The usual folder, but in memory where gradebooks are tested: SQLite waits for the disk at every write."""
+    if request.path.parent.name not in ("gradebook", "marking") or not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="torchkata-", dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files whose tests are all slow are not even imported where slow tests are left out."""
+    leaves_out = "not slow" in config.option.markexpr.split(" and ")
+    return True if leaves_out and any(map(collection_path.is_relative_to, SLOW_PLACES)) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files start first, then others with slow tests: begun last, they would leave cores idle."""
     gone = [name for name in (*SLOW, *LONGEST) if not (HERE / name).exists()]
     assert not gone, f"SLOW or LONGEST names what does not exist: {gone}"
-    places = [HERE / name for name in SLOW]
-    all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, places))}
+    all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, SLOW_PLACES))}
     for item in items:
         if item.path in all_slow or item.get_closest_marker("nightly"):
             item.add_marker("slow")

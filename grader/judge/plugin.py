@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from grader.course import Course
     from grader.judge.check import Check, Desk
     from grader.judge.session import DeskFor
+    from grader.kit import Kit
 
 _SHIPPED_CHECKS: Final = Path(__file__).resolve().parent.parent / "checks"
 _TOPICS: Final = re.compile(rb"^[ \t]*(\[\[[ \t]*topics\b|topics[ \t]*=)", re.MULTILINE)
@@ -103,22 +104,21 @@ def _is_manifest(file: Path) -> bool:
         return False
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     """Before one of a course's check files is imported: makes checks of its tests, and loads the course's kit."""
     config = parent.config
     root = config.getoption("grader_course", None) or _course_of(module_path)
     if root is None:
-        return
+        return None
     from grader.errors import UserError
-    from grader.kit import let_checks_import, load, require_imported_names
+    from grader.kit import let_checks_import, load
 
     try:
         course = _course(config, Path(root))
         if course.suite is not None or module_path.resolve().parent != course.checks_dir:
-            return
+            return None
         load(course.kit)
         let_checks_import(course.checks_dir)
-        require_imported_names(module_path, course.kit)
     except UserError as error:
         raise parent.CollectError(str(error)) from None
     if not config.pluginmanager.has_plugin("torchkata-checks"):
@@ -128,6 +128,28 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
         hooks = session.CheckHooks(_seed(config), lambda: _in_process_desks(config))
         config.pluginmanager.register(session, "torchkata-session")
         config.pluginmanager.register(hooks, "torchkata-checks")
+    module: _CheckFile = _CheckFile.from_parent(parent, path=module_path)
+    module.kit = course.kit
+    return module
+
+
+class _CheckFile(pytest.Module):
+    """A check file of a course with this kit; of those beside it, pytest makes one too, and does not collect them."""
+
+    kit: Kit | None
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        try:
+            return super().collect()
+        except self.CollectError:
+            from grader.errors import UserError
+            from grader.kit import require_imported_names
+
+            try:
+                require_imported_names(self.path, self.kit)  # says it better
+            except UserError as error:
+                raise self.CollectError(str(error)) from None
+            raise
 
 
 def _in_process_desks(config: pytest.Config) -> DeskFor:

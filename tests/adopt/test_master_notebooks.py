@@ -327,6 +327,7 @@ def test_a_notebook_that_otter_has_made_has_its_tests_in_it_or_beside_it(tmp_pat
     assert read_generated(saved(tmp_path, [("code", "x = 1")])) is None
 
 
+@pytest.mark.slow
 def test_a_test_may_be_a_function_of_a_module_beside_the_notebook(tmp_path: Path) -> None:
     modules = {
         "helpers": "from deeper import TWO\n\n\ndef load():\n    return [1, TWO]\n",

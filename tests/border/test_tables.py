@@ -289,6 +289,7 @@ def test_without_pandas_in_the_judge_a_table_is_a_handle() -> None:
     assert wire.unpack(reply, Returned).value == ["h", 0, "DataFrame"]
 
 
+@pytest.mark.slow
 def test_pandas_is_imported_for_a_table_that_a_test_passes_and_for_no_other() -> None:
     tree = tables.tree_of(FRAME[["int"]], Budget(), has_pandas=True)
     code = f"""

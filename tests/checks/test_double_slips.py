@@ -7,6 +7,7 @@ syntax tree, and two such changes of one function, one after the other, make a s
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -162,18 +163,35 @@ class _Changed(ast.NodeTransformer):
         return self.change(self.generic_visit(node))
 
 
-def with_slips(topic: str, part: str, *seen: str) -> str | None:
-    """The solution with these mistakes in one of its functions; None if one of the changes finds nothing to change."""
+def with_slips(topic: str, part: str, *seen: str) -> str:
+    """The solution with these mistakes in one of its functions."""
     tree = ast.parse(course_at(None).solution_file(topic).read_bytes())
-    for one in seen:
-        before = ast.unparse(tree)
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part:
-                tree.body[tree.body.index(node)] = _Changed(_change_of(one, node)).visit(node)
-        if ast.unparse(tree) == before:
-            return None
-        tree = ast.parse(ast.unparse(ast.fix_missing_locations(tree)))
+    changed = _part_with_slips(topic, part, *seen)
+    assert changed is not None
+    tree.body = [ast.parse(changed).body[0] if _is_part(node, part) else node for node in tree.body]
     return ast.unparse(tree)
+
+
+def _part_with_slips(topic: str, part: str, *seen: str) -> str | None:
+    """The function alone; None if one of the changes finds nothing to change."""
+    text = _part_of(topic, part)
+    for one in seen:
+        tree = ast.parse(text)
+        tree.body = [_Changed(_change_of(one, tree.body[0])).visit(tree.body[0])]
+        before, text = text, ast.unparse(ast.fix_missing_locations(tree))
+        if text == before:
+            return None
+    return text
+
+
+@functools.cache
+def _part_of(topic: str, part: str) -> str:
+    tree = ast.parse(course_at(None).solution_file(topic).read_bytes())
+    return next(ast.unparse(node) for node in tree.body if _is_part(node, part))
+
+
+def _is_part(node: ast.stmt, part: str) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part
 
 
 def pairs() -> Iterator[tuple[Misconception, Misconception]]:
@@ -186,7 +204,7 @@ def pairs() -> Iterator[tuple[Misconception, Misconception]]:
         for one, other in itertools.combinations(known.values(), 2):
             orders = ((one.seen, other.seen), (other.seen, one.seen))
             is_one_function = one.exercise == other.exercise and one.part == other.part
-            if is_one_function and all(with_slips(topic.name, one.part, *order) for order in orders):
+            if is_one_function and all(_part_with_slips(topic.name, one.part, *order) for order in orders):
                 yield one, other
 
 
@@ -220,7 +238,6 @@ def test_there_are_many_pairs() -> None:
 def test_the_first_sentence_names_one_of_two_mistakes(warm: WarmUp, one: Misconception, other: Misconception) -> None:
     course, topic = course_at(None), one.topic
     source = with_slips(topic, one.part, one.seen, other.seen)
-    assert source is not None
     needed = {need.partition(".")[0] for each in course.topic(topic).exercises for need in each.needs}
     files = {f"{name}.py": course.solution_file(name).read_bytes() for name in needed}
     result = warm().of(Submission("two slips", files | {f"{topic}.py": source.encode()}), one.exercise)

@@ -1,18 +1,34 @@
-"""Runs the commands of pages as a reader would: in a shell, one block after another, in one folder."""
+"""Runs the commands of pages as a reader would: one block after another, in one folder.
+
+A line that needs a shell is run in one, and so is the first `grader` of each scenario. The others run in this
+process, whose zygote has imported torch: they get the same arguments, variables and folder.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import msgspec
+from command_here import run_here
 from pages import Block
 from shared import REPO
 
+from grader.grading.starting import start_early
+
 MAY_EXIT_WITH_1 = ("grader check", "grader debug", "grader grade", "pytest ")
 """Commands that exit with 1 when somebody's answers are wrong, as some of these are."""
+
+
+NEEDS_A_SHELL = re.compile(r"[|&;<>$`*?~\\]|^(?!grader\b)|^grader debug\b")
+"""Parts of a line beside a command and its arguments. `debug` starts pytest, which prints for itself."""
 
 
 def _on_one_core() -> None:
@@ -20,6 +36,20 @@ def _on_one_core() -> None:
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+
+
+@contextlib.contextmanager
+def _here_on_one_core() -> Iterator[None]:
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    start_early()  # on all cores: the tests that come later use it too
+    cores = os.sched_getaffinity(0)
+    _on_one_core()
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -51,6 +81,20 @@ class Scenario:
 
     def run(self, line: str, place: str) -> None:
         """Runs one command line; `place` is for messages."""
+        is_first = not any(ran.command.startswith("grader") for ran in self.ran)
+        done = self._in_shell(line) if is_first or NEEDS_A_SHELL.search(line) else self._here(line)
+        self.ran.append(Ran(line, done.returncode, done.stdout))
+        allowed = (0, 1) if line.startswith(MAY_EXIT_WITH_1) else (0,)
+        assert done.returncode in allowed, f"{place}: `{line}` exits with {done.returncode}:\n{done.stdout}"
+        assert "Traceback" not in done.stdout, f"{place}: `{line}`:\n{done.stdout}"
+
+    def _here(self, line: str) -> subprocess.CompletedProcess[str]:
+        _, *arguments = shlex.split(line, comments=True)
+        with mock.patch.dict(os.environ, self._environment(), clear=True), _here_on_one_core():
+            done = run_here(*arguments, cwd=self._now)
+        return subprocess.CompletedProcess(line, done.returncode, done.stdout + done.stderr)
+
+    def _in_shell(self, line: str) -> subprocess.CompletedProcess[str]:
         after = self.folder / ".now"
         done = subprocess.run(
             ["bash", "-c", f"{line}\ncode=$?\ndeclare -p > {self.folder}/.variables\npwd > {after}\nexit $code"],
@@ -64,10 +108,7 @@ class Scenario:
             check=False,
         )
         self._now = Path(after.read_text().strip())
-        self.ran.append(Ran(line, done.returncode, done.stdout))
-        allowed = (0, 1) if line.startswith(MAY_EXIT_WITH_1) else (0,)
-        assert done.returncode in allowed, f"{place}: `{line}` exits with {done.returncode}:\n{done.stdout}"
-        assert "Traceback" not in done.stdout, f"{place}: `{line}`:\n{done.stdout}"
+        return done
 
     def require_printed(self, block: Block) -> None:
         """Each line of the block is one that was printed, but for spaces."""

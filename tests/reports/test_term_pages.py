@@ -89,13 +89,14 @@ def course_of(folder: Path, plan: Plan = PLAN) -> Course:
     return replace(Course.load(folder, complete=False), assignments=plan.assignments, term=plan.term)
 
 
-@pytest.fixture
-def term(tmp_path: Path) -> Path:
-    """The pages of two weeks.
+@pytest.fixture(scope="module")
+def term(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of two weeks, which the tests only read.
 
     Week 1: Bob is two days late, one of them a late day (8 becomes 7.2); Cy handed in nothing; Eve leaves after it.
     Week 2: the run did not come to Bob; Cy again has nothing; Dee is excused, with work.
     """
+    tmp_path = tmp_path_factory.mktemp("term")
     with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
         grade(book, 1, {ANN: 10, BOB: 8, DEE: 9, EVE: 4}, (ANN, BOB, CY, DEE, EVE), days={BOB: 2})
         grade(book, 2, {ANN: 8, DEE: 1}, (ANN, BOB, CY, DEE), found=[BOB])
@@ -287,6 +288,7 @@ def test_results_of_no_assignment_are_named_and_another_course_is_refused(tmp_pa
             report_of(book, replace(course, name="other", assignments=()))
 
 
+@pytest.mark.slow
 def test_the_files_of_one_week_are_not_those_of_another(tmp_path: Path) -> None:
     """`results-NAME.jsonl` and `report-NAME/`, by real commands; a late day is in the notes of `grade`, too."""
     declared = "".join(

@@ -86,6 +86,7 @@ def test_submission_keeps_the_folders_of_a_package(tmp_path: Path, place: str) -
     assert read.files.keys() == {name for name in python_files(COURSE / "solutions") if "/" in name}
 
 
+@pytest.mark.slow
 def test_notebooks_cells_are_the_module_of_a_topic() -> None:
     course = Course.load(COURSE)
     cells = [(COURSE / "solutions" / "adapters.py").read_text()]
@@ -155,6 +156,7 @@ def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
     assert [(one.verdict, one.message) for one in result.exercises[0].checks] == [("passed", "")]
 
 
+@pytest.mark.slow
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
     file = course / "tests" / "test_files.py"
     file.write_text(f"import not_there\n{file.read_text()}")
