@@ -1,0 +1,91 @@
+"""The call that a failure of a suite shows: that of the part of the test which failed, with the calls before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from judge_here import grade_here
+
+MANIFEST = """
+[course]
+name = "bag"
+title = "Bag"
+credit = "per-check"
+
+[suite]
+modules = ["bag"]
+
+[[topics]]
+name = "bag"
+title = "Bag"
+
+[[topics.exercises]]
+name = "Bag"
+points = 3
+tests = ["test_bag.py"]
+"""
+TESTS = """
+import unittest
+
+from bag import Bag
+
+
+class TestBag(unittest.TestCase):
+    def test_remove(self):
+        for gone in ("a", "b"):
+            with self.subTest(gone):
+                bag = Bag("ab")
+                bag.remove(gone)
+                self.assertEqual(len(bag), 1)
+        Bag("").remove("c")
+
+
+def test_refreshes():
+    bag = Bag("ab")
+    bag.put("a", 3)
+    assert bag.get("a") == 3 and bag.get("b") == 1
+
+
+def test_many():
+    bag = Bag("ab")
+    for number in range(30):
+        bag.put("a", number)
+    assert bag.get("a") == 29 or bag.get("a")
+"""
+RIGHT = """
+class Bag:
+    def __init__(self, items):
+        self.items = dict.fromkeys(items, 1)
+
+    def __len__(self):
+        return len(self.items)
+
+    def put(self, key, value):
+        self.items[key] = value
+
+    def get(self, key):
+        return self.items.get(key)
+
+    def remove(self, key):
+        self.items.pop(key, None)
+"""
+MESSAGES = {
+    "TestBag.remove": ["Remove: 2 where 1 was expected", "Bag('ab').remove('a')"],
+    "refreshes": ["Bag('ab').get('a')  # after put('a', 3)", " +  where None = <bag.Bag object>.get('a')"],
+    "many": ["Bag('ab').get('a')  # after put(...), get(...)"],
+}
+
+
+@pytest.mark.slow
+def test_call_is_that_of_the_failure(tmp_path: Path) -> None:
+    for name, text in {"course.toml": MANIFEST, "tests/test_bag.py": TESTS, "exercises/bag.py": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    wrong = RIGHT.replace("self.items.pop(key, None)", "pass").replace("self.items[key] = value", "self.items = {}")
+    right, result = grade_here(tmp_path, {"bag": RIGHT}, {"bag": wrong})
+    assert right.score == right.max == 3
+    found = {check.name: check.message for check in result.exercises[0].checks}
+    for name, lines in MESSAGES.items():
+        assert set(lines) <= set(found[name].split("\n")), found[name]
+        assert "<bound method" not in found[name]
