@@ -31,7 +31,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from grader.border.channel import Channel
-from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
+from grader.border.failures import MissingName, SubmissionRaised, SubmissionTimeout, is_exception, kind_of
 from grader.border.proxies import Call, SubmissionProxy
 from grader.course import Course
 from grader.course.model import DATA
@@ -52,7 +52,7 @@ from grader.suites.exceptions import Exceptions
 from grader.suites.handles import Handles
 from grader.suites.harm import kept_from_harm
 from grader.suites.leftovers import Leftovers
-from grader.suites.modules import standing_in
+from grader.suites.modules import file_of, missing_in, standing_in
 from grader.suites.room import own_room
 from grader.suites.unpickling import unpickling_carefully
 
@@ -146,11 +146,13 @@ class SuiteCheck(Check):
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:
-            raised = bridge.exceptions.submissions(error) or error
+            raised = bridge.exceptions.submissions(error) or missing_in(error) or error
             if not isinstance(raised, SubmissionRaised):
                 raised.__cause__ = None if self.hidden else in_words(error, self.sentence, channel.last, comparisons)
                 raise
-            if not self.hidden and (expected := exception_expected(error, raised.kind)):
+            if isinstance(raised, MissingName):
+                raised.file = file_of(raised.file) if raised.file else ""
+            elif not self.hidden and (expected := exception_expected(error, raised.kind)):
                 said = f"{self.sentence.rstrip('.')}: it raises {raised.kind}, not {expected}"
                 raise AssertionError(said) from raised
             raise raised from None

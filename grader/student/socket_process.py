@@ -323,8 +323,7 @@ class StudentProcess(TopicProcess):
                 break
         lines = re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES])
         self.stopped_at = tuple(
-            Frame(one_line(name), int(line), one_line(function))
-            for name, line, function in lines[:MAX_DUMP_LINES]
+            Frame(one_line(name), int(line), one_line(function)) for name, line, function in lines[:MAX_DUMP_LINES]
         )
 
     def flags(self) -> list[Flag]:

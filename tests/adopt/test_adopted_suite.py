@@ -86,7 +86,10 @@ def test_stubs_beside_a_package_are_not_written_and_not_unread(tmp_path: Path) -
     assert unread.topic == "adapters"
 
 
-BANK = "class Account:\n    def __init__(self):\n        self.balance = 1\n\n\ndef report(account):\n    return account.balance\n"
+BANK = (
+    "class Account:\n    def __init__(self):\n        self.balance = 1\n\n\n"
+    "def report(account):\n    return account.balance\n"
+)
 BESIDE_THE_TESTS = {
     "bank.py": BANK,
     "test_bank.py": "import unittest\n\nimport bank\n\n\nclass AccountTest(unittest.TestCase):\n"
@@ -113,4 +116,6 @@ def test_answers_beside_the_tests_go_to_no_student(tmp_path: Path) -> None:
     tests = {label for label, _ in files_below(adopted.course / "suite", "")}
     assert {one.lstrip("/") for one in tests} == {"test_bank.py", "helpers/bank.py"}
     named = [line for line in adopted.look if "not taken for a part" in line]
-    assert [line.partition(":")[0] for line in named] == [str(suite / one) for one in ("class/ada", "class/bruno", "old")]
+    assert [line.partition(":")[0] for line in named] == [
+        str(suite / one) for one in ("class/ada", "class/bruno", "old")
+    ]

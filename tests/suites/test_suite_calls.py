@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from judge_here import grade_here
+from shared import WarmUp
+
+from grader.intake.submission import Submission
 
 MANIFEST = """
 [course]
@@ -89,3 +92,43 @@ def test_call_is_that_of_the_failure(tmp_path: Path) -> None:
     for name, lines in MESSAGES.items():
         assert set(lines) <= set(found[name].split("\n")), found[name]
         assert "<bound method" not in found[name]
+
+
+MISSING = """
+import pytest
+import shelf
+from shelf.board import Board
+
+
+def test_within():
+    from shelf import Shelf
+
+    assert Shelf
+
+
+def test_raises():
+    with pytest.raises(ValueError):
+        shelf.Shelf(-1)
+
+
+def test_board():
+    assert Board(2)
+"""
+SHELF = {"shelf/__init__.py": "from shelf.board import Board\n", "shelf/board.py": "class Board(int):\n    pass\n"}
+
+
+@pytest.mark.slow
+def test_name_that_is_missing_is_named_with_its_file(warm: WarmUp, tmp_path: Path) -> None:
+    manifest = MANIFEST.replace('modules = ["bag"]', 'packages = ["shelf"]').replace("bag", "shelf")
+    files = {"course.toml": manifest, "tests/test_shelf.py": MISSING}
+    files |= {f"{folder}/{name}": text for folder in ("solutions", "exercises") for name, text in SHELF.items()}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    result = warm(tmp_path).of(Submission("none", {name: text.encode() for name, text in SHELF.items()}))
+    within, raises, board = result.exercises[0].checks
+    assert within.message == raises.message == "`Shelf` is not defined in shelf/__init__.py"
+    assert board.verdict == "passed"
+    without = {"shelf/__init__.py": SHELF["shelf/__init__.py"].encode()}
+    *_, board = warm(tmp_path).of(Submission("half", without)).exercises[0].checks
+    assert "`shelf.board` is not in your submission" in board.message, board.message

@@ -1,4 +1,4 @@
-"""A hang in a suite: the line of it is named in whichever file it is, and it costs the points of its own tests alone."""
+"""A hang in a suite: its line is named in whichever file it is, and it costs the points of its own tests alone."""
 
 from __future__ import annotations
 
