@@ -25,13 +25,16 @@ title = "Bag"
 
 [[topics.exercises]]
 name = "Bag"
-points = 3
+points = 5
 tests = ["test_bag.py"]
 """
 TESTS = """
 import unittest
+from pathlib import Path
 
 from bag import Bag
+
+DATA = Path(__file__).parent
 
 
 class TestBag(unittest.TestCase):
@@ -48,6 +51,15 @@ def test_refreshes():
     bag = Bag("ab")
     bag.put("a", 3)
     assert bag.get("a") == 3 and bag.get("b") == 1
+
+
+def test_saves(tmp_path):
+    Bag("ab").save(tmp_path / "bag.txt")
+    assert (tmp_path / "bag.txt").exists()
+
+
+def test_loads():
+    assert len(Bag.load(DATA / "bag.txt")) == 4
 
 
 def test_many():
@@ -72,22 +84,33 @@ class Bag:
 
     def remove(self, key):
         self.items.pop(key, None)
+
+    def save(self, path):
+        path.write_text("".join(self.items))
+
+    @classmethod
+    def load(cls, path):
+        return cls(path.read_text())
 """
 MESSAGES = {
     "TestBag.remove": ["Remove: 2 where 1 was expected", "Bag('ab').remove('a')"],
     "refreshes": ["Bag('ab').get('a')  # after put('a', 3)", " +  where None = <bag.Bag object>.get('a')"],
+    "saves": ["Bag('ab').save(Path('tmp_path/bag.txt'))"],
+    "loads": ["Bag.load(Path('tests/bag.txt'))"],
     "many": ["Bag('ab').get('a')  # after put(...), get(...)"],
 }
 
 
 @pytest.mark.slow
 def test_call_is_that_of_the_failure(tmp_path: Path) -> None:
-    for name, text in {"course.toml": MANIFEST, "tests/test_bag.py": TESTS, "exercises/bag.py": ""}.items():
+    files = {"course.toml": MANIFEST, "tests/test_bag.py": TESTS, "tests/bag.txt": "abcd", "exercises/bag.py": ""}
+    for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     wrong = RIGHT.replace("self.items.pop(key, None)", "pass").replace("self.items[key] = value", "self.items = {}")
+    wrong = wrong.replace("path.write_text(", "print(").replace("cls(path.read_text())", "cls('')")
     right, result = grade_here(tmp_path, {"bag": RIGHT}, {"bag": wrong})
-    assert right.score == right.max == 3
+    assert right.score == right.max == 5
     found = {check.name: check.message for check in result.exercises[0].checks}
     for name, lines in MESSAGES.items():
         assert set(lines) <= set(found[name].split("\n")), found[name]
