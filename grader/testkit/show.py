@@ -76,9 +76,9 @@ def show_earlier(call: Call, calls: Sequence[Call]) -> str:
     asked = [one for one in asked if one.name.isidentifier() or not one.name]
     if not isinstance(call.owner, FarObject) or not asked or len(own) == len(calls):
         return ""
-    shown = ", ".join(f"{one.name}({', '.join(_parts(one))})" for one in asked)
+    shown = ", ".join(f"{one.name or 'it'}({', '.join(_parts(one))})" for one in asked)
     if len(shown) > _MOST_EARLIER or "\n" in shown:
-        shown = ", ".join(dict.fromkeys(f"{one.name}(...)" for one in asked))[:_MOST_EARLIER]
+        shown = ", ".join(dict.fromkeys(f"{one.name or 'it'}(...)" for one in asked))[:_MOST_EARLIER]
     return f"  # after {shown}"
 
 
