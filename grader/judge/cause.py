@@ -41,7 +41,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
     if isinstance(failure, Mismatch):
         call, failure = _first_wrong(call, failure, calls)
     if check.hidden:
-        return _of_check(check, call, prints, calls, **_came_back(call, failure))
+        return _of_check(check, call, prints, **_came_back(call, failure))
     facts: dict[str, Any] = {"kind": "assertion"}
     # The message shows the call that a probe makes: what the probe gives is no result of that.
     is_probed = call is not None and call_within(call) is not None
