@@ -98,7 +98,11 @@ class _AdoptedSuite:
         self._groups: dict[tuple[Path, str], list[Test]] = {}
         for one in passed:
             if calls[one.name]:
-                own = min(reversed(calls[one.name]), key=lambda key: (-_length_in(key[1], one.name), times[key]))
+                _, *around, own_name = one.name.split("::")
+                own = min(
+                    reversed(calls[one.name]),
+                    key=lambda key: (-_length_in(key[1], own_name), -_length_in(key[1], "".join(around)), times[key]),
+                )
                 self._groups.setdefault(own, []).append(one)
         self._without = [one for one in passed if not calls[one.name]]
         if not self._groups:
@@ -130,7 +134,7 @@ class _AdoptedSuite:
             own = {one for one in names if one in inside and Path(folder) == self._tests}
             return own | shutil.ignore_patterns(*CLUTTER)(folder, names)
 
-        copy_tests(self._tests, course / self._tests.name, left_out)
+        copy_tests(self._tests, course / self._tests.name, left_out, self._ran.beside)
         if self._takes_data():
             shutil.copytree(self._tests.parent / DATA, course / DATA, ignore=shutil.ignore_patterns(*CLUTTER))
         absent = [one.name for one in self._ran.further]
@@ -221,6 +225,8 @@ class _AdoptedSuite:
                 yield f"{place} {happens} on the solution, so it is left out: {one.reason}"
             elif one.reason:
                 yield f"{place} is skipped on the solution with some parameters, which count nowhere: {one.reason}"
+        for folder in self._ran.beside:
+            yield f"{folder}: holds answers, a course or a gradebook, so it is not taken for a part of the tests"
         for link in self._tests.rglob("*"):
             copy = suite / link.relative_to(self._tests)
             if link.is_symlink() and copy.exists() and not (real := link.resolve()).is_relative_to(self._tests):
@@ -244,7 +250,7 @@ class _AdoptedSuite:
 
 
 def _length_in(name: str, test: str) -> int:
-    """How long the part of a test's name is that says the name of a function; 0 if it does not."""
-    words = test.partition("::")[2].replace("_", "").lower()
+    """How long the part of the name of a test, or of its class, is that says a function's name; 0 if it does not."""
+    words = test.replace("_", "").lower()
     plain = name.replace("_", "").lower()
     return len(plain) if len(plain) >= _SHORTEST_NAME and plain in words else 0

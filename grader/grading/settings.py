@@ -169,6 +169,7 @@ def topics_of(course: Course) -> Topics:
         {one.file: content(course.template_file(one)) for one in course.manual if one.file},
         tuple(handed_out_text(course, topic) for topic in course.modules) if course.manual else (),
         packages=packages,
+        homes={f"{own.rpartition('.')[2]}.py": f"{own.replace('.', '/')}.py" for own in suite.modules} if suite else {},
     )
 
 

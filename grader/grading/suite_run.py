@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,8 @@ from grader.errors import CourseError, UserError
 from grader.text import listed, one_line
 
 CLUTTER: Final = ("__pycache__", ".*", "*.pyc")
+_OURS: Final = ("course.toml", "gradebook.sqlite")
+"""Files in the folder of a course, and of the results of a class."""
 _PATIENCE: Final = 900
 """Seconds that the tests may take on the solution."""
 _IMPORTS_SRC: Final = re.compile(r"^\s*(from|import) src\b", re.MULTILINE)
@@ -143,10 +145,40 @@ def _imported(file: Path) -> set[str]:
     return found - {""}
 
 
-def copy_tests(tests: Path, to: Path, ignore: Callable[[str, list[str]], set[str]]) -> None:
+def folders_beside(tests: Path, modules: Sequence[Module]) -> list[Path]:
+    """The folders among the tests that are no part of them: answers to the same exercises, a course, a gradebook.
+
+    An answer has a file at the same path as one of the solution, with a function or class of the same name.
+    """
+    found = {one.parent for name in _OURS for one in tests.rglob(name)}
+    for module in modules:
+        for file in module.written:
+            inside = file.relative_to(module.path.parent)
+            copies = [] if file.name == "__init__.py" else tests.rglob(file.name)
+            for copy in copies:
+                is_another = copy.parts[-len(inside.parts) :] == inside.parts and copy.resolve() != file.resolve()
+                if is_another and _are_alike(copy, file):
+                    found.add(copy.parents[len(inside.parts) - 1])
+    return sorted(found - {tests})
+
+
+def _are_alike(answer: Path, solution: Path) -> bool:
+    """Whether both define something of one name, or the answer is no Python."""
+    with contextlib.suppress(CourseError):
+        one, other = ({name for _, _, name in _definitions(file)} for file in (answer, solution))
+        return not one.isdisjoint(other)
+    return True
+
+
+def copy_tests(
+    tests: Path, to: Path, ignore: Callable[[str, list[str]], set[str]], beside: Collection[Path] = ()
+) -> None:
     """Copies the folder of the tests, and into it the conftest.py of the folder above, unless it has one of its own.
 
     A pipe, and a link to nowhere or to a folder that the link is in, are left out.
+
+    Args:
+        beside: folders that are left out, too.
 
     Raises:
         UserError: a file cannot be read.
@@ -157,7 +189,7 @@ def copy_tests(tests: Path, to: Path, ignore: Callable[[str, list[str]], set[str
         kept = {one for one in names if (file := place / one).is_file() or file.is_dir()}
         return (
             {*names} - kept
-            | {one for one in kept if place.is_relative_to((place / one).resolve())}
+            | {one for one in kept if place.is_relative_to((place / one).resolve()) or Path(folder) / one in beside}
             | ignore(folder, names)
         )
 
@@ -179,12 +211,14 @@ class SuiteRun:
         errors: the files that could not be read, each with the reason.
         inside: the modules of the tests' own folder that students write: the name by which it was imported, by module.
         further: modules that the solution imports and nobody named.
+        beside: the folders among the tests that are no part of them.
     """
 
     def __init__(self, folder: Path, tests: Path, modules: Sequence[Module], roots: Sequence[Path]) -> None:
         self._folder = folder.resolve() / "plain"
         self._suite = self._folder / tests.name
-        copy_tests(tests, self._suite, shutil.ignore_patterns(*CLUTTER))
+        self.beside = folders_beside(tests, modules)
+        copy_tests(tests, self._suite, shutil.ignore_patterns(*CLUTTER), self.beside)
         if (tests.parent / DATA).is_dir():
             shutil.copytree(tests.parent / DATA, self._folder / DATA, dirs_exist_ok=True)
         places = [*roots, *(one.path.parent for one in modules if not one.path.is_relative_to(tests))]

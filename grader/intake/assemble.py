@@ -255,7 +255,7 @@ class _Assembly:
             self.given[target] = module
             if file:
                 self._note_instead_of(file, module, topic)
-            elif module not in by_name:
+            elif module not in by_name and module.path != self.topics.homes.get(target):
                 found = defines[module.path]
                 names = ", ".join(found[:3]) + (", …" if found[3:] else "")
                 self.note(target, f"taken from {module.origin}" + (f", which defines {names}" if names else ""))

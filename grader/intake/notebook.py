@@ -26,6 +26,8 @@ from grader.intake.topics import parse
 
 _MAGIC = re.compile(r"(?:[^=#]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}[%\w])|[%!]{0,2}[\w.*\[\]-]+\?{1,2}$")
 _MAGIC_LINE = re.compile(rb"^[ \t]*[%!?][\w %?]|=[ \t]*[%!]|\?[ \t\r]*$", re.MULTILINE)
+# A magic that sets how a notebook shows and imports: nobody misses it.
+_SETS = re.compile(r"%(?:matplotlib|config|load_ext|reload_ext|autoreload)\b")
 # A magic that runs the statement after it, with its options: the statement stays.
 _TIMED = re.compile(
     r"(?P<before>(?:[^=#%!]+=)?[ \t]*)"
@@ -321,7 +323,8 @@ def as_python(text: str, futures: dict[str, None], grading: set[str]) -> CellCod
     if "__future__" in text or "grader" in text or grading:
         _take_out(lines, futures, grading)
     source = "\n".join(lines)
-    return CellCode(source, [_left_out([*dropped.values()])] if dropped else [], _in_part(source, dropped))
+    to_name = [line for line in dropped.values() if not _SETS.match(line)]
+    return CellCode(source, [_left_out(to_name)] if to_name else [], _in_part(source, dropped))
 
 
 def _left_out(lines: Sequence[str]) -> str:

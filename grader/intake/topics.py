@@ -42,6 +42,7 @@ class Topics:
         templates: those of `files` that students began with.
         texts: the text in the notebooks that are handed out.
         packages: folders that students write.
+        homes: the path of a module in the folder of a suite, by its own.
     """
 
     names: frozenset[str]
@@ -53,6 +54,7 @@ class Topics:
     templates: Mapping[str, bytes] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     packages: frozenset[str] = frozenset()
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topics: Topics | Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:

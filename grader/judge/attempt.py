@@ -34,13 +34,15 @@ class Attempt:
     - A check that is not assessed on this machine is not run.
     - The example in the docstring is asked when all checks have passed, which say better what is wrong. It is one more
       check if it fails, and else is not spoken of.
-    - After a timeout, or if the topic's time is used up, no further check runs: the others get the same cause.
+    - If the topic's time is used up, no further check runs: the others get the same cause. So it is after a timeout,
+      unless each check gives points of its own.
     - If the file has the stub as it was handed out, only the first check runs, and the others reuse its cause. If that
       says that nothing is written, it counts in any process, and the next exercise may use the process all the same.
 
     Attributes:
         is_untouched: whether the file has the stub as it was handed out.
         is_program: whether that stub is a program with a bug to find.
+        is_shared: whether each check earns its own part of the points.
         did_run: is called when a check has run, while the desk has the exchanges of its run.
         with_example: whether the example in the docstring is asked.
         checks: those that have a result.
@@ -53,6 +55,7 @@ class Attempt:
     assessment: Assessment
     is_untouched: bool = False
     is_program: bool = False
+    is_shared: bool = False
     did_run: Callable[[Check, CheckResult], None] = lambda check, result: None
     with_example: bool = True
     state: AttemptState = AttemptState.FRESH
@@ -96,7 +99,8 @@ class Attempt:
                     is_stub = self._is_stub(result)
                     if self.state is AttemptState.USED and not is_stub:
                         return False
-                    if is_stub or result.verdict == "timeout" or (self.is_untouched and self.is_program):
+                    is_slow = result.verdict == "timeout" and not self.is_shared
+                    if is_stub or is_slow or (self.is_untouched and self.is_program):
                         shared = result.cause
             self.results.append(result)
         return self._run_example()

@@ -18,7 +18,7 @@ from grader.border.proxies import Call, FarObject
 from grader.judge.check import Check, Desk
 from grader.results import MAX_TEXT, Cause, Frame, SpentTime, TooMuchMemory
 from grader.testkit.compare import Mismatch
-from grader.testkit.show import show, show_call
+from grader.testkit.show import show, show_call, show_earlier
 from grader.testkit.within_probes import call_within
 
 MAX_PRINTS: Final = 1_000
@@ -64,7 +64,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
             facts |= _raised(failure.__cause__)
         own, _, _ = str(failure).partition("\nassert ")  # without pytest's additions
         facts["reason"] = (own.strip() or str(failure).strip() or "the answer is wrong")[:MAX_TEXT]
-    return _of_check(check, call, prints, **facts)
+    return _of_check(check, call, prints, calls, **facts)
 
 
 def _came_back(call: Call | None, failure: BaseException) -> dict[str, Any]:
@@ -92,8 +92,11 @@ def _came_back(call: Call | None, failure: BaseException) -> dict[str, Any]:
     return {"reason": "the answer is wrong"} | facts
 
 
-def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cause:
-    shown = "" if call is None else show_call(call)[:MAX_TEXT]
+def _of_check(check: Check, call: Call | None, prints: str, calls: Sequence[Call] = (), **facts: Any) -> Cause:
+    shown = "" if call is None else show_call(call)
+    if call is not None and check.runs_item and len(shown) < MAX_TEXT // 2:
+        shown += show_earlier(call, calls)
+    shown = shown[:MAX_TEXT]
     return _with_prints(Cause(sentence=check.sentence[:MAX_TEXT], call=shown, **facts), prints)
 
 

@@ -29,7 +29,7 @@ _SHORTEST: Final = 4
 """Letters of an exercise's name that may be a part of another one."""
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
 _QUOTES: Final = "“”‘’„«»"
-_NO_MODULE: Final = re.compile(r"No module named '(\w+)")
+_NO_MODULE: Final = re.compile(r"No module named '(\w+)([\w.]*)")
 _MOST_SLIPS: Final = 2
 """Mistakes in the code of one answer that its first sentence names."""
 
@@ -133,7 +133,8 @@ class Hints:
         missing = _NO_MODULE.search(message)
         if missing is None or missing[1] not in self.modules:
             return ""
-        return f"`{missing[1]}` is a module of the course, and not in your submission: hand it in with your other files"
+        kind = "" if missing[2] else "a module of the course, and "
+        return f"`{missing[1]}{missing[2]}` is {kind}not in your submission: hand it in with your other files"
 
     @functools.cached_property
     def _top(self) -> list[ast.stmt]:

@@ -350,7 +350,14 @@ class _Grading:
     ) -> tuple[ExerciseResult, dict[str, Trace]]:
         name = exercise.full_name
         is_program = is_untouched and self._judge.is_program(name)
-        attempt = Attempt(name, desk, self._judge.assessment, is_untouched=is_untouched, is_program=is_program)
+        attempt = Attempt(
+            name,
+            desk,
+            self._judge.assessment,
+            is_untouched=is_untouched,
+            is_program=is_program,
+            is_shared=exercise.credit == "per-check",
+        )
         attempt.run()
         found = map(self._cells.in_result, attempt.results)
         return with_points(exercise, attempt.checks, found, as_handed_out=is_untouched), attempt.traces

@@ -15,6 +15,7 @@ from grader.border.messages import NOTHING_LOADED, FailedStatement, Imported, Lo
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import with_message
 from grader.results import Cause
+from grader.text import listed
 
 FIRST_TRY: Final = 0.75
 """The part of the topic's time that all statements may use: each of them a third of that, a quarter of all."""
@@ -103,13 +104,16 @@ class LeftOut:
 
     def notes(self) -> list[str]:
         """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
-        notes = []
-        for number, failed in enumerate(self._failed[:_NAMED]):
+        said: dict[str, list[str]] = {}  # an import of several names fails for each of them
+        for number, failed in enumerate(self._failed):
             names = [failures.one_line(name) for name, cause in self._lost.items() if cause == number][:_NAMED]
-            without = f", and with it {', '.join(names)}" if names else ""
             place = self._lines(failed)
-            notes.append(f"{self._name(failed)}: {place} {self._why(failed)}: left out{without}")
-        if (more := len(self._failed) - _NAMED) > 0:
+            said.setdefault(f"{self._name(failed)}: {place} {self._why(failed)}: left out", []).extend(names)
+        notes = [
+            note + (f", and with it {listed(names, _NAMED)}" if names else "")
+            for note, names in [*said.items()][:_NAMED]
+        ]
+        if (more := len(said) - _NAMED) > 0:
             notes.append(f"{self._file}: {more} more statements were left out")
         advice = '; put code that only runs something under `if __name__ == "__main__":`'
         if self._cells[self._file] or (self._failed and _is_import(self._sources, self._failed[0])):

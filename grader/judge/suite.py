@@ -31,8 +31,8 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from grader.border.channel import Channel
-from grader.border.failures import SubmissionRaised, SubmissionTimeout, is_exception, kind_of
-from grader.border.proxies import SubmissionProxy
+from grader.border.failures import MissingName, SubmissionRaised, SubmissionTimeout, is_exception, kind_of
+from grader.border.proxies import Call, SubmissionProxy
 from grader.course import Course
 from grader.course.model import DATA
 from grader.course.source import names_bound_by, parse
@@ -46,13 +46,13 @@ from grader.judge.listener import Listener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.suite_failure import Comparisons, exception_expected, exceptions_expected, in_words
 from grader.judge.time_limit import TimeLimit
-from grader.suites.bridge import Bridge
+from grader.suites.bridge import Bridge, running
 from grader.suites.collecting import Solution, asking
 from grader.suites.exceptions import Exceptions
 from grader.suites.handles import Handles
 from grader.suites.harm import kept_from_harm
 from grader.suites.leftovers import Leftovers
-from grader.suites.modules import standing_in
+from grader.suites.modules import file_of, missing_in, standing_in
 from grader.suites.room import own_room
 from grader.suites.unpickling import unpickling_carefully
 
@@ -71,8 +71,8 @@ _TIMEOUT: Final = "timeout"
 """The mark of a test's own seconds, as the plugin pytest-timeout has it."""
 _POINTS: Final = "points"
 """The mark of a test's own points, beside those of its exercise's other tests."""
-_FAILED_PARTS: Final = pytest.StashKey[list[BaseException]]()
-"""What the failed subtests of a test have raised."""
+_FAILED_PARTS: Final = pytest.StashKey[list[tuple[BaseException, Call | None, list[Call]]]]()
+"""What the failed subtests of a test have raised, each with the last calls up to then."""
 
 
 class SuiteCheck(Check):
@@ -146,11 +146,13 @@ class SuiteCheck(Check):
         except hypothesis.errors.Flaky:
             raise AssertionError("it gives another answer when it is called again with the same") from None
         except Exception as error:
-            raised = bridge.exceptions.submissions(error) or error
+            raised = bridge.exceptions.submissions(error) or missing_in(error) or error
             if not isinstance(raised, SubmissionRaised):
                 raised.__cause__ = None if self.hidden else in_words(error, self.sentence, channel.last, comparisons)
                 raise
-            if not self.hidden and (expected := exception_expected(error, raised.kind)):
+            if isinstance(raised, MissingName):
+                raised.file = file_of(raised.file) if raised.file else ""
+            elif not self.hidden and (expected := exception_expected(error, raised.kind)):
                 said = f"{self.sentence.rstrip('.')}: it raises {raised.kind}, not {expected}"
                 raise AssertionError(said) from raised
             raise raised from None
@@ -174,8 +176,11 @@ def _run_item(item: pytest.Function) -> None:
         item.ihook.pytest_runtest_makereport(item=item, call=ready)  # `tmp_path` asks for it
         call = pytest.CallInfo.from_call(lambda: item.ihook.pytest_runtest_call(item=item), "call")
         item.ihook.pytest_runtest_makereport(item=item, call=call)  # unittest's tests say there that they have failed
-        failed = [*item.stash.get(_FAILED_PARTS, ()), *([call.excinfo.value] if call.excinfo else ())]
-        failure = failed[0] if failed else None
+        failed = item.stash.get(_FAILED_PARTS, [])
+        failure = call.excinfo.value if call.excinfo else None
+        if failed:  # what the test asks after a failed part says nothing of it
+            failure, asked, recent = failed[0]
+            _show_again(asked, recent)
     except BaseException as error:
         failure = error
     try:
@@ -189,6 +194,15 @@ def _run_item(item: pytest.Function) -> None:
     item.funcargs = None  # type: ignore[assignment]
     if failure is not None:
         raise failure from None
+
+
+def _show_again(last: Call | None, recent: Sequence[Call]) -> None:
+    """The failure that is reported is after this call."""
+    if running and last is not None:
+        channel = running[-1].channel
+        channel.last = last
+        channel.recent.clear()
+        channel.recent.extend(recent)
 
 
 @contextlib.contextmanager
@@ -286,7 +300,8 @@ class _SuiteHooks(session.SessionHooks):
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
         if isinstance(node, pytest.Item):
             if call.excinfo is not None:
-                node.stash.setdefault(_FAILED_PARTS, []).append(call.excinfo.value)
+                last, recent = (running[-1].channel.last, [*running[-1].channel.recent]) if running else (None, [])
+                node.stash.setdefault(_FAILED_PARTS, []).append((call.excinfo.value, last, recent))
             return
         seen = len(self.problems)
         super().pytest_exception_interact(node, call)

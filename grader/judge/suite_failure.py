@@ -51,6 +51,9 @@ _PLAIN: Final = re.compile(
     r"\bnp\.(?:float|u?int|str)\w*\(([^()]+)\)|torch\.Size\(\[([\d, ]*)\]\)|(?:np\.|tensor\()(True|False)[_)]"
 )
 """Numbers, shapes and truths, as NumPy and torch write them."""
+_METHOD: Final = re.compile(r"<(?:bound|built-in) method (?:\w+\.)*(\w+) of (<.*?>|\w+ object|[^<>]*?)>(?=\()")
+"""A method that is called, as pytest writes it."""
+_OF_METHOD: Final = re.compile(r" \+ +(?:where|and) +<(?:bound|built-in) method ")
 _WRONG: Final = "the answer is wrong"
 _MESSAGE: Final = re.compile(r"Regex pattern did not match\.\s+Expected regex: (.+)\n\s+Actual message: (.+)")
 _MOST: Final = 120
@@ -244,7 +247,9 @@ def _difference(actual: Any, expected: Any, *, converts: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text without the names of the libraries round numbers."""
+    """The text without the names of the libraries round numbers, and with methods as they are called."""
+    lines = _METHOD.sub(r"\2.\1", text).split("\n")
+    text = "\n".join(one for one in lines if not _OF_METHOD.match(one))
     return _PLAIN.sub(lambda found: found[1] or (found[2] and f"({found[2]})") or found[3] or "()", text)
 
 

@@ -139,8 +139,6 @@ class TopicDesk(Desk):
         file = course.module_file(topic)
         files, self.not_written = writable(files, {file}, min(MOST_BYTES, host.limits.file_bytes // 2))
         self._files = files
-        self._source = files.get(file, b"")
-        self._file = file.rpartition("/")[2]  # as lines of source are named
         exercises = [] if is_own else [one.name for one in course.topic(topic).exercises if not one.group]
         given = given_files(course)
         data = {name: content for name, content in given.items() if name.startswith(f"{DATA}/")}
@@ -265,7 +263,13 @@ class TopicDesk(Desk):
 
     def stopped_at(self) -> Frame | None:
         lines = self._process.stopped_at if self._process else ()
-        return endless_loop([line for line in lines if line.file == self._file], self._source)
+        return endless_loop([replace(line, file=own) for line in lines if (own := self._own(line.file))], self._files)
+
+    def _own(self, path: str) -> str:
+        """The name of a file of the submission, by its path over there; empty for any other file."""
+        if "/site-packages/" in path:
+            return ""
+        return max((name for name in self._files if f"/{path}".endswith(f"/{name}")), key=len, default="")
 
     def spent_time(self) -> SpentTime | None:
         if self._process is None or self._channel is None:
@@ -333,7 +337,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
 # ---------------------------------------------------------------- the line of an endless loop
 
 
-def endless_loop(frames: Sequence[Frame], source: bytes) -> Frame | None:
+def endless_loop(frames: Sequence[Frame], files: Mapping[str, bytes]) -> Frame | None:
     """The most likely loop round the lines that a process was in; the innermost of these lines if there is no loop.
 
     The line that it was in when its time was up differs from run to run, the loop does not. A ``while`` is likelier
@@ -341,16 +345,17 @@ def endless_loop(frames: Sequence[Frame], source: bytes) -> Frame | None:
     ``for``. Reads the source as text only: parsing deeply nested code could crash the judge.
 
     Args:
-        frames: lines of one file, innermost first.
-        source: that file.
+        frames: lines of these files, innermost first.
+        files: by name.
     """
-    lines = source.splitlines()
-    loops = [(frame, *_loop(lines, frame.line)) for frame in frames]
+    sources = {frame.file: files[frame.file].splitlines() for frame in frames}
+    loops = [(frame, *_loop(sources[frame.file], frame.line)) for frame in frames]
     whiles = [replace(frame, line=line) for frame, keyword, line in loops if keyword == b"while"]
     fors = [replace(frame, line=line) for frame, keyword, line in loops if keyword == b"for"]
     found = next(iter((*whiles[-1:], *fors, *frames)), None)
     if found is None:
         return None
+    lines = sources[found.file]
     text = lines[found.line - 1] if 0 < found.line <= len(lines) else b""
     return replace(found, text=text.strip()[:200].decode("utf-8", "replace"))
 

@@ -90,6 +90,9 @@ def about_manual(exercise: ExerciseResult) -> str:
         return ""
     worth = f"marked by a person, worth {counted(manual.points, 'point')}"
     if manual.instead:
+        there = [one.removesuffix(".md") for one in manual.instead]
+        if there != [*manual.instead] and all(one.endswith(".ipynb") for one in there):
+            return f"{worth}; it is in the text cells of {one_line(', '.join(there), 200)}"
         return f"{worth}; {manual.file} is not there, but {one_line(', '.join(manual.instead), 200)}"
     states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
     return f"{worth}{states.get(manual.state, '')}"

@@ -55,7 +55,7 @@ class TopicProcess(abc.ABC):
         deadline: when the time of the running check is over.
         alive: whether it may still answer; once it may not, its process has been killed.
         imported: the parts that were left out of the topic; untrusted.
-        stopped_at: where a call was that ran out of time, innermost line first; empty until then.
+        stopped_at: where a call was that ran out of time, innermost line first, with whole paths; empty until then.
         layers: those of the sandbox around it.
     """
 
@@ -323,8 +323,7 @@ class StudentProcess(TopicProcess):
                 break
         lines = re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES])
         self.stopped_at = tuple(
-            Frame(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function))
-            for name, line, function in lines[:MAX_DUMP_LINES]
+            Frame(one_line(name), int(line), one_line(function)) for name, line, function in lines[:MAX_DUMP_LINES]
         )
 
     def flags(self) -> list[Flag]:

@@ -6,16 +6,19 @@ import contextlib
 import importlib.abc
 import importlib.machinery
 import pkgutil
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from grader.border.failures import MissingName, SubmissionRaised
 from grader.suites.bridge import running
 from grader.suites.deferred import Deferred, value_of
+
+_NO_NAME: Final = re.compile(r"cannot import name '(\w+)' from ")
 
 
 class _MissingAttribute(MissingName, AttributeError):
@@ -104,6 +107,24 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to run."""
+
+
+def missing_in(error: Exception) -> MissingName | None:
+    """The name that a module of the submission lacks, if an exception says that it cannot be imported from there."""
+    found = _NO_NAME.match(str(error)) if type(error) is ImportError else None
+    module = sys.modules.get(error.name or "") if isinstance(error, ImportError) else None
+    return (
+        MissingName(found[1], f"{module._far.replace('.', '/')}.py")
+        if found and isinstance(module, ProxyModule)
+        else None
+    )
+
+
+def file_of(path: str) -> str:
+    """The file of a module of the submission: that of a package is in its folder."""
+    folder = path.removesuffix(".py")
+    places = [place for one in sys.meta_path if isinstance(one, _Finder) for place in one._places]
+    return f"{folder}/__init__.py" if any((place / folder).is_dir() for place in places) else path
 
 
 @contextlib.contextmanager

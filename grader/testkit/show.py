@@ -5,7 +5,7 @@ Never calls a method that submitted code could have defined: it is given decoded
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from types import FunctionType
 from typing import Any, Final
@@ -20,6 +20,8 @@ from grader.testkit.within_probes import call_within
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
+_MOST_EARLIER: Final = 120
+"""Characters of earlier calls beside a call."""
 _OF_PROBES: Final = (bool, str, type(None))
 """What a probe is given besides the arguments of the submission's function: messages leave it out."""
 _LONGEST_TEXT: Final = 4_000
@@ -61,6 +63,23 @@ def show_call(call: Call) -> str:
     name = show(call.owner) + ("" if call.name == "[]" else f".{call.name}") if call.owner is not None else call.name
     parts = _parts(call)
     return name.rstrip(".") + (f" with {', '.join(parts)}" if parts else "")
+
+
+def show_earlier(call: Call, calls: Sequence[Call]) -> str:
+    """A comment for the line of a call: what else was asked of its object before; empty if nothing was.
+
+    Args:
+        calls: those before it, and it itself, in order.
+    """
+    own = list(itertools.takewhile(lambda one: one is not call, calls))
+    asked = [one for one in own if one.owner is call.owner and one.owner is not None and not one.is_read]
+    asked = [one for one in asked if one.name.isidentifier() or not one.name]
+    if not isinstance(call.owner, FarObject) or not asked or len(own) == len(calls):
+        return ""
+    shown = ", ".join(f"{one.name or 'it'}({', '.join(_parts(one))})" for one in asked)
+    if len(shown) > _MOST_EARLIER or "\n" in shown:
+        shown = ", ".join(dict.fromkeys(f"{one.name or 'it'}(...)" for one in asked))[:_MOST_EARLIER]
+    return f"  # after {shown}"
 
 
 def _code(call: Call) -> str:

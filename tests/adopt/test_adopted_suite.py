@@ -84,3 +84,38 @@ def test_stubs_beside_a_package_are_not_written_and_not_unread(tmp_path: Path) -
     shutil.copytree(course.solutions_dir / "training", work / "training", dirs_exist_ok=True)
     (unread,) = open_submission(work, topics_of(course)).read().unread
     assert unread.topic == "adapters"
+
+
+BANK = (
+    "class Account:\n    def __init__(self):\n        self.balance = 1\n\n\n"
+    "def report(account):\n    return account.balance\n"
+)
+BESIDE_THE_TESTS = {
+    "bank.py": BANK,
+    "test_bank.py": "import unittest\n\nimport bank\n\n\nclass AccountTest(unittest.TestCase):\n"
+    "    def test_balance(self):\n        self.assertEqual(bank.Account().balance, 1)\n\n"
+    "    def test_report(self):\n        self.assertEqual(bank.report(bank.Account()), 1)\n",
+    "helpers/bank.py": "def money():\n    return 1\n",
+    "class/ada/bank.py": BANK,
+    "class/ada/notes.txt": "mine",
+    "class/bruno/bank.py": "def report(:\n",
+    "old/course.toml": "",
+    "old/tests/test_bank.py": "",
+}
+"""A suite of modules and tests in one folder, with a class and a course in it, too."""
+
+
+def test_answers_beside_the_tests_go_to_no_student(tmp_path: Path) -> None:
+    """A test belongs to the function in its own name, whatever its class is called."""
+    suite = tmp_path / "suite"
+    for name, text in BESIDE_THE_TESTS.items():
+        (suite / name).parent.mkdir(parents=True, exist_ok=True)
+        (suite / name).write_text(text)
+    adopted = adopt_suite(suite, ["bank"], tmp_path / "course")
+    assert adopted.made[1:] == ("  bank.Account: test_balance", "  bank.report: test_report")
+    tests = {label for label, _ in files_below(adopted.course / "suite", "")}
+    assert {one.lstrip("/") for one in tests} == {"test_bank.py", "helpers/bank.py"}
+    named = [line for line in adopted.look if "not taken for a part" in line]
+    assert [line.partition(":")[0] for line in named] == [
+        str(suite / one) for one in ("class/ada", "class/bruno", "old")
+    ]

@@ -23,18 +23,14 @@ def test_code_cells_run_in_order_and_say_their_number() -> None:
     assert module == b"# cell 2\na = 1\n\n# cell 3\nb = a + 1\n" and notes == []
 
 
+@pytest.mark.parametrize("line", ["%matplotlib inline", "%load_ext autoreload", "%autoreload 2", "%config X.y = 1"])
+def test_magic_that_nobody_misses_is_not_mentioned(line: str) -> None:
+    names, notes = namespace(f"a = 1\n{line}\nb = 2")
+    assert (names["a"], names["b"], [*notes]) == (1, 2, [])
+
+
 @pytest.mark.parametrize(
-    "line",
-    [
-        "%matplotlib inline",
-        "!pip install 'torch",
-        "?print",
-        "print?",
-        "files = !ls",
-        "x = %timeit 1",
-        "%cd /tmp",
-        "!!ls",
-    ],
+    "line", ["!pip install 'torch", "?print", "print?", "files = !ls", "x = %timeit 1", "%cd /tmp", "!!ls"]
 )
 def test_magic_and_shell_lines_are_left_out_and_mentioned(line: str) -> None:
     names, notes = namespace(f"a = 1\n{line}\nif a:\n    {line}\nb = 2")

@@ -29,6 +29,7 @@ class AnyCheck:
 
     exercise = "vectors.cosine"
     sentence = "Cosines."
+    runs_item = False
 
     def __init__(self, hidden: bool = False) -> None:
         self.hidden = hidden

@@ -144,10 +144,10 @@ def frame(line: int, function: str) -> Frame:
     ],
 )
 def test_every_line_of_a_loop_leads_to_the_loops_first_line(frames: list[Frame], line: int, text: str) -> None:
-    place = endless_loop(frames, SOURCE)
+    place = endless_loop(frames, {"work.py": SOURCE})
     assert place is not None
     assert (place.line, place.text) == (line, text)
 
 
 def test_without_frames_there_is_no_place() -> None:
-    assert endless_loop([], SOURCE) is None
+    assert endless_loop([], {}) is None

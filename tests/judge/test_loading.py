@@ -87,6 +87,12 @@ def test_a_statement_of_another_module_is_named_with_its_file() -> None:
     assert found.why_lost("TABLE") == "`TABLE` has no value, as cell 3, line 1 raised ValueError: no"
 
 
+def test_an_import_that_fails_is_one_note_with_all_its_names() -> None:
+    said = Imported([failed(0, 2, 2, RAISED), failed(0, 2, 2, RAISED)], [("one", 0), ("other", 1)])
+    (note,) = left_out(b"x = 1\n", said).notes()
+    assert "line 2 raised ValueError: no: left out, and with it one, other; all else" in note
+
+
 # ---------------------------------------------------------------- two tries
 
 
