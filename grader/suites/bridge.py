@@ -84,6 +84,8 @@ class Bridge:
         functions: the places of functions and classes in modules that the test has read.
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
+        has_functions: whether the submission has a function of the test, which an object of its may call later.
+        endless: the numbers of iterators of the test whose end has not come yet.
     """
 
     def __init__(
@@ -112,7 +114,8 @@ class Bridge:
         self._forwards_prints = forwards_prints
         self._functions: dict[int, Callable[..., Any]] = {}
         self._methods: dict[tuple[int, Any], MethodType] = {}
-        self._has_functions = False
+        self.has_functions = False
+        self.endless: set[int] = set()
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
         self._named_tuples: dict[Any, Any] = {}
@@ -192,10 +195,9 @@ class Bridge:
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
-        self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
-        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._has_functions]
+        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._may_ask()]
         while not request[-1]:  # as most of it is in most exchanges
             request.pop()
         try:
@@ -306,6 +308,8 @@ class Bridge:
             function = self._functions[number]
         try:
             result = function(*values, **keywords)
+            if number in self.endless and result == ():  # it is never asked again
+                self.endless.remove(number)
             if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()
@@ -338,11 +342,15 @@ class Bridge:
         passing = Passing(self)
         given = passing.tree(grad) if inputs else ("value", detached(grad))
         passing.inputs += inputs
-        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._has_functions)
+        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._may_ask())
         found, pulls = self._answered(passing, *ask)[1:]
         with _reading():
             self.twins.pull(pulls)
             return {number: self._value(one, passing) for number, one in found}
+
+    def _may_ask(self) -> bool:
+        """Whether the submission may call a function of the test: then it runs in a thread, which can wait."""
+        return self.has_functions or bool(self.endless)
 
     def _answered(self, passing: Passing, *question: Any) -> Any:
         """The answer, after those of functions of the test that the submission has called."""
