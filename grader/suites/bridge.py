@@ -261,7 +261,7 @@ class Bridge:
 
     def _states(self) -> list[tuple[int, Any]]:
         """The random generators that the test has used or seeded since the last exchange."""
-        before, self._moment = self._moment, Moment(self._moment)
+        before, self._moment = self._moment, self._moment.now() if self._moment else Moment()
         numbers = range(3) if before is None else self._moment.changed_since(before)
         return [(number, self._moment.sent(number)) for number in numbers]
 

@@ -6,6 +6,7 @@ import collections.abc
 import copy
 import dataclasses
 import dis
+import functools
 import importlib.util
 import inspect
 import operator
@@ -189,6 +190,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
+@functools.cache
 def operation(name: str) -> Callable[..., Any]:
     """The function of an operation, by its name: one of these, or a function of Python's own, or an operator."""
     return _OPERATIONS.get(name) or getattr(builtins, name, None) or getattr(operator, f"__{name}__")
