@@ -56,6 +56,7 @@ _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 _MOST_PATH: Final = 4096
 _MOST_SAID: Final = 1_000_000
+_UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError, ArithmeticError)
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -215,7 +216,7 @@ class Bridge:
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
-        with _reading():
+        with _reading:
             how, described, *done = reply
             self._take(done, passing)
             result = None if how == "exits" else self._value(described, passing)
@@ -285,7 +286,7 @@ class Bridge:
         if missing and missing[1].partition(".")[0] not in sys.stdlib_module_names:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
         known: Any = None
-        with _reading():
+        with _reading:
             facts, done = self._ask(twins.facts_of_raised)
             self._take(done, passing)
             facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
@@ -298,7 +299,7 @@ class Bridge:
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
-        with _reading():
+        with _reading:
             number, args, kwargs, pulls = asked
             self.twins.pull(pulls)
             values = [self._value(one, passing) for one in args]
@@ -344,7 +345,7 @@ class Bridge:
         passing.inputs += inputs
         ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._may_ask())
         found, pulls = self._answered(passing, *ask)[1:]
-        with _reading():
+        with _reading:
             self.twins.pull(pulls)
             return {number: self._value(one, passing) for number, one in found}
 
@@ -362,7 +363,7 @@ class Bridge:
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """The values that a function with its graph on the far side has saved for its backward."""
         reply = self._ask(twins.saved_for, key)
-        with _reading():
+        with _reading:
             return tuple(self._value(one, Passing(self)) for one in reply)
 
     def _reads_errors(self) -> bool:
@@ -488,13 +489,18 @@ class Bridge:
         raise ValueError("an unknown tag")
 
 
-@contextlib.contextmanager
-def _reading() -> Iterator[None]:
+class _Reading:
     """An answer that cannot be read ends the process over there."""
-    try:
-        yield
-    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError, ArithmeticError) as error:
-        raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, _UNREADABLE):
+            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+
+
+_reading: Final = _Reading()
 
 
 def _logger(name: str) -> logging.Logger:
