@@ -68,6 +68,7 @@ def methods_of(kind: type) -> str:
     return " ".join(sorted(known) if "__getattribute__" not in own else ())
 
 
+@functools.lru_cache(maxsize=1 << 10)  # each check asks for the same classes
 def _names_set_by(code: CodeType) -> set[str]:
     is_setting = _STORE in code.co_code[::2]
     names = {one.argval for one in _instructions(code) if one.opcode == _STORE} if is_setting else set[str]()
