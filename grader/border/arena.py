@@ -152,12 +152,8 @@ def is_watched(call: Request) -> bool:
     """Whether the tensors among a request's arguments lie in the arena: if it calls an object of submitted code."""
     if call.operation != "call" or not call.args:
         return False
-    match call.args[0]:
-        case ["f" | "h", *_]:
-            return True
-        case ["r", str(module), str(name)]:
-            return (module, name) in _PASSING
-    return False
+    tag, *place = call.args[0] if type(call.args[0]) is list and call.args[0] else [None]
+    return tag in ("f", "h") or (tag == "r" and tuple(place) in _PASSING)
 
 
 def tensors_of(call: Request, slots: Slots) -> list[Sent]:

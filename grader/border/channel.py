@@ -9,6 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -119,10 +120,11 @@ class Channel:
             SubmissionCrashed: the process ended, or sent something that is not a reply.
             SubmissionTimeout: no reply came in time.
         """
+        budget = Budget()
         call = Request(
             operation,
-            [wire.encode(value, self._reference) for value in args],
-            [(name, wire.encode(value, self._reference)) for name, value in kwargs.items()],
+            [wire.encode(value, self._reference, budget) for value in args],
+            [(name, wire.encode(value, self._reference, budget)) for name, value in kwargs.items()],
             tables.is_loaded(),
         )
         request = wire.pack(call)
@@ -234,12 +236,17 @@ class Channel:
             return ["h", value._number]
         if isinstance(value, RemoteFunction):
             return ["f", value._name]
+        if type(value) is FunctionType:
+            return self._function(value)
         if isinstance(value, Drawn) or is_iterator(value):
             items = drawn(value)
             assert isinstance(items, Drawn)
             return ["g", *wire.encode(items.items, self._reference)[1:]]
         if (tree := tables.tree_of(value, Budget(), has_pandas=True)) is not None:
             return tree
+        return self._function(value)
+
+    def _function(self, value: Any) -> Tree:
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if not callable(value) or not isinstance(module, str) or not self._runs_there(module):
             kind = with_article(type(value).__name__)

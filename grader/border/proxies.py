@@ -101,8 +101,11 @@ class FarObject:
     _number: int
 
     def __init__(self, channel: Channel, number: int, kind: str) -> None:
-        for name, value in zip(("_channel", "_kind", "_made", "_number"), (channel, kind, None, number), strict=True):
-            object.__setattr__(self, name, value)
+        put = object.__setattr__  # a subclass has its own
+        put(self, "_channel", channel)
+        put(self, "_kind", kind)
+        put(self, "_made", None)
+        put(self, "_number", number)
 
     def __repr__(self) -> str:
         return f"<{self._kind}>"

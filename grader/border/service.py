@@ -159,20 +159,20 @@ class Service:
 
     def _resolve(self, memory: Placing | None, budget: Budget, tree: list[Tree]) -> object:
         match tree:
+            case ["h", int(number)]:
+                return self._objects[number]
+            case ["r", str(module), str(name)] if module in self._modules:
+                return getattr(self._modules[module], name)
             case [tables.TAG, *_]:
                 return tables.made_of(tree, budget, may_import=True)
             case ["g", *items]:
                 drawn: Any = wire.decode(["l", *items], functools.partial(self._resolve, memory, budget), None, memory)
                 return (item for item in drawn)
-            case ["h", int(number)]:
-                return self._objects[number]
             case ["f", str(name)]:
                 try:
                     return getattr(self._module, name)
                 except AttributeError:
                     raise MissingError(name) from None
-            case ["r", str(module), str(name)] if module in self._modules:
-                return getattr(self._modules[module], name)
         raise WireError(f"unknown tag {tree[0]!r}")
 
     def _is_raised_outside(self, error: BaseException) -> bool:

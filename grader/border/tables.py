@@ -91,7 +91,8 @@ def tree_of(value: object, budget: Budget, *, has_pandas: bool) -> Tree | None:
     """
     before = budget.items, budget.bytes, budget.elements
     try:
-        return _tree(value, budget, _kinds(has_pandas and is_loaded()), 0)
+        kinds = _kinds(has_pandas and is_loaded())
+        return _tree(value, budget, kinds, 0) if type(value) in kinds[0] else None
     except Exception:  # whatever is odd about an object, it can be used where it is
         budget.items, budget.bytes, budget.elements = before
         return None

@@ -53,6 +53,7 @@ _MOST_EQUAL_HASHES: Final = 1 << 22
 """Comparisons that making a dict may take because keys have the same hash: the squares of how many share one."""
 _CONTENT: Final[dict[type, Callable[[Any], Any]]] = {dict: dict.items, list: list.__iter__, tuple: tuple.__iter__}
 """What is in a container, by methods that a subclass cannot replace."""
+_BASES: Final = tuple(_CONTENT)
 _TAGS: Final[dict[type, str]] = {dict: "d", list: "l", tuple: "t"}
 _CONTAINERS: Final = frozenset(_TAGS.values())
 _SCALAR_TAGS: Final = frozenset("icyvsp")
@@ -120,9 +121,9 @@ def plain(value: object) -> object:
     data: a dict or list with attributes or public methods of a submission's own. Runs no method of the object's class.
     """
     kind = type(value)
-    base = next((one for one in _CONTENT if issubclass(kind, one)), kind)
-    if kind is base:
+    if not issubclass(kind, _BASES) or kind in _CONTENT:
         return value
+    base = next(one for one in _BASES if issubclass(kind, one))
     module = getattr(kind, "__module__", None)
     is_library = type(module) is str and module.partition(".")[0] in _LIBRARIES
     if base is not tuple and not is_library:

@@ -220,7 +220,7 @@ class StudentProcess(TopicProcess):
     def _exchange(self, seconds: float) -> None:
         """Sends and reads as much as is possible now; if that is nothing, waits for at most this timeout (s)."""
         self._send()
-        pipes = [one for one in {*self._outputs} - {self._dumps} if one.reader >= 0]
+        pipes = [one for one in self._outputs if one is not self._dumps and one.reader >= 0]
         sources: list[socket.socket | int] = [self._sock, *(one.reader for one in pipes)]
         readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], seconds)
         for pipe in pipes:

@@ -58,6 +58,7 @@ _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 _MOST_PATH: Final = 4096
 _MOST_SAID: Final = 1_000_000
+_UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError, ArithmeticError)
 running: Final[list[Bridge]] = []
 """The bridges of the checks that run; the innermost is the last. Without any, the suite is being collected."""
 
@@ -87,6 +88,8 @@ class Bridge:
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
         classes: those of the test that were sent, by their whole names over there.
+        has_functions: whether the submission has a function of the test, which an object of its may call later.
+        endless: the numbers of iterators of the test whose end has not come yet.
     """
 
     def __init__(
@@ -115,7 +118,8 @@ class Bridge:
         self._forwards_prints = forwards_prints
         self._functions: dict[int, Callable[..., Any]] = {}
         self._methods: dict[tuple[int, Any], MethodType] = {}
-        self._has_functions = False
+        self.has_functions = False
+        self.endless: set[int] = set()
         self._kinds_of_names: dict[Any, str] = {}
         self._kept: dict[int, object] = {}
         self._named_tuples: dict[Any, Any] = {}
@@ -199,10 +203,9 @@ class Bridge:
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
-        self._has_functions |= passing.has_functions  # an object may call later the function that it got
         if _shown is not None:
             self.channel.show(_shown)
-        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._has_functions]
+        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._may_ask()]
         while not request[-1]:  # as most of it is in most exchanges
             request.pop()
         try:
@@ -220,7 +223,7 @@ class Bridge:
         if isinstance(self._raised, AssertionError):  # and the submission has caught it
             own, self._raised = self._raised, None
             raise own
-        with _reading():
+        with _reading:
             how, described, *done = reply
             self._take(done, passing)
             result = None if how == "exits" else self._value(described, passing)
@@ -265,7 +268,7 @@ class Bridge:
 
     def _states(self) -> list[tuple[int, Any]]:
         """The random generators that the test has used or seeded since the last exchange."""
-        before, self._moment = self._moment, Moment(self._moment)
+        before, self._moment = self._moment, self._moment.now() if self._moment else Moment()
         numbers = range(3) if before is None else self._moment.changed_since(before)
         return [(number, self._moment.sent(number)) for number in numbers]
 
@@ -289,7 +292,7 @@ class Bridge:
         if missing and missing[1].partition(".")[0] not in sys.stdlib_module_names:
             return MissingName(missing[2], f"{missing[1].replace('.', '/')}.py")
         known: Any = None
-        with _reading():
+        with _reading:
             facts, done = self._ask(twins.facts_of_raised)
             self._take(done, passing)
             facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
@@ -302,7 +305,7 @@ class Bridge:
 
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
-        with _reading():
+        with _reading:
             number, args, kwargs, pulls, changed, has_grad = asked
             self.twins.pull(pulls)
             self._change(changed, passing)
@@ -314,6 +317,8 @@ class Bridge:
         try:
             with torch.set_grad_enabled(bool(has_grad)):  # as around the call
                 result = function(*values, **keywords)
+            if number in self.endless and result == ():  # it is never asked again
+                self.endless.remove(number)
             if inspect.iscoroutine(result):  # the test's own loop may be running in this thread
                 with ThreadPoolExecutor(1) as thread:
                     result = thread.submit(asyncio.run, result).result()
@@ -346,11 +351,15 @@ class Bridge:
         passing = Passing(self)
         given = passing.tree(grad) if inputs else ("value", detached(grad))
         passing.inputs += inputs
-        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._has_functions)
+        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._may_ask())
         found, pulls = self._answered(passing, *ask)[1:]
-        with _reading():
+        with _reading:
             self.twins.pull(pulls)
             return {number: self._value(one, passing) for number, one in found}
+
+    def _may_ask(self) -> bool:
+        """Whether the submission may call a function of the test: then it runs in a thread, which can wait."""
+        return self.has_functions or bool(self.endless)
 
     def _answered(self, passing: Passing, *question: Any) -> Any:
         """The answer, after those of functions of the test that the submission has called."""
@@ -363,7 +372,7 @@ class Bridge:
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """The values that a function with its graph on the far side has saved for its backward."""
         reply = self._ask(twins.saved_for, key)
-        with _reading():
+        with _reading:
             return tuple(self._value(one, Passing(self)) for one in reply)
 
     def _reads_errors(self) -> bool:
@@ -517,13 +526,18 @@ class Bridge:
         raise ValueError("an unknown tag")
 
 
-@contextlib.contextmanager
-def _reading() -> Iterator[None]:
+class _Reading:
     """An answer that cannot be read ends the process over there."""
-    try:
-        yield
-    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError, ArithmeticError) as error:
-        raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, _UNREADABLE):
+            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+
+
+_reading: Final = _Reading()
 
 
 def _logger(name: str) -> logging.Logger:

@@ -96,12 +96,10 @@ class Passing:
 
     Attributes:
         inputs: tensors that require grad.
-        has_functions: whether the submission may call a function of the test.
     """
 
     def __init__(self, bridge: Bridge) -> None:
         self.inputs: list[torch.Tensor] = []
-        self.has_functions = False
         self.bridge = bridge
         self._passed: dict[int, Any] = {}
         self._classes: set[type] = set()
@@ -278,14 +276,15 @@ class Passing:
         if kind in _OF_CONTAINERS:
             return "iterator", self._number(value), [self.tree(one) for one in copy.copy(value)]
         if isinstance(value, Iterator):  # it may have no end
-            self.has_functions = True
-            return "lazy", self.bridge.keep(value, functools.partial(_next_of, value))
+            number = self.bridge.keep(value, functools.partial(_next_of, value))
+            self.bridge.endless.add(number)
+            return "lazy", number
         if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
             return "partial", self.bridge.keep(value), *map(self.tree, (value.func, value.args, value.keywords))
         if callable(value):
             if (place := _place_in_library(value)) is not None:
                 return "class", *place, "", []
-            self.has_functions = True
+            self.bridge.has_functions = True
             names = {name: getattr(value, name, None) for name in (*_WORDS, *getattr(value, "__dict__", ()))}
             data = {name: one for name, one in names.items() if type(one) in PLAIN and one is not None}
             is_later = inspect.iscoroutinefunction(value)
@@ -397,7 +396,7 @@ class Passing:
             return "name", wrapped.__name__, []
         if wrapped is not None and (place := _place_in_library(wrapped)):
             return "class", *place, "", []
-        self.has_functions = True
+        self.bridge.has_functions = True
         is_later, is_magic = inspect.iscoroutinefunction(value), isinstance(value, MagicMixin)
         return "mock", self.bridge.keep(value, functools.partial(_use, value)), is_magic, is_later
 

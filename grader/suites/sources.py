@@ -54,7 +54,12 @@ class Variable(NamedTuple):
 def is_own(module: str, *roots: Path) -> bool:
     """Whether a module is a file of the course: all others are installed, and so are there on the far side."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and any(Path(file).is_relative_to(root) for root in roots)
+    return file is not None and _is_below(file, roots)
+
+
+@functools.lru_cache(maxsize=1 << 13)  # as many as there are modules, for each test on the solution
+def _is_below(file: str, roots: tuple[Path, ...]) -> bool:
+    return any(Path(file).is_relative_to(root) for root in roots)
 
 
 def of_class(kind: type, root: Path) -> tuple[str, str, str, list[str]]:

@@ -122,6 +122,11 @@ class Moment:
         self._memory: tuple[bytes, bytes, tuple[bytes, Any]] = torch_memory, numpy_memory, random_memory
         self._states: tuple[bytes, Any, Any] = torch_memory, numpy_state, random_state
 
+    def now(self) -> "Moment":
+        """The present moment: this one, if no generator has been used since."""
+        memory = _get_torch_state().numpy().tobytes(), _numpy_block.raw, (_random_block.raw, _RANDOM.gauss_next)
+        return self if memory == self._memory and not self._states[1][3] else Moment(self)
+
     def __getitem__(self, number: int) -> State:
         raw, numpy_state, random_state = self._states
         if number == 0:
@@ -134,6 +139,8 @@ class Moment:
 
     def changed_since(self, before: "Moment") -> list[int]:
         """The numbers of the generators that have another state."""
+        if before is self:
+            return []
         same = [one == other for one, other in zip(self._memory, before._memory, strict=True)]
         same[1] = same[1] and self._states[1][3:] == before._states[1][3:]
         return [number for number in range(3) if not same[number]]

@@ -19,7 +19,7 @@ import torch
 
 from grader.border.labels import surroundings
 from grader.testkit import devices
-from grader.testkit.draws import Moment, set_state
+from grader.testkit.draws import set_state
 from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.operations import names_of, operation
@@ -29,6 +29,7 @@ from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 _backward, _import = torch.autograd.backward, importlib.import_module
 _MOST_CAUSES: Final = 4
 _MOST_NAMES: Final = 100
+_NOTHING_AROUND: Final = contextlib.nullcontext(contextlib.ExitStack())
 
 
 def begin(logs: bool) -> None:
@@ -110,11 +111,6 @@ def _set_modes(dtype: torch.dtype, has_grad: bool) -> None:
     torch.set_grad_enabled(has_grad)
 
 
-def _note_modes(before: tuple[torch.dtype, bool]) -> None:
-    """Notes torch's modes as the submission leaves them to the test, if it has set one."""
-    here().modes = () if _modes() == before else _modes()
-
-
 def _set_environ(values: dict[str, str | None]) -> None:
     for key, value in values.items():
         if value is None:
@@ -151,43 +147,49 @@ def run(
     around = [(key, call.build(one)) for key, one in settings]
     for number, state in states:
         set_state(number, state)
+    side = here()
     if states:
-        here().moment = Moment(here().moment)
-    before = here().moment
+        side.moment = side.moment.now()
+    before = side.moment
 
     def work() -> tuple[Any, ...]:
         if name == "setattr" and isinstance(owner, type(sys) | type):
-            here().replaced.append((owner, values[0], vars(owner).get(values[0], FarSide)))
+            side.replaced.append((owner, values[0], vars(owner).get(values[0], FarSide)))
         is_method, subject, operands = name == "method", owner, values[:]
-        used = "call" if is_method else name
+        used, outside = "call" if is_method else name, _modes()
         try:
-            with contextlib.ExitStack() as stack:
-                stack.callback(_set_modes, *_modes())
+            with contextlib.ExitStack() if around else _NOTHING_AROUND as stack:
                 for key, value in around:
                     _enter(stack, key, value)
-                stack.callback(_note_modes, _modes())
-                if is_method:  # which the test has read and used for nothing but this call
-                    subject = getattr(owner, operands.pop(0))
-                if name == "delattr" and here().put_back(owner, *values):
-                    results: list[Any] = [None]
-                else:
-                    results = [operation(used)(subject, *operands, **named_values)]
+                inside = _modes()
+                try:
+                    if is_method:  # which the test has read and used for nothing but this call
+                        subject = getattr(owner, operands.pop(0))
+                    if name == "delattr" and side.put_back(owner, *values):
+                        results: list[Any] = [None]
+                    else:
+                        results = [operation(used)(subject, *operands, **named_values)]
+                finally:
+                    now = _modes()
+                    side.modes = () if now == inside else now  # as the submission leaves them to the test
+                    if now != outside:
+                        _set_modes(*outside)
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None, *done()
         except Exception as error:
-            here().raised, here().done = error, done()
+            side.raised, side.done = error, done()
             raise
         return "returned", describe(results[0], call.passed, kept_of(used, subject, results)), *done()
 
     def done() -> tuple[Any, ...]:
         """The effects of the operation beside its result."""
-        logged = log.take() if (log := here().log) is not None else []
-        warned, here().warned = here().warned, []
-        here().moment = Moment(before)
-        drawn = [tuple(one) for one in here().seeds.drawn(before, here().moment)]
-        if complaint := here().complaints.getvalue():
-            here().complaints = StringIO()
-        effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint, here().modes
+        logged = side.log.take() if side.log is not None else []
+        warned, side.warned = side.warned, []
+        side.moment = before.now()
+        drawn = [tuple(one) for one in side.seeds.drawn(before, side.moment)]
+        if complaint := side.complaints.getvalue():
+            side.complaints = StringIO()
+        effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint, side.modes
         return effects if any(effects) else ()
 
     return _work(work, may_ask)

@@ -139,6 +139,7 @@ def test_verify_notes_what_a_suite_lacks_and_counts_no_defect(capfd: pytest.Capt
 def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
     """A method's call is one, too, and names of classes come along with the first object alone."""
     (course / "tests" / "test_objects.py").write_text(
+        "import pkg.derived as derived\n"
         "import pkg.objects as objects\n"
         "from grader.suites.bridge import running\n\n\n"
         "def test_uses():\n"
@@ -151,6 +152,7 @@ def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
         "        assert len(record) == before + 1 and len(record[-1].request) + len(record[-1].reply) < 200\n"
         "    lists = [machine.started for _ in range(3)]\n"
         "    assert len(running[-1]._held) == 1\n"
+        "    assert derived.take(3, (one for one in 'ab')) == ['a', 'b'] and not running[-1]._may_ask()\n"
     )
     (result,) = grade_here(course, Submission("right", python_files(COURSE / "solutions")), only=["pkg.objects"])
     assert [(one.verdict, one.message) for one in result.exercises[0].checks] == [("passed", "")]

@@ -6,6 +6,7 @@ import collections.abc
 import copy
 import dataclasses
 import dis
+import functools
 import importlib.util
 import inspect
 import operator
@@ -67,6 +68,7 @@ def methods_of(kind: type) -> str:
     return " ".join(sorted(known) if "__getattribute__" not in own else ())
 
 
+@functools.lru_cache(maxsize=1 << 10)  # each check asks for the same classes
 def _names_set_by(code: CodeType) -> set[str]:
     is_setting = _STORE in code.co_code[::2]
     names = {one.argval for one in _instructions(code) if one.opcode == _STORE} if is_setting else set[str]()
@@ -189,6 +191,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
+@functools.cache
 def operation(name: str) -> Callable[..., Any]:
     """The function of an operation, by its name: one of these, or a function of Python's own, or an operator."""
     return _OPERATIONS.get(name) or getattr(builtins, name, None) or getattr(operator, f"__{name}__")

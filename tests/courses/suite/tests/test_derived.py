@@ -119,6 +119,7 @@ def test_iterators():
     assert derived.take(2, itertools.count()) == [0, 1]
     assert derived.take(2, (pulled.append(one) or one for one in itertools.count())) == [0, 1] == pulled
     assert derived.take(2, rest) == [1, 2] and [*rest] == [3]
+    assert derived.Kept(lambda one=one: 2 * one for one in range(3)).call() == [0, 2, 4]
 
 
 def test_values_of_more_kinds():

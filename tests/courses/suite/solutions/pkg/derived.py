@@ -127,6 +127,14 @@ def take(count, values):
     return list(itertools.islice(values, count))
 
 
+class Kept:
+    def __init__(self, functions):
+        self.functions = list(functions)
+
+    def call(self):
+        return [function() for function in self.functions]
+
+
 def first_of(value, key):
     return value, key is ...
 
