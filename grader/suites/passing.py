@@ -120,8 +120,10 @@ class Passing:
         test, and variables that its classes change."""
         own = self._passed[number] if number > 0 else self.bridge.kept(-number)
         if isinstance(own, sources.Variable):
+            if not self.bridge.may(f"variable {own.name}"):
+                return
             if not isinstance(value := own.get(), list | dict | set | collections.deque):
-                return own.set(now) if self.bridge.may("variable") else None
+                return own.set(now)
             own = value
         elif number < 0 and isinstance(own, nn.Module):
             return self._change_module(own, now)
@@ -158,7 +160,8 @@ class Passing:
         elif isinstance(own, Iterator):
             collections.deque(itertools.islice(own, now), 0)
         else:
-            _refill(vars(own), {**vars(own), **now})
+            kept = {name: one for name, one in now.items() if self.bridge.may(f"{type(own).__name__}.{name}")}
+            _refill(vars(own), {**vars(own), **kept})
 
     def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
         for store, content in now.items():

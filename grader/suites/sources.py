@@ -90,7 +90,7 @@ def needs_of(kind: type, source: str) -> tuple[dict[str, Any], list[Variable]]:
         beside = [name for name in method.__code__.co_names if name not in cells and name in home]
         found |= {name: home[name] for name in beside if isinstance(home[name], FunctionType)}
         variables += [Variable(name, home) for name in beside if name in changes and name not in found]
-    own = [name for name, value in vars(kind).items() if name[:2] != "__" and type(value) in (*PLAIN, *_CONTAINERS)]
+    own = [name for name, one in vars(kind).items() if f".{name}" in changes and type(one) in (*PLAIN, *_CONTAINERS)]
     return found, [*variables, *(Variable(name, kind) for name in own)]
 
 
@@ -107,7 +107,7 @@ def _cells_of(kind: type) -> dict[str, CellType]:
 
 @functools.lru_cache(maxsize=256)
 def _changed_by(source: str) -> frozenset[str]:
-    """The names whose values, or what is in them, a source may change."""
+    """The names whose values, or what is in them, a source may change; those of attributes begin with a dot."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -117,14 +117,16 @@ def _changed_by(source: str) -> frozenset[str]:
                 found.add(_root_of(owner))
             case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=owner):
                 found.add(_root_of(owner))
+            case ast.Attribute(ctx=ast.Store()):
+                found.add(_root_of(node))
     return frozenset(found)
 
 
 def _root_of(node: ast.expr) -> str:
-    """The name that an expression such as ``seen["a"][0]`` begins with."""
+    """The name, or the attribute with a dot, that is changed in an expression such as ``seen["a"][0]``."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return node.id if isinstance(node, ast.Name) else f".{node.attr}" if isinstance(node, ast.Attribute) else ""
 
 
 @functools.lru_cache(maxsize=64)

@@ -204,6 +204,8 @@ def changed_contents() -> Iterator[tuple[int, Any]]:
         now = _content_at(home, name)
         if has_changed(now, before):
             here().contents[key] = home, name, copied(now)
+            if not name:  # of an object, only what has changed
+                now = {one: own for one, own in now.items() if one not in before or has_changed(own, before[one])}
             yield -key, describe(list(now) if isinstance(now, collections.deque) else now)
 
 

@@ -148,3 +148,38 @@ def test_settings_later():
 @pytest.mark.skipif(True, reason="not on this machine")
 def test_elsewhere():
     assert work.LIMIT
+
+
+class Case:
+    expected_by_all = 5
+    notes = 0
+
+    def __init__(self):
+        self.expected, self.noted = 5, []
+
+    def note(self, number):
+        Case.notes += 1
+        self.noted.append(number)
+
+
+def test_expected_by_an_object():
+    case, before = Case(), Case.notes
+    answer = work.answered(case)
+    assert case.noted == [1] and Case.notes == before + 1
+    assert answer == case.expected
+
+
+def test_expected_by_a_class():
+    case = Case()
+    answer = work.answered(case)
+    assert case.noted == [1] and answer == Case.expected_by_all
+
+
+def test_expected_around_a_class():
+    expected, heard = 5, []
+
+    class Around:
+        def note(self, number):
+            heard.append(number if expected else 0)
+
+    assert work.answered(Around()) == expected and heard == [1]
