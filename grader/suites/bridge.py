@@ -424,7 +424,9 @@ class Bridge:
         for number, before in [*self._contents.items()]:
             if has_changed(content := self._content(number), before):
                 self._contents[number] = copied(content)
-                found.append((number, passing.tree(dict(content) if type(content) is dict else content)))
+                if not isinstance(self.kept(number), Variable):
+                    content = {name: one for name, one in content.items() if passing.can_cross(one)}
+                found.append((number, passing.tree(content)))
         return found
 
     def _change(self, changed: Sequence[Any], passing: Passing) -> None:

@@ -299,6 +299,14 @@ class Passing:
             return "opaque", self.bridge.keep(value)
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")
 
+    def can_cross(self, value: object) -> bool:
+        """Whether there is a way for a value to cross: a lock has none."""
+        try:
+            self.tree(value)
+        except TypeError:
+            return False
+        return True
+
     def _signature(self, function: Any) -> list[Any]:
         """The parameters of a function and its result, as data: no defaults, which may be expected answers."""
         if type(function) is not types.FunctionType or function in self.bridge.signed:

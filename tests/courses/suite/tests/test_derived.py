@@ -1,5 +1,6 @@
 import io
 import itertools
+import threading
 import uuid
 from collections import namedtuple
 from typing import ClassVar
@@ -217,6 +218,6 @@ def test_objects_of_the_test_that_are_used_later():
     pipe, seen = derived.Pipe([first, second]), first.seen
     assert pipe.run(0) == 11 and pipe.run(1) == 12
     assert first.seen == seen == [0, 1] and second.seen == [1, 2] and second.last == 12
-    first.by = 5
+    first.by, first.lock = 5, threading.Lock()
     seen.clear()
     assert pipe.run(0) == 15 and first.seen == [0]
