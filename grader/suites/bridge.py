@@ -426,7 +426,8 @@ class Bridge:
                 self._contents[number] = copied(content)
                 if not isinstance(self.kept(number), Variable):
                     content = {name: one for name, one in content.items() if passing.can_cross(one)}
-                found.append((number, passing.tree(content)))
+                if passing.can_cross(content):
+                    found.append((number, passing.tree(content)))
         return found
 
     def _change(self, changed: Sequence[Any], passing: Passing) -> None:
