@@ -42,7 +42,7 @@ from grader.suites.twins import Twins
 from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
-from grader.testkit.far.results import copied, has_changed
+from grader.testkit.far.results import copied, forget_old, has_changed
 from grader.testkit.far.side import detached
 from grader.testkit.rebuilt import rebuilt
 
@@ -195,6 +195,7 @@ class Bridge:
         if operation in ("setattr", "delattr"):
             self.set_names.add(args[0])
         self._fill()
+        forget_old(self._contents, [one for one in self._contents if not isinstance(self.kept(one), Variable)])
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
@@ -411,6 +412,7 @@ class Bridge:
         if isinstance(value, Variable):
             value = self._variables.setdefault((value.name, id(value.home)), value)
         number = self.keep(value)
+        self._contents.pop(number, None)  # it is the last one now
         self._contents[number] = copied(self._content(number))
         return number
 

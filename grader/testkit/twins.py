@@ -23,7 +23,7 @@ from grader.testkit.draws import set_state
 from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.operations import names_of, operation
-from grader.testkit.far.results import changed, describe, kept_of, set_content
+from grader.testkit.far.results import changed, describe, forget_old, kept_of, set_content
 from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
@@ -55,8 +55,9 @@ def resume(answer: Any, pushes: list[Any], contents: list[tuple[int, Any]]) -> A
 
 
 def _set_content(number: int, content: Any) -> None:
-    home, name, _ = here().contents[number]
-    set_content(number, home, name, content)
+    if number in here().contents:
+        home, name, _ = here().contents[number]
+        set_content(number, home, name, content)
 
 
 def fill(number: int, items: list[Any]) -> None:
@@ -141,6 +142,7 @@ def run(
         question to a function of the test.
     """
     take(pushes)
+    forget_old(here().contents, [key for key, (_, attribute, _) in here().contents.items() if not attribute])
     call = Crossed()
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}

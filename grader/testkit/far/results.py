@@ -30,6 +30,8 @@ _LIST_ITERATOR: Final[Any] = type(iter([]))
 _MOST_HELD: Final = 64
 _MOST_COPIED: Final = 1 << 14
 """Numbers of a tensor in an object of the test that are compared after each operation."""
+_MOST_OBJECTS: Final = 256
+"""Objects of the test whose attributes are compared after each operation, the last ones that it has passed."""
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
 STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
@@ -214,6 +216,16 @@ def _content_at(home: Any, name: str) -> Any:
     return values[name] if name else {**values}
 
 
+def forget_old(contents: dict[int, Any], objects: Sequence[int]) -> None:
+    """Forgets the contents of all but the last objects: to compare thousands after each operation takes long.
+
+    Args:
+        objects: the numbers of those that are objects, and no variables.
+    """
+    for key in objects[:-_MOST_OBJECTS]:
+        del contents[key]
+
+
 def set_content(key: int, home: Any, name: str, content: Any) -> None:
     """Gives an object of the test its attributes, or a variable in a namespace or class its value, as it is there."""
     if not name:
@@ -223,6 +235,7 @@ def set_content(key: int, home: Any, name: str, content: Any) -> None:
         home[name] = content
     else:
         type.__setattr__(home, name, content)
+    here().contents.pop(key, None)  # it is the last one now
     here().contents[key] = home, name, copied(_content_at(home, name))
 
 

@@ -199,6 +199,24 @@ def test_object_made_of_a_class_of_the_test():
     assert isinstance(spy, Spy) and not isinstance(spy, Bag)
 
 
+def test_many_objects_of_the_test():
+    spies = [Spy() for _ in range(100)]
+    for number, spy in enumerate(spies):
+        spy.number = number
+    adders = [Adder(one) for one in spies]
+    assert derived.Pipe(adders).run(0) == 4950
+    assert [one.last for one in adders][:3] == [0, 1, 3] and adders[99].last == 4950
+
+
+class Adder:
+    def __init__(self, spy):
+        self.spy, self.last = spy, None
+
+    def apply(self, x):
+        self.last = x + self.spy.number
+        return self.last
+
+
 def test_function_that_is_called_without_gradients():
     assert derived.quietly(torch.is_grad_enabled) is False
     assert derived.quietly(lambda: torch.is_grad_enabled()) is False
