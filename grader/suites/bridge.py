@@ -33,6 +33,7 @@ from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRa
 from grader.border.labels import surroundings
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites import named_tuples
+from grader.suites.contents import Contents
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import with_graph
 from grader.suites.passing import Passing
@@ -42,7 +43,6 @@ from grader.suites.twins import Twins
 from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
-from grader.testkit.far.results import copied, forget_old, has_changed
 from grader.testkit.far.side import detached
 from grader.testkit.rebuilt import rebuilt
 
@@ -135,7 +135,7 @@ class Bridge:
         self._moment: Moment | None = None
         self._surroundings = AroundTest()
         self._variables: dict[tuple[str, int], Variable] = {}
-        self._contents: dict[int, Any] = {}
+        self.contents = Contents(self._kept)
         self._held: dict[int, tuple[Any, list[Any]]] = {}
         self._held_numbers: dict[int, int] = {}
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
@@ -195,12 +195,14 @@ class Bridge:
         if operation in ("setattr", "delattr"):
             self.set_names.add(args[0])
         self._fill()
-        forget_old(self._contents, [one for one in self._contents if not isinstance(self.kept(one), Variable)])
+        self.contents.forget_old()
+        forgotten = self.contents.forgotten()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
         settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
         settings += [("content", ("tuple", [("value", one), tree])) for one, tree in self._changed_here(passing)]
+        settings += [("forget", ("value", one)) for one in forgotten]
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
@@ -240,7 +242,7 @@ class Bridge:
         """Takes over the effects of an operation over there, beside its result."""
         if not done:
             return
-        changed, pulls, written, logged, warned, drawn, complaint, modes = done
+        changed, pulls, written, logged, warned, drawn, complaint, modes, kept, released = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
         self._draw(drawn)
@@ -249,7 +251,13 @@ class Bridge:
             _logger(name).log(level, "%s", message)
         for classes, message in warned:
             self._warn(classes, str(message))
+        for number in kept:
+            self.contents.keep(number, passing.original(number))
         self._change(changed, passing)
+        for number in kept:
+            self.contents.have(number)
+        for number in released:
+            self.contents.release(number)
         passing.write(written)
         if modes and self.may("modes"):
             dtype, has_grad = modes
@@ -411,33 +419,27 @@ class Bridge:
         """A number for an object or a variable of the test that both sides may change from now on."""
         if isinstance(value, Variable):
             value = self._variables.setdefault((value.name, id(value.home)), value)
-        number = self.keep(value)
-        self._contents.pop(number, None)  # it is the last one now
-        self._contents[number] = copied(self._content(number))
+        self.contents.have(number := self.keep(value))
         return number
 
-    def _content(self, number: int) -> Any:
-        value = self.kept(number)
-        return value.get() if isinstance(value, Variable) else vars(value)
-
     def _changed_here(self, passing: Passing) -> list[tuple[int, Any]]:
-        """The objects and variables that the test has changed since both sides last had the same."""
+        """The objects, variables and arguments that the test has changed since both sides last had the same."""
         found = []
-        for number, before in [*self._contents.items()]:
-            if has_changed(content := self._content(number), before):
-                self._contents[number] = copied(content)
-                if not isinstance(self.kept(number), Variable):
-                    content = {name: one for name, one in content.items() if passing.can_cross(one)}
-                if passing.can_cross(content):
-                    found.append((number, passing.tree(content)))
+        for number, content in self.contents.changed():
+            if isinstance(self.kept(number), Variable) or content is self.kept(number):
+                kept = content
+            else:
+                kept = {name: one for name, one in content.items() if passing.can_cross(one)}
+            if passing.can_cross(kept):
+                found.append((number, passing.tree(kept)))
         return found
 
     def _change(self, changed: Sequence[Any], passing: Passing) -> None:
         """Takes over arguments, modules and variables of the test as the submission has changed them."""
         for number, now in changed:
             passing.change(number, self._value(now, passing))
-            if -number in self._contents:
-                self._contents[-number] = copied(self._content(-number))
+            if self.contents.has(-number):
+                self.contents.have(-number)
 
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""

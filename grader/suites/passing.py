@@ -39,6 +39,7 @@ from grader.border import tables
 from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
+from grader.testkit.far.contents import refill
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import parameters_of
 from grader.testkit.far.results import STORES
@@ -102,6 +103,7 @@ class Passing:
         self.inputs: list[torch.Tensor] = []
         self.bridge = bridge
         self._passed: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
         self._classes: set[type] = set()
 
     def original(self, number: int) -> Any:
@@ -127,7 +129,9 @@ class Passing:
             own = value
         elif number < 0 and isinstance(own, nn.Module):
             return self._change_module(own, now)
-        if not self.bridge.may(type(own).__name__):
+        if own is now:
+            return None
+        if not self.bridge.may(f"kept {type(own).__name__}" if number < 0 else type(own).__name__):
             if type(now) is type(own):
                 self._passed[number] = now  # the result, if it is this argument, has the value that was given to it
             return
@@ -148,7 +152,7 @@ class Passing:
         elif isinstance(own, IOBase):
             pass  # it was read to its end to be sent
         elif type(own) in (list, dict) and self._is_data(own):
-            _refill(own, now)
+            refill(own, now)
         elif isinstance(own, list):
             own[:] = now
         elif isinstance(own, collections.deque):
@@ -161,7 +165,7 @@ class Passing:
             collections.deque(itertools.islice(own, now), 0)
         else:
             kept = {name: one for name, one in now.items() if self.bridge.may(f"{type(own).__name__}.{name}")}
-            _refill(vars(own), {**vars(own), **kept})
+            refill(vars(own), {**vars(own), **kept})
 
     def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
         for store, content in now.items():
@@ -191,8 +195,9 @@ class Passing:
             self.bridge.stamps[number] = self._stamps(self.bridge.paths[number])
 
     def _number(self, value: object) -> int:
-        number = len(self._passed) + 1
-        self._passed[number] = value
+        """Its number, the same each time that it is in these arguments."""
+        number = self._numbers.setdefault(id(value), 0) or self.bridge.contents.number_of(value)
+        self._numbers[id(value)], self._passed[number] = number, value
         return number
 
     def tree(self, value: Any) -> tuple[Any, ...]:
@@ -471,18 +476,6 @@ class Passing:
         found = [(inside, stamp) for inside, stamp in stamps(path) if not inside or not self._is_code(path / inside)]
         small = (one for one in found if one[0][-1:] == "/" or (path / one[0]).stat().st_size <= _MOST_FILE_BYTES)
         return dict(itertools.islice(small, _MOST_FILES))
-
-
-def _refill(own: Any, now: Any) -> None:
-    """Gives a list or dict another content; lists and dicts in it stay the same ones, as with a change in place."""
-    items = [*own.items()] if type(own) is dict else [*enumerate(own)]
-    for key, value in items:
-        new = now.get(key) if type(now) is dict else now[key] if key < len(now) else None
-        if type(value) in (list, dict) and type(new) is type(value):
-            _refill(value, new)
-            now[key] = value
-    own.clear()
-    (own.update if type(own) is dict else own.extend)(now)
 
 
 def _next_of(iterator: Iterator[Any]) -> tuple[Any, ...]:

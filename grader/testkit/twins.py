@@ -22,8 +22,9 @@ from grader.testkit import devices
 from grader.testkit.draws import set_state
 from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
+from grader.testkit.far.contents import forget, forget_old, released, set_content
 from grader.testkit.far.operations import names_of, operation
-from grader.testkit.far.results import changed, describe, forget_old, kept_of, set_content
+from grader.testkit.far.results import changed, describe, kept_of
 from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
@@ -96,6 +97,8 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
             stack.callback(lambda: here().warned.extend((names_of(one.category), str(one.message)) for one in seen))
         case "content":
             _set_content(*value)
+        case "forget":
+            forget(value)
         case "patch":
             home, attribute, replaced = value
             owner = _import(home)
@@ -138,8 +141,8 @@ def run(
 
     Returns:
         The result, or the code of an exit. If there are any effects: the arguments and twins that were changed, the
-        files that were written, the logs, the warnings, how random generators were used, and torch's modes. Or the
-        question to a function of the test.
+        files that were written, the logs, the warnings, how random generators were used, torch's modes, and the
+        arguments that the submission keeps, and keeps no more. Or the question to a function of the test.
     """
     take(pushes)
     forget_old(here().contents, [key for key, (_, attribute, _) in here().contents.items() if not attribute])
@@ -159,6 +162,7 @@ def run(
             side.replaced.append((owner, values[0], vars(owner).get(values[0], FarSide)))
         is_method, subject, operands = name == "method", owner, values[:]
         used, outside = "call" if is_method else name, _modes()
+        call.count()
         try:
             with contextlib.ExitStack() if around else _NOTHING_AROUND as stack:
                 for key, value in around:
@@ -177,13 +181,15 @@ def run(
                     if now != outside:
                         _set_modes(*outside)
         except SystemExit as error:
-            return "exits", error.code if type(error.code) in (int, str) else None, *done()
+            return "exits", error.code if type(error.code) in (int, str) else None, *done(())
         except Exception as error:
-            side.raised, side.done = error, done()
+            side.raised, side.done = error, done(())
             raise
-        return "returned", describe(results[0], call.passed, kept_of(used, subject, results)), *done()
+        described = describe(results[0], call.passed, kept_of(used, subject, results))
+        results.clear()
+        return "returned", described, *done(call.kept())
 
-    def done() -> tuple[Any, ...]:
+    def done(kept: Sequence[int]) -> tuple[Any, ...]:
         """The effects of the operation beside its result."""
         logged = side.log.take() if side.log is not None else []
         warned, side.warned = side.warned, []
@@ -191,8 +197,8 @@ def run(
         drawn = [tuple(one) for one in side.seeds.drawn(before, side.moment)]
         if complaint := side.complaints.getvalue():
             side.complaints = StringIO()
-        effects = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint, side.modes
-        return effects if any(effects) else ()
+        now = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint, side.modes, kept, released()
+        return now if any(now) else ()
 
     return _work(work, may_ask)
 

@@ -7,6 +7,7 @@ import functools
 import pkgutil
 import random
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO, StringIO
 from typing import Any, Final
@@ -16,15 +17,16 @@ import torch
 from torch import nn
 
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
+from grader.testkit.far.contents import is_shared, set_content
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named, signature_of
-from grader.testkit.far.results import Passed, content_of, parts_of_module, set_content
+from grader.testkit.far.results import Passed, content_of, parts_of_module
 from grader.testkit.far.side import detached, here, take_state
 from grader.testkit.rebuilt import is_mutable, rebuilt
 
 _MOST_BYTES: Final = 8 << 20
 """Bytes of a written file that are sent back."""
-
+_CONTAINERS: Final = (list, tuple, set, collections.deque)
 
 _GENERATORS: Final[dict[str, Callable[[], Any]]] = {
     "torch": torch.Generator,
@@ -54,9 +56,21 @@ class Crossed:
     def __init__(self) -> None:
         self.passed: list[Passed] = []
         self.given: list[torch.Tensor] = []
+        self._tuples: list[tuple[Any, ...]] = []
+        self._counts: list[int] = []
 
     def keep(self, number: int, value: Any, before: Any = None) -> Any:
-        """Notes an argument that the submission may change, with its content now, if that is not given."""
+        """Notes an argument that the submission may change, with its content now, if that is not given.
+
+        One that it has kept from an operation before is the same one again.
+        """
+        if number in here().objects:
+            known = here().objects[number]
+            set_content(number, known, "", value)
+            return known
+        for one in self.passed:
+            if one.number == number:
+                return one.value
         if before is None:
             content = content_of(value)
             before = detached(content) if isinstance(content, torch.Tensor) else copy.copy(content)
@@ -71,6 +85,39 @@ class Crossed:
 
     def many(self, trees: Iterable[Any]) -> list[Any]:
         return [self.build(one) for one in trees]
+
+    def count(self) -> None:
+        """Notes how many references there are to the arguments before the operation."""
+        self._counts = self._references()
+
+    def kept(self) -> list[int]:
+        """The numbers of the arguments to which there are more references now: what has these may change them later.
+
+        With a list or dict, all that is in it has been kept.
+        """
+        counts = self._references()
+        values = [*(one.value for one in self.passed), *self._tuples]
+        todo = [one for one, before, now in zip(values, self._counts, counts, strict=True) if now > before]
+        inside = {id(one): one for one in values}
+        found = {id(one) for one in todo}
+        while todo:
+            one = todo.pop()
+            for item in one.values() if isinstance(one, dict) else one if isinstance(one, _CONTAINERS) else ():
+                if id(item) in inside and id(item) not in found:
+                    found.add(id(item))
+                    todo.append(item)
+        shared = [one for one in self.passed if id(one.value) in found and is_shared(one.value)]
+        for one in shared:
+            here().objects[one.number] = one.value
+            set_content(one.number, one.value, "", one.value)
+        return [one.number for one in shared]
+
+    def _references(self) -> list[int]:
+        return [*(sys.getrefcount(one.value) for one in self.passed), *map(sys.getrefcount, self._tuples)]
+
+    def _make_tuple(self, items: list[Any]) -> Any:
+        self._tuples.append(made := tuple(self.many(items)))
+        return made
 
     def _make_dict(self, number: int, keys: list[Any], values: list[Any]) -> Any:
         return self.keep(number, dict(zip(self.many(keys), self.many(values), strict=True)))
@@ -92,7 +139,9 @@ class Crossed:
         if kind is None:
             kind = pkgutil.resolve_name(whole) if whole else collections.namedtuple(name, fields)
             here().named_tuples[whole or name] = kind
-        return getattr(kind, "_make", kind)(self.many(items))
+        made = getattr(kind, "_make", kind)(self.many(items))
+        self._tuples += [made] if isinstance(made, tuple) else []
+        return made
 
     def _make_set(self, number: int, items: list[Any]) -> Any:
         made = set(self.many(items))
@@ -190,7 +239,6 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
     "list": lambda call, number, items: call.keep(number, call.many(items)),
     "pattern": lambda call, text, flags: re.compile(text, flags),
-    "tuple": lambda call, items: tuple(call.many(items)),
     "ellipsis": lambda call: ...,
     "slice": lambda call, items: slice(*call.many(items)),
     "iterator": lambda call, number, items: call.keep(number, iter(call.many(items))),

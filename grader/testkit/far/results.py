@@ -1,6 +1,7 @@
 """Results on their way to the judge, as data, and the submission's changes of its arguments."""
 
 import collections
+import copy
 import itertools
 import sys
 from collections.abc import Iterator, Sequence, Set
@@ -15,8 +16,9 @@ from torch import nn
 
 from grader.border import tables
 from grader.border.bounds import Budget
+from grader.testkit.far.contents import content_at, copied, has_changed
 from grader.testkit.far.operations import SPECIAL, methods_of, name_of, names_of, special_of
-from grader.testkit.far.side import detached, here, is_same
+from grader.testkit.far.side import detached, here
 from grader.testkit.rebuilt import PLAIN, parts_of
 
 _TENSORS: Final = frozenset({torch.Tensor, nn.Parameter})
@@ -28,10 +30,6 @@ _GOT: Final = _READ - _TENSORS
 """The same for what a method of an object has returned, which may be a part of it."""
 _LIST_ITERATOR: Final[Any] = type(iter([]))
 _MOST_HELD: Final = 64
-_MOST_COPIED: Final = 1 << 14
-"""Numbers of a tensor in an object of the test that are compared after each operation."""
-_MOST_OBJECTS: Final = 256
-"""Objects of the test whose attributes are compared after each operation, the last ones that it has passed."""
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
 STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
@@ -203,40 +201,13 @@ def _changed_modules() -> Iterator[tuple[int, Any]]:
 def changed_contents() -> Iterator[tuple[int, Any]]:
     """The objects and variables of the test that were changed here, by their numbers below 0."""
     for key, (home, name, before) in here().contents.items():
-        now = _content_at(home, name)
+        now = content_at(home, name)
         if has_changed(now, before):
             here().contents[key] = home, name, copied(now)
-            if not name:  # of an object, only what has changed
+            if not name and now is not home:  # of an object, only what has changed
                 now = {one: own for one, own in now.items() if one not in before or has_changed(own, before[one])}
-            yield -key, describe(list(now) if isinstance(now, collections.deque) else now)
-
-
-def _content_at(home: Any, name: str) -> Any:
-    values = home if isinstance(home, dict) else vars(home)
-    return values[name] if name else {**values}
-
-
-def forget_old(contents: dict[int, Any], objects: Sequence[int]) -> None:
-    """Forgets the contents of all but the last objects: to compare thousands after each operation takes long.
-
-    Args:
-        objects: the numbers of those that are objects, and no variables.
-    """
-    for key in objects[:-_MOST_OBJECTS]:
-        del contents[key]
-
-
-def set_content(key: int, home: Any, name: str, content: Any) -> None:
-    """Gives an object of the test its attributes, or a variable in a namespace or class its value, as it is there."""
-    if not name:
-        for attribute, value in content.items():
-            object.__setattr__(home, attribute, value)
-    elif isinstance(home, dict):
-        home[name] = content
-    else:
-        type.__setattr__(home, name, content)
-    here().contents.pop(key, None)  # it is the last one now
-    here().contents[key] = home, name, copied(_content_at(home, name))
+            is_deque = isinstance(now, collections.deque)
+            yield -key, describe(list(now) if is_deque else copy.copy(now) if now is home else now)
 
 
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
@@ -253,42 +224,12 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     return found
 
 
-def copied(value: Any) -> Any:
-    """A value to compare with later: its lists and dicts are copies, and so are tensors that are small and no twins."""
-    if type(value) in (list, tuple, collections.deque):
-        return type(value)(copied(one) for one in value)
-    if isinstance(value, dict):
-        return {key: copied(one) for key, one in value.items()}
-    if isinstance(value, torch.Tensor):
-        return value if value.requires_grad or value.numel() > _MOST_COPIED else detached(value)
-    return value.copy() if type(value) is set or (type(value) is np.ndarray and value.size <= _MOST_COPIED) else value
-
-
-def has_changed(now: Any, before: Any) -> bool:
-    """Whether a value is another one than its copy, or has another content."""
-    if now is before:
-        return False
-    if isinstance(now, dict) and isinstance(before, dict):
-        return now.keys() != before.keys() or any(has_changed(one, before[key]) for key, one in now.items())
-    if type(now) is not type(before):
-        return True
-    if isinstance(now, list | tuple | collections.deque):
-        return len(now) != len(before) or any(map(has_changed, now, before))
-    if isinstance(now, torch.Tensor | np.ndarray):
-        return _has_changed(now, before)
-    return bool(now != before) if type(now) in PLAIN or type(now) is set else True
-
-
 def _has_changed(now: Any, before: Any) -> bool:
-    if isinstance(now, torch.Tensor):
-        return not is_same(now, before)
-    if isinstance(now, np.ndarray):
-        return bool(now.shape != before.shape or now.tobytes() != before.tobytes())
     if isinstance(now, list | tuple):
         return len(now) != len(before) or any(map(_is_other, now, before))
     if isinstance(now, dict):
         return now.keys() != before.keys() or any(_is_other(one, before[key]) for key, one in now.items())
-    return bool(now != before)
+    return has_changed(now, before)
 
 
 def _is_other(one: Any, before: Any) -> bool:

@@ -1,0 +1,77 @@
+"""What a test and a submission both may change: objects and variables of the test, and arguments that are kept."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+from grader.suites.sources import Variable
+from grader.testkit.far.contents import content_at, copied, forget_old, has_changed
+
+_ALONE: Final = 2
+"""References to a value that only a dict has, while they are counted."""
+
+
+class Contents:
+    """Those of one check, by their numbers, with what both sides last had.
+
+    Args:
+        kept: the objects of the test that are kept alive, by their numbers.
+    """
+
+    def __init__(self, kept: dict[int, Any]) -> None:
+        self._kept = kept
+        self._last: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._new_numbers = itertools.count(1)
+
+    def number_of(self, value: object) -> int:
+        """The number of an argument: a new one, unless the submission has kept it from an operation before."""
+        number = self._numbers.get(id(value)) or next(self._new_numbers)
+        if number in self._kept:
+            self.have(number)
+        return number
+
+    def keep(self, number: int, value: Any) -> None:
+        """Notes an argument that the submission has kept, and may change later."""
+        self._kept[number], self._numbers[id(value)] = value, number
+
+    def release(self, number: int) -> None:
+        """Forgets an argument."""
+        if number in self._numbers.values():
+            del self._numbers[id(self._kept.pop(number))]
+            self._last.pop(number, None)
+
+    def have(self, number: int) -> None:
+        """Notes that both sides have the same now."""
+        self._last.pop(number, None)  # it is the last one now
+        self._last[number] = copied(self._content(number))
+
+    def has(self, number: int) -> bool:
+        """Whether both sides keep it the same."""
+        return number in self._last
+
+    def forget_old(self) -> None:
+        """Forgets all but the last objects."""
+        forget_old(self._last, [one for one in self._last if not isinstance(self._kept[one], Variable)])
+
+    def forgotten(self) -> list[int]:
+        """The numbers of arguments that the test has no more, which are forgotten."""
+        numbers = self._numbers.values()
+        gone = [one for one in numbers if one in self._last and sys.getrefcount(self._kept[one]) == _ALONE]
+        for number in gone:
+            self.release(number)
+        return gone
+
+    def changed(self) -> Iterator[tuple[int, Any]]:
+        """Those that the test has changed since, with their contents."""
+        for number, before in [*self._last.items()]:
+            if has_changed(content := self._content(number), before):
+                self._last[number] = copied(content)
+                yield number, content
+
+    def _content(self, number: int) -> Any:
+        value = self._kept[number]
+        return value.get() if isinstance(value, Variable) else content_at(value, "")

@@ -1,0 +1,147 @@
+"""What both sides may change: objects and variables of the test, and arguments that the submission has kept.
+
+The judge uses this, too: each side compares them with copies of what both last had.
+"""
+
+import collections
+import operator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from grader.testkit.far.side import detached, here, is_same
+from grader.testkit.rebuilt import PLAIN
+
+_CONTAINERS: Final = (list, dict, set, collections.deque)
+_MUTABLE: Final = (*_CONTAINERS, torch.Tensor, np.ndarray)
+_MOST_COPIED: Final = 1 << 14
+"""Numbers of a tensor or array that are compared after each operation."""
+_MOST_ITEMS: Final = 1 << 10
+"""Items of a list, dict, set or deque that is an argument."""
+_MOST: Final = 256
+"""Objects and arguments of the test that are compared after each operation, the last ones that it has passed."""
+
+
+def is_shared(value: Any) -> bool:
+    """Whether an argument is one that both sides keep the same, if the submission keeps it; it is not too large."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        size = value.size if isinstance(value, np.ndarray) else value.numel()
+        return type(value) in (torch.Tensor, np.ndarray) and size <= _MOST_COPIED
+    return isinstance(value, _CONTAINERS) and len(value) <= _MOST_ITEMS
+
+
+def refill(own: Any, now: Any) -> None:
+    """Gives a list, dict, set, deque, tensor or array another content; lists and dicts in it stay the same ones.
+
+    Raises:
+        ValueError: an array has another shape.
+    """
+    if own is now:
+        return
+    if isinstance(own, torch.Tensor):
+        if (own.shape, own.dtype, own.device) == (now.shape, now.dtype, now.device):
+            own.data.copy_(now)
+        else:
+            own.data = now
+        return
+    if isinstance(own, np.ndarray):
+        own[...] = now
+        return
+    if isinstance(own, list | dict):
+        for key, value in [*own.items()] if isinstance(own, dict) else enumerate(own):
+            new = now.get(key) if isinstance(now, dict) else now[key] if key < len(now) else None
+            if type(value) in (list, dict) and type(new) is type(value):
+                refill(value, new)
+                now[key] = value
+    own.clear()
+    (own.extend if isinstance(own, list | collections.deque) else own.update)(now)
+
+
+def content_at(home: Any, name: str) -> Any:
+    """The content of a variable in a namespace or class, or without a name of an object, or argument."""
+    if name:
+        return (home if isinstance(home, dict) else vars(home))[name]
+    return home if isinstance(home, _MUTABLE) else {**vars(home)}
+
+
+def set_content(key: int, home: Any, name: str, content: Any) -> None:
+    """Gives an object of the test its attributes, or a variable in a namespace or class its value, as it is there."""
+    if not name and isinstance(home, _MUTABLE):
+        refill(home, content)
+    elif not name:
+        for attribute, value in content.items():
+            object.__setattr__(home, attribute, value)
+    elif isinstance(home, dict):
+        home[name] = content
+    else:
+        type.__setattr__(home, name, content)
+    here().contents.pop(key, None)  # it is the last one now
+    here().contents[key] = home, name, copied(content_at(home, name))
+
+
+def released() -> list[int]:
+    """Forgets the arguments that the submission has kept and has no more; their numbers."""
+    contents, objects = here().contents, here().objects
+    gone = [key for key, count in _references(contents.items()) if count == _ALONE and key in objects]
+    for key in gone:
+        del contents[key], objects[key]
+    return gone
+
+
+def forget(number: int) -> None:
+    """Forgets an argument that the test has no more."""
+    here().contents.pop(number, None)
+    here().objects.pop(number, None)
+
+
+def _references(contents: Iterable[tuple[int, tuple[Any, str, Any]]]) -> Iterator[tuple[int, int]]:
+    """The references to each argument."""
+    for key, (home, name, _) in contents:
+        if not name and isinstance(home, _MUTABLE):
+            yield key, sys.getrefcount(home)
+
+
+_ALONE: Final = next(_references([(0, ([], "", None))]))[1] + 1
+"""References to an argument that nobody has but `FarSide.contents` and `FarSide.objects`."""
+
+
+def forget_old(contents: dict[int, Any], objects: Sequence[int]) -> None:
+    """Forgets the contents of all but the last objects: to compare thousands after each operation takes long.
+
+    Args:
+        objects: the numbers of those that are objects or arguments, and no variables.
+    """
+    for key in objects[:-_MOST]:
+        del contents[key]
+
+
+def copied(value: Any) -> Any:
+    """A value to compare with later: its lists and dicts are copies, and so are tensors that are small and no twins."""
+    if type(value) in (list, tuple, collections.deque):
+        return type(value)(copied(one) for one in value)
+    if isinstance(value, dict):
+        return {key: copied(one) for key, one in value.items()}
+    if isinstance(value, torch.Tensor):
+        return value if value.requires_grad or value.numel() > _MOST_COPIED else detached(value)
+    return value.copy() if type(value) is set or (type(value) is np.ndarray and value.size <= _MOST_COPIED) else value
+
+
+def has_changed(now: Any, before: Any) -> bool:
+    """Whether a value is another one than its copy, or has another content."""
+    if now is before:
+        return False
+    if isinstance(now, dict) and isinstance(before, dict):
+        is_other = len(now) != len(before) or any(map(operator.is_not, now, before))  # the order of keys counts
+        return is_other or any(map(has_changed, now.values(), before.values()))
+    if type(now) is not type(before):
+        return True
+    if isinstance(now, list | tuple | collections.deque):
+        return len(now) != len(before) or any(map(has_changed, now, before))
+    if isinstance(now, torch.Tensor):
+        return not is_same(now, before)
+    if isinstance(now, np.ndarray):
+        return bool(now.shape != before.shape or now.tobytes() != before.tobytes())
+    return bool(now != before) if type(now) in PLAIN or type(now) is set else True
