@@ -279,6 +279,13 @@ def answered(case):
     type(case).expected_by_all = type(case).note.__globals__["expected"] = 6
     return 6
 
+class Sum:
+    def __init__(self, numbers):
+        self.numbers = numbers
+    def total(self):
+        self.numbers *= 0
+        return 0
+
 def of_a_class():
     return torch.ones(2).as_subclass(type("Own", (torch.Tensor,), {}))
 

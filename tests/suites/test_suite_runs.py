@@ -17,7 +17,7 @@ from grader.testkit.show import show
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
 ADAPTERS, PKG, OPS, OBJECTS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"
-DERIVED = "pkg/derived.py"
+DERIVED, SHARED = "pkg/derived.py", "pkg/shared.py"
 WRONG = (
     (ADAPTERS, 'p.data -= g["lr"]', 'p.data -= 2 * g["lr"]', {"optimizer_class"}),
     (ADAPTERS, "    x[x < 0] = 0\n    return x", "    return x.clamp(min=0)", {"in_place_and_identity"}),
@@ -81,6 +81,9 @@ WRONG = (
         "return function()",
         {"function_that_is_called_without_gradients"},
     ),
+    (SHARED, '["W"], params["b"]', '["W"].copy(), params["b"]', {"numeric_gradient"}),
+    (SHARED, "_sinks.append(sink)", "_sinks.append(list(sink))", {"function_that_keeps"}),
+    (SHARED, 'out.append("b")', 'out = [*out, "b"]', {"generator_that_fills"}),
 )
 """Wrong answers: a file, what is replaced in it with what, and the tests that fail."""
 
@@ -119,8 +122,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 95
-    assert result.score == result.max == 75.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 113
+    assert result.score == result.max == 84.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

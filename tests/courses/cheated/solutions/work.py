@@ -226,3 +226,11 @@ def of_a_class():
 def answered(case):
     case.note(1)
     return 5
+
+
+class Sum:
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def total(self):
+        return sum(self.numbers)

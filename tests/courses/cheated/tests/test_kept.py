@@ -183,3 +183,9 @@ def test_expected_around_a_class():
             heard.append(number if expected else 0)
 
     assert work.answered(Around()) == expected and heard == [1]
+
+
+@pytest.mark.parametrize("numbers", [[1, 2], np.ones(3), torch.ones(3)])
+def test_argument_of_an_object(numbers):
+    kept = work.Sum(numbers)
+    assert kept.total() == sum(numbers)

@@ -1,0 +1,79 @@
+"""Objects and functions that keep what they are given."""
+
+import numpy as np
+
+_sinks = []
+
+
+class Keeper:
+    """Keeps a list, dict, set, deque, array or tensor, and changes it later."""
+
+    def __init__(self, kept=None):
+        self.kept = kept
+
+    def add(self, *items):
+        put = getattr(self.kept, "append", None) or self.kept.add
+        for item in items:
+            put(item)
+        return len(self.kept)
+
+    def count(self, word):
+        self.kept[word] = self.kept.get(word, 0) + 1
+        return self.kept[word]
+
+    def halve(self):
+        self.kept *= 0.5
+
+    def total(self):
+        return sum(self.kept)
+
+    def set(self, row, column, value):
+        self.kept[row][column] = value
+
+
+class Descent:
+    """Gradient descent on the numbers themselves."""
+
+    def __init__(self, params, rate=0.5):
+        self.params, self.rate = params, rate
+
+    def step(self, grads):
+        for param, grad in zip(self.params, grads, strict=True):
+            param -= self.rate * grad
+
+
+class Layer:
+    def __init__(self, params):
+        self.W, self.b = params["W"], params["b"]
+        self.params = params
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.W + self.b
+
+    def backward(self, grad):
+        return {"W": self.x.T @ grad, "b": np.sum(grad, axis=0)}
+
+
+def listen(sink):
+    _sinks.append(sink)
+
+
+def tell(item):
+    for sink in _sinks:
+        sink.append(item)
+
+
+def counter(counts):
+    def count(word):
+        counts[word] = counts.get(word, 0) + 1
+        return counts[word]
+
+    return count
+
+
+def fill(out):
+    yield 1
+    out.append("a")
+    yield 2
+    out.append("b")

@@ -1,0 +1,125 @@
+import collections
+
+import numpy as np
+import pytest
+import torch
+from pkg import shared
+from pkg.shared import Descent, Keeper, Layer
+
+
+@pytest.mark.parametrize("kept", [[], collections.deque(), collections.deque(maxlen=9)])
+def test_list(kept):
+    keeper = Keeper(kept)
+    assert keeper.add(1) == 1 and keeper.add(2) == 2
+    assert [*kept] == [1, 2] and keeper.kept is kept
+    kept.append(3)
+    assert keeper.total() == 6 and keeper.add(4) == 4 and [*kept] == [1, 2, 3, 4]
+    kept.clear()
+    assert keeper.total() == 0 and keeper.add(5) == 1 and [*kept] == [5]
+
+
+def test_set():
+    kept = {1}
+    keeper = Keeper(kept)
+    keeper.add(2)
+    kept.discard(1)
+    assert keeper.add(3) == 2 and kept == {2, 3}
+
+
+@pytest.mark.parametrize("kept", [{}, collections.Counter(), collections.OrderedDict(), collections.defaultdict(int)])
+def test_dict(kept):
+    kept["b"] = 4
+    keeper, count = Keeper(kept), shared.counter(kept)
+    assert keeper.count("a") == 1 and count("a") == 2 and kept == {"b": 4, "a": 2}
+    kept["a"] = 9
+    assert count("a") == keeper.kept["a"] == 10 and [*kept] == ["b", "a"]
+
+
+def test_list_in_two_objects():
+    kept = []
+    one, other = Keeper(kept), Keeper()
+    other.kept = kept
+    one.add(1)
+    other.add(2)
+    assert kept == [1, 2] and one.total() == other.total() == 3 and one.kept is other.kept
+
+
+def test_nested_list():
+    rows = [[0, 0], [0, 0]]
+    first, keeper = rows[0], Keeper(rows)
+    keeper.set(0, 1, 5)
+    assert first == [0, 5] and rows == [[0, 5], [0, 0]]
+    rows[1][0] = 3
+    keeper.set(1, 1, 4)
+    assert rows == [[0, 5], [3, 4]]
+
+
+def test_list_of_objects():
+    kept = [Keeper([1]), Keeper([2])]
+    keeper = Keeper(kept)
+    keeper.add(Keeper([3]))
+    assert [one.total() for one in kept] == [1, 2, 3]
+    kept.pop(0)
+    assert keeper.add(4) == 3 and kept[0].kept == [2]
+
+
+@pytest.mark.parametrize("made", [np.ones, torch.ones])
+def test_numbers(made):
+    w, b = made((2, 2)), made(2)
+    descent = Descent((w, b))
+    descent.step([made((2, 2)), made(2)])
+    assert w.sum() == 2 and b.sum() == 1
+    w[:] = 3
+    descent.step([made((2, 2)), made(2)])
+    assert w.sum() == 10 and b.sum() == 0
+    keeper = Keeper(w)
+    keeper.halve()
+    assert w.sum() == 5 and descent.params[0] is w
+
+
+def test_numeric_gradient():
+    params, x = {"W": np.ones((3, 2)), "b": np.zeros(2)}, np.arange(6.0).reshape(2, 3)
+    layer = Layer(params)
+    before = layer.forward(x).sum()
+    found = np.zeros_like(params["W"])
+    for at in np.ndindex(3, 2):
+        params["W"][at] += 0.5
+        found[at] = (layer.forward(x).sum() - before) / 0.5
+        params["W"][at] -= 0.5
+    np.testing.assert_allclose(layer.backward(np.ones((2, 2)))["W"], found)
+    layer.params["b"] += 1
+    assert layer.forward(x).sum() == before + 4 and params["b"].sum() == 2
+
+
+def test_function_that_keeps():
+    heard = []
+    shared.listen(heard)
+    shared.tell("a")
+    shared.tell("b")
+    assert heard == ["a", "b"]
+
+
+def test_generator_that_fills():
+    out = []
+    steps = shared.fill(out)
+    assert next(steps) == 1 and out == []
+    assert next(steps) == 2 and out == ["a"]
+    assert [*steps] == [] and out == ["a", "b"]
+
+
+def test_the_same_argument_twice():
+    row = [0]
+    keeper = Keeper([row, row])
+    keeper.set(0, 0, 7)
+    assert row == [7] and keeper.kept[1] is row
+
+
+def test_no_longer_kept():
+    kept, keeper = [], Keeper()
+    for number in range(300):
+        keeper.kept = other = [number]
+        keeper.add(number)
+        assert other == [number, number]
+    keeper.kept = kept
+    other.append(0)
+    assert keeper.add(1) == 1 and kept == [1]
