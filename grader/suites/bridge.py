@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import inspect
 import logging
-import operator
 import os
 import re
 import sys
@@ -43,6 +42,7 @@ from grader.suites.twins import Twins
 from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
+from grader.testkit.far.contents import MUTABLE, is_shared
 from grader.testkit.far.side import detached
 from grader.testkit.rebuilt import rebuilt
 
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 _NO_NAME: Final = re.compile(r"module '([\w.]+)' has no attribute '(?!__)(\w+)'")
 _ITERATING: Final = ("next", "anext", "await")
 _MOST_HELD: Final = 64
-_ALONE: Final = 3
-"""References to a list that only the bridge has, counted in a loop; a variable itself counts in some Pythons alone."""
 _MOST_CAUSES: Final = 4
 _MOST_NAME: Final = 200
 _MOST_PATH: Final = 4096
@@ -136,8 +134,7 @@ class Bridge:
         self._surroundings = AroundTest()
         self._variables: dict[tuple[str, int], Variable] = {}
         self.contents = Contents(self._kept)
-        self._held: dict[int, tuple[Any, list[Any]]] = {}
-        self._held_numbers: dict[int, int] = {}
+        self._released: list[int] = []
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
         self._turn = threading.RLock()
 
@@ -194,7 +191,6 @@ class Bridge:
             operation, target, args = "method", late[0], (late[1], *args)
         if operation in ("setattr", "delattr"):
             self.set_names.add(args[0])
-        self._fill()
         self.contents.forget_old()
         forgotten = self.contents.forgotten()
         passing = Passing(self)
@@ -230,6 +226,8 @@ class Bridge:
             how, described, *done = reply
             self._take(done, passing)
             result = None if how == "exits" else self._value(described, passing)
+            while self._released:  # also a list that the result has made known
+                self.contents.release(self._released.pop())
         if how == "exits":
             raise Exited(described)
         if _shown is not None:
@@ -242,7 +240,7 @@ class Bridge:
         """Takes over the effects of an operation over there, beside its result."""
         if not done:
             return
-        changed, pulls, written, logged, warned, drawn, complaint, modes, kept, released = done
+        changed, shared, pulls, written, logged, warned, drawn, complaint, modes, kept, released = done
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
         self._draw(drawn)
@@ -252,12 +250,13 @@ class Bridge:
         for classes, message in warned:
             self._warn(classes, str(message))
         for number in kept:
-            self.contents.keep(number, passing.original(number))
-        self._change(changed, passing)
+            self.contents.share(number, passing.original(number))
+        for number, now in changed:
+            passing.change(number, self._value(now, passing))
+        self._change(shared, passing)
         for number in kept:
             self.contents.have(number)
-        for number in released:
-            self.contents.release(number)
+        self._released += released
         passing.write(written)
         if modes and self.may("modes"):
             dtype, has_grad = modes
@@ -426,20 +425,18 @@ class Bridge:
         """The objects, variables and arguments that the test has changed since both sides last had the same."""
         found = []
         for number, content in self.contents.changed():
-            if isinstance(self.kept(number), Variable) or content is self.kept(number):
-                kept = content
-            else:
-                kept = {name: one for name, one in content.items() if passing.can_cross(one)}
-            if passing.can_cross(kept):
-                found.append((number, passing.tree(kept)))
+            if not isinstance(self.kept(number), (Variable, *MUTABLE)):
+                content = {name: one for name, one in content.items() if passing.can_cross(one)}
+            if passing.can_cross(content):
+                found.append((number, passing.tree(content)))
         return found
 
     def _change(self, changed: Sequence[Any], passing: Passing) -> None:
-        """Takes over arguments, modules and variables of the test as the submission has changed them."""
+        """Takes over what both sides have as the submission has changed it."""
         for number, now in changed:
-            passing.change(number, self._value(now, passing))
-            if self.contents.has(-number):
-                self.contents.have(-number)
+            passing.change_shared(number, self._value(now, passing))
+            if self.contents.has(number):
+                self.contents.have(number)
 
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""
@@ -450,34 +447,14 @@ class Bridge:
                 return place / inside[0]
         return None
 
-    def held(self, value: object) -> int | None:
-        """The number of a list, set or dict that was read from the submission."""
-        return self._held_numbers.get(id(value))
-
-    def _fill(self) -> None:
-        """Sends the lists, sets and dicts of the submission that the test has changed since."""
-        for number, (value, before) in list(self._held.items()):
-            if not _has_same(value, before):
-                self._held[number] = value, _items_of(value)
-                passing = Passing(self)
-                items = _items_of(value)
-                self._ask(twins.fill, number, [passing.tree(one) for one in items])
-            elif sys.getrefcount(self._held[number][0]) == _ALONE:  # the test has it no more
-                del self._held[number], self._held_numbers[id(value)]
-
     # ---------------------------------------------------------------- results
 
-    def _hold(self, number: int, value: Any) -> Any:
-        """A list, set or dict of the submission: the same one each time, with its content of now."""
-        known = self._held[number][0] if number in self._held else value
-        if known is not value and type(known) is type(value):
-            known.clear()
-            (known.extend if isinstance(known, list) else known.update)(value)
-        while len(self._held) >= _MOST_HELD:
-            del self._held_numbers[id(self._held.pop(next(iter(self._held)))[0])]
-        self._held[number] = known, _items_of(known)
-        self._held_numbers[id(known)] = number
-        return known
+    def _shared(self, number: int, value: Any) -> Any:
+        """A list, set or dict of the submission: both sides keep it the same from now on."""
+        if number >= 0 or number in self._kept or not is_shared(value):
+            raise ValueError("no such number")
+        self.contents.share(number, value)
+        return value
 
     def _note_paths(self, values: Iterable[Any]) -> None:
         for one in values:
@@ -513,8 +490,8 @@ class Bridge:
             case "dict":
                 keys, values = ([self._value(one, passing) for one in part] for part in rest)
                 return dict(zip(_hashed(keys), values, strict=True))
-            case "held":
-                return self._hold(rest[0], self._value(rest[1], passing))
+            case "shared":
+                return self._shared(rest[0], self._value(rest[1], passing))
             case "rebuilt":
                 return rebuilt(rest[0], [self._value(one, passing) for one in rest[1]])
             case "path":
@@ -587,17 +564,3 @@ def _as_returned(value: Any) -> Any:
         return value
     items = map(_as_returned, value.values() if type(value) is dict else value)
     return dict(zip(value, items, strict=True)) if type(value) is dict else type(value)(items)
-
-
-def _items_of(value: Any) -> list[Any]:
-    return list(value.items()) if isinstance(value, dict) else list(value)
-
-
-def _has_same(value: Any, before: Sequence[Any]) -> bool:
-    """Whether a list, set or dict holds the same objects as before."""
-    items = _items_of(value)
-    if isinstance(value, set):
-        return value == {*before}
-    if isinstance(value, dict):
-        items, before = [one for pair in items for one in pair], [one for pair in before for one in pair]
-    return len(items) == len(before) and all(map(operator.is_, items, before))

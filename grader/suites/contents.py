@@ -1,7 +1,9 @@
-"""What a test and a submission both may change: objects and variables of the test, and arguments that are kept."""
+"""What a test and a submission both may change: objects and variables of the test, arguments that the submission has
+kept, and lists of its that the test has read."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from grader.testkit.far.contents import content_at, copied, forget_old, has_chan
 
 _ALONE: Final = 2
 """References to a value that only a dict has, while they are counted."""
+_FEW: Final = 16
 
 
 class Contents:
@@ -27,19 +30,24 @@ class Contents:
         self._numbers: dict[int, int] = {}
         self._new_numbers = itertools.count(1)
 
-    def number_of(self, value: object) -> int:
-        """The number of an argument: a new one, unless the submission has kept it from an operation before."""
-        number = self._numbers.get(id(value)) or next(self._new_numbers)
-        if number in self._kept:
-            self.have(number)
+    def number_of(self, value: object) -> int | None:
+        """The number of a list or tensor that both sides have; None for another."""
+        number = self._numbers.get(id(value))
+        if number is not None and number not in self._last:  # it was forgotten, and may be another over there
+            self._last[number] = None
         return number
 
-    def keep(self, number: int, value: Any) -> None:
-        """Notes an argument that the submission has kept, and may change later."""
+    def new_number(self) -> int:
+        """A number for an argument."""
+        return next(self._new_numbers)
+
+    def share(self, number: int, value: Any) -> None:
+        """Notes that from now on both sides keep a list or tensor the same."""
         self._kept[number], self._numbers[id(value)] = value, number
+        self.have(number)
 
     def release(self, number: int) -> None:
-        """Forgets an argument."""
+        """Forgets a list or tensor."""
         if number in self._numbers.values():
             del self._numbers[id(self._kept.pop(number))]
             self._last.pop(number, None)
@@ -58,9 +66,10 @@ class Contents:
         forget_old(self._last, [one for one in self._last if not isinstance(self._kept[one], Variable)])
 
     def forgotten(self) -> list[int]:
-        """The numbers of arguments that the test has no more, which are forgotten."""
-        numbers = self._numbers.values()
-        gone = [one for one in numbers if one in self._last and sys.getrefcount(self._kept[one]) == _ALONE]
+        """The numbers of lists and tensors that the test has no more, which are forgotten, several at once."""
+        gone = [one for one in self._numbers.values() if sys.getrefcount(self._kept[one]) == _ALONE]
+        if len(gone) < _FEW:
+            return []
         for number in gone:
             self.release(number)
         return gone
@@ -70,7 +79,7 @@ class Contents:
         for number, before in [*self._last.items()]:
             if has_changed(content := self._content(number), before):
                 self._last[number] = copied(content)
-                yield number, content
+                yield number, copy.copy(content)  # which is none that both sides have
 
     def _content(self, number: int) -> Any:
         value = self._kept[number]

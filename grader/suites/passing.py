@@ -39,7 +39,7 @@ from grader.border import tables
 from grader.border.failures import BadReply
 from grader.suites import sources
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
-from grader.testkit.far.contents import refill
+from grader.testkit.far.contents import CONTAINERS, MUTABLE, refill
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import parameters_of
 from grader.testkit.far.results import STORES
@@ -119,27 +119,38 @@ class Passing:
         return Path(text)
 
     def change(self, number: int, now: Any) -> None:
-        """Gives an argument the value that the submission has given it in place; below 0 are modules and objects of the
-        test, and variables that its classes change."""
-        own = self._passed[number] if number > 0 else self.bridge.kept(-number)
-        if isinstance(own, sources.Variable):
-            if not self.bridge.may(f"variable {own.name}"):
-                return
-            if not isinstance(value := own.get(), list | dict | set | collections.deque):
-                return own.set(now)
-            own = value
-        elif number < 0 and isinstance(own, nn.Module):
-            return self._change_module(own, now)
+        """Gives an argument the value that the submission has given it in place."""
+        own = self._passed[number]
+        if self.bridge.may(type(own).__name__):
+            self._put(own, now)
+        elif type(now) is type(own):
+            self._passed[number] = now  # the result, if it is this argument, has the value that was given to it
+
+    def change_shared(self, number: int, now: Any) -> None:
+        """Gives what both sides have the value that the submission has given it: below 0 it is the submission's own."""
+        own = self.bridge.kept(number)
+        kind = type(own).__name__
+        if isinstance(own, nn.Module):
+            self._change_module(own, now)
+        elif isinstance(own, sources.Variable):
+            value = own.get()
+            if self.bridge.may(f"variable {own.name}"):
+                self._put(value, now) if isinstance(value, CONTAINERS) else own.set(now)
+        elif isinstance(own, MUTABLE):
+            if number < 0 or self.bridge.may(f"kept {kind}"):
+                self._put(own, now)
+        elif self.bridge.may(kind):  # an object of the test
+            kept = {name: one for name, one in now.items() if self.bridge.may(f"{kind}.{name}")}
+            refill(vars(own), {**vars(own), **kept}, self._is_known)
+
+    def _is_known(self, value: object) -> bool:
+        return self.bridge.contents.number_of(value) is not None
+
+    def _put(self, own: Any, now: Any) -> None:
         if own is now:
-            return None
-        if not self.bridge.may(f"kept {type(own).__name__}" if number < 0 else type(own).__name__):
-            if type(now) is type(own):
-                self._passed[number] = now  # the result, if it is this argument, has the value that was given to it
             return
         if isinstance(own, torch.Tensor):
             put(own, now)
-        elif isinstance(own, np.ndarray):
-            own[...] = now
         elif tables.is_table(own):
             tables.put(own, now)
         elif isinstance(own, StringIO | BytesIO):
@@ -152,21 +163,10 @@ class Passing:
             own.write(now[0])
         elif isinstance(own, IOBase):
             pass  # it was read to its end to be sent
-        elif type(own) in (list, dict) and self._is_data(own):
-            refill(own, now)
-        elif isinstance(own, list):
-            own[:] = now
-        elif isinstance(own, collections.deque):
-            own.clear()
-            own.extend(now)
-        elif isinstance(own, dict | set):
-            own.clear()
-            own.update(now)
+        elif isinstance(own, MUTABLE):
+            refill(own, now, self._is_known)
         elif isinstance(own, Iterator):
             collections.deque(itertools.islice(own, now), 0)
-        else:
-            kept = {name: one for name, one in now.items() if self.bridge.may(f"{type(own).__name__}.{name}")}
-            refill(vars(own), {**vars(own), **kept})
 
     def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
         for store, content in now.items():
@@ -197,7 +197,7 @@ class Passing:
 
     def _number(self, value: object) -> int:
         """Its number, the same each time that it is in these arguments."""
-        number = self._numbers.setdefault(id(value), 0) or self.bridge.contents.number_of(value)
+        number = self._numbers.setdefault(id(value), 0) or self.bridge.contents.new_number()
         self._numbers[id(value)], self._passed[number] = number, value
         return number
 
@@ -214,6 +214,8 @@ class Passing:
             if kind is str and self._is_file(value):
                 return self._path(Path(value), is_text=True)
             return "value", value
+        if (known := self.bridge.contents.number_of(value)) is not None:
+            return "known", known
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if kind is np.ndarray:
@@ -230,8 +232,6 @@ class Passing:
             return self._mock(value)
         if isinstance(value, os.PathLike):
             return self._path(Path(value), is_text=False)
-        if (held := self.bridge.held(value)) is not None:
-            return "held", held
         if (parts := parts_of(value)) is not None:
             number = self._number(value) if is_mutable(value) else 0
             return "rebuilt", number, kind.__name__, [self.tree(one) for one in parts]

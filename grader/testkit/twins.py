@@ -24,7 +24,7 @@ from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.contents import forget, forget_old, released, set_content
 from grader.testkit.far.operations import names_of, operation
-from grader.testkit.far.results import changed, describe, kept_of
+from grader.testkit.far.results import changed, changed_contents, describe, kept_of
 from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
@@ -59,15 +59,6 @@ def _set_content(number: int, content: Any) -> None:
     if number in here().contents:
         home, name, _ = here().contents[number]
         set_content(number, home, name, content)
-
-
-def fill(number: int, items: list[Any]) -> None:
-    """Gives a list, set or dict of the submission the content that the test has given it."""
-    held, call = here().held.get(number), Crossed()
-    values = [call.build(one) for one in items]
-    if held is not None:
-        held.clear()
-        (held.extend if isinstance(held, list) else held.update)(values)
 
 
 def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
@@ -140,9 +131,10 @@ def run(
         settings: what else is as the test has set it.
 
     Returns:
-        The result, or the code of an exit. If there are any effects: the arguments and twins that were changed, the
-        files that were written, the logs, the warnings, how random generators were used, torch's modes, and the
-        arguments that the submission keeps, and keeps no more. Or the question to a function of the test.
+        The result, or the code of an exit. If there are any effects: the arguments, then what both sides have, and the
+        twins that were changed, the files that were written, the logs, the warnings, how random generators were used,
+        torch's modes, and the arguments that the submission keeps, and keeps no more. Or the question to a function of
+        the test.
     """
     take(pushes)
     forget_old(here().contents, [key for key, (_, attribute, _) in here().contents.items() if not attribute])
@@ -185,7 +177,7 @@ def run(
         except Exception as error:
             side.raised, side.done = error, done(())
             raise
-        described = describe(results[0], call.passed, kept_of(used, subject, results))
+        described = describe(results[0], call.passed, kept_of(used, results))
         results.clear()
         return "returned", described, *done(call.kept())
 
@@ -197,8 +189,9 @@ def run(
         drawn = [tuple(one) for one in side.seeds.drawn(before, side.moment)]
         if complaint := side.complaints.getvalue():
             side.complaints = StringIO()
-        now = changed(call.passed), pulls(), written(), logged, warned, drawn, complaint, side.modes, kept, released()
-        return now if any(now) else ()
+        own, shared = changed(call.passed), [*changed_contents()]
+        effects = own, shared, pulls(), written(), logged, warned, drawn, complaint, side.modes, kept, released()
+        return effects if any(effects) else ()
 
     return _work(work, may_ask)
 

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
-from grader.testkit.far.contents import is_shared, set_content
+from grader.testkit.far.contents import is_shared, set_content, share
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named, signature_of
 from grader.testkit.far.results import Passed, content_of, parts_of_module
@@ -60,14 +60,7 @@ class Crossed:
         self._counts: list[int] = []
 
     def keep(self, number: int, value: Any, before: Any = None) -> Any:
-        """Notes an argument that the submission may change, with its content now, if that is not given.
-
-        One that it has kept from an operation before is the same one again.
-        """
-        if number in here().objects:
-            known = here().objects[number]
-            set_content(number, known, "", value)
-            return known
+        """Notes an argument that the submission may change, with its content now, if that is not given."""
         for one in self.passed:
             if one.number == number:
                 return one.value
@@ -108,8 +101,7 @@ class Crossed:
                     todo.append(item)
         shared = [one for one in self.passed if id(one.value) in found and is_shared(one.value)]
         for one in shared:
-            here().objects[one.number] = one.value
-            set_content(one.number, one.value, "", one.value)
+            share(one.number, one.value)
         return [one.number for one in shared]
 
     def _references(self) -> list[int]:
@@ -211,7 +203,7 @@ class Crossed:
         made = here().objects.get(key)
         if made is None:
             lists: list[dict[str, Any]] = [{"params": self.many(parameters), **rest} for parameters, rest in groups]
-            made = here().objects[key] = self.build(kind)(lists)
+            made = here().know(key, self.build(kind)(lists))
             here().optimizers[key] = made, copy.deepcopy(made.state_dict())
             if (state := here().early.pop(key, None)) is not None:
                 take_state(key, state)
@@ -232,7 +224,7 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "value": lambda call, value: value,
     "name": lambda call, module, names: named(module, names),
     "twin": lambda call, key: here().arrays.get(key, here().twins[key]),
-    "held": lambda call, key: here().held[key],
+    "known": lambda call, key: here().objects[key],
     "tensor": Crossed.keep,
     "table": Crossed.keep,
     "array": Crossed.keep,
@@ -253,7 +245,7 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
 def _once(key: int, make: Callable[[], Any]) -> Any:
     """The object of the test with this number, which is made when it comes first."""
     if key not in here().objects:
-        here().objects[key] = make()
+        here().know(key, make())
     return here().objects[key]
 
 

@@ -52,8 +52,7 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kind, value = answer
     if kind == "raised":
         name, message, given, key = value
-        error = here().objects[key] = raised_by_test(name, message, given, RuntimeError)
-        raise error
+        raise here().know(key, raised_by_test(name, message, given, RuntimeError))
     return value
 
 

@@ -1,4 +1,5 @@
-"""What both sides may change: objects and variables of the test, and arguments that the submission has kept.
+"""What both sides may change: objects and variables of the test, arguments that the submission has kept, and lists of
+its that the test has read.
 
 The judge uses this, too: each side compares them with copies of what both last had.
 """
@@ -6,7 +7,7 @@ The judge uses this, too: each side compares them with copies of what both last 
 import collections
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,26 +16,30 @@ import torch
 from grader.testkit.far.side import detached, here, is_same
 from grader.testkit.rebuilt import PLAIN
 
-_CONTAINERS: Final = (list, dict, set, collections.deque)
-_MUTABLE: Final = (*_CONTAINERS, torch.Tensor, np.ndarray)
+CONTAINERS: Final = (list, dict, set, collections.deque)
+MUTABLE: Final = (*CONTAINERS, torch.Tensor, np.ndarray)
 _MOST_COPIED: Final = 1 << 14
 """Numbers of a tensor or array that are compared after each operation."""
 _MOST_ITEMS: Final = 1 << 10
-"""Items of a list, dict, set or deque that is an argument."""
+"""Items of a list, dict, set or deque."""
 _MOST: Final = 256
-"""Objects and arguments of the test that are compared after each operation, the last ones that it has passed."""
+"""Those that are compared after each operation, the last ones that have crossed."""
 
 
 def is_shared(value: Any) -> bool:
-    """Whether an argument is one that both sides keep the same, if the submission keeps it; it is not too large."""
+    """Whether both sides keep a value the same if both have it; it is not too large to be compared so often."""
     if isinstance(value, torch.Tensor | np.ndarray):
         size = value.size if isinstance(value, np.ndarray) else value.numel()
         return type(value) in (torch.Tensor, np.ndarray) and size <= _MOST_COPIED
-    return isinstance(value, _CONTAINERS) and len(value) <= _MOST_ITEMS
+    return isinstance(value, CONTAINERS) and len(value) <= _MOST_ITEMS
 
 
-def refill(own: Any, now: Any) -> None:
-    """Gives a list, dict, set, deque, tensor or array another content; lists and dicts in it stay the same ones.
+def refill(own: Any, now: Any, is_known: Callable[[object], bool]) -> None:
+    """Gives a list, dict, set, deque, tensor or array another content.
+
+    Args:
+        is_known: whether a list or dict in it is one itself that both sides have; each other one that there was before
+            stays, with another content.
 
     Raises:
         ValueError: an array has another shape.
@@ -53,24 +58,24 @@ def refill(own: Any, now: Any) -> None:
     if isinstance(own, list | dict):
         for key, value in [*own.items()] if isinstance(own, dict) else enumerate(own):
             new = now.get(key) if isinstance(now, dict) else now[key] if key < len(now) else None
-            if type(value) in (list, dict) and type(new) is type(value):
-                refill(value, new)
+            if type(value) in (list, dict) and type(new) is type(value) and not is_known(new):
+                refill(value, new, is_known)
                 now[key] = value
     own.clear()
     (own.extend if isinstance(own, list | collections.deque) else own.update)(now)
 
 
 def content_at(home: Any, name: str) -> Any:
-    """The content of a variable in a namespace or class, or without a name of an object, or argument."""
+    """The content of a variable in a namespace or class, or without a name of an object, list or tensor."""
     if name:
         return (home if isinstance(home, dict) else vars(home))[name]
-    return home if isinstance(home, _MUTABLE) else {**vars(home)}
+    return home if isinstance(home, MUTABLE) else {**vars(home)}
 
 
 def set_content(key: int, home: Any, name: str, content: Any) -> None:
     """Gives an object of the test its attributes, or a variable in a namespace or class its value, as it is there."""
-    if not name and isinstance(home, _MUTABLE):
-        refill(home, content)
+    if not name and isinstance(home, MUTABLE):
+        refill(home, content, lambda one: here().number_of(one) is not None)
     elif not name:
         for attribute, value in content.items():
             object.__setattr__(home, attribute, value)
@@ -82,8 +87,13 @@ def set_content(key: int, home: Any, name: str, content: Any) -> None:
     here().contents[key] = home, name, copied(content_at(home, name))
 
 
+def share(number: int, value: Any) -> None:
+    """Notes that from now on both sides keep a list or tensor the same."""
+    set_content(number, here().know(number, value), "", value)
+
+
 def released() -> list[int]:
-    """Forgets the arguments that the submission has kept and has no more; their numbers."""
+    """Forgets the lists and tensors that the submission has no more; their numbers."""
     contents, objects = here().contents, here().objects
     gone = [key for key, count in _references(contents.items()) if count == _ALONE and key in objects]
     for key in gone:
@@ -92,27 +102,27 @@ def released() -> list[int]:
 
 
 def forget(number: int) -> None:
-    """Forgets an argument that the test has no more."""
+    """Forgets a list or tensor that the test has no more."""
     here().contents.pop(number, None)
     here().objects.pop(number, None)
 
 
 def _references(contents: Iterable[tuple[int, tuple[Any, str, Any]]]) -> Iterator[tuple[int, int]]:
-    """The references to each argument."""
+    """The references to each list and tensor."""
     for key, (home, name, _) in contents:
-        if not name and isinstance(home, _MUTABLE):
+        if not name and isinstance(home, MUTABLE):
             yield key, sys.getrefcount(home)
 
 
 _ALONE: Final = next(_references([(0, ([], "", None))]))[1] + 1
-"""References to an argument that nobody has but `FarSide.contents` and `FarSide.objects`."""
+"""References to a list that nobody has but `FarSide.contents` and `FarSide.objects`."""
 
 
 def forget_old(contents: dict[int, Any], objects: Sequence[int]) -> None:
     """Forgets the contents of all but the last objects: to compare thousands after each operation takes long.
 
     Args:
-        objects: the numbers of those that are objects or arguments, and no variables.
+        objects: the numbers of those that are no variables.
     """
     for key in objects[:-_MOST]:
         del contents[key]

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence, Set
 from io import BytesIO, StringIO
 from pathlib import Path
-from types import MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import nn
 
 from grader.border import tables
 from grader.border.bounds import Budget
-from grader.testkit.far.contents import content_at, copied, has_changed
+from grader.testkit.far.contents import content_at, copied, has_changed, is_shared, share
 from grader.testkit.far.operations import SPECIAL, methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here
 from grader.testkit.rebuilt import PLAIN, parts_of
@@ -27,9 +26,8 @@ _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "numpy"}
 _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 _GOT: Final = _READ - _TENSORS
-"""The same for what a method of an object has returned, which may be a part of it."""
+"""The same for what a function has returned, which may be a part of something there."""
 _LIST_ITERATOR: Final[Any] = type(iter([]))
-_MOST_HELD: Final = 64
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
 STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
@@ -44,16 +42,18 @@ class Passed(NamedTuple):
     before: Any
 
 
-def _owns_its_memory(arrays: Sequence[Any]) -> bool:
-    return arrays[0].base is None or sys.getrefcount(arrays[0].base) == _ALONE
+def _is_alone(results: Sequence[Any]) -> bool:
+    """Whether nothing over there has the result, or the memory of its numbers."""
+    if sys.getrefcount(results[0]) > _ALONE:
+        return False
+    return type(results[0]) is not np.ndarray or results[0].base is None or sys.getrefcount(results[0].base) == _ALONE
 
 
-def kept_of(name: str, owner: Any, results: Sequence[Any]) -> Set[type]:
+def kept_of(name: str, results: Sequence[Any]) -> Set[type]:
     """The kinds of values in the result of an operation that both sides keep the same."""
-    if type(results[0]) is np.ndarray and sys.getrefcount(results[0]) == _ALONE and _owns_its_memory(results):
-        return frozenset()  # nothing over there has it
-    is_got = name in ("getitem", "next") or (name == "call" and isinstance(owner, MethodType))
-    return _READ if name in ("getattr", "get") else _GOT if is_got else frozenset()
+    if type(results[0]) in _GOT and _is_alone(results):
+        return frozenset()
+    return _READ if name in ("getattr", "get") else _GOT if name in ("getitem", "next", "call") else frozenset()
 
 
 def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozenset()) -> tuple[Any, ...]:
@@ -68,24 +68,19 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
     for one in passed:
         if one.value is value:
             return "argument", one.number
-    for key, one in here().objects.items():
-        if one is value:
-            return "object", key
+    if (key := here().number_of(value)) is not None:
+        return "object", key
     if kind in _TENSORS:
         return _describe_tensor(value, kept)
     if kind in kept and kind is np.ndarray and value.flags.writeable and (twin := _twin_of(value)) is not None:
         return twin
     if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
         return "value", value
-    if kind in kept and kind is not np.ndarray and len(value) <= _MOST_HELD:
-        number = next((key for key, one in here().held.items() if one is value), None)
-        if number is None:
-            number = next(_numbers)
-            while len(here().held) >= _MOST_HELD:
-                del here().held[next(iter(here().held))]
-            here().held[number] = value
-        return "held", number, _describe_items(value, passed, kept)
-    return _describe_items(value, passed, kept)
+    items = _describe_items(value, passed, kept)
+    if kind in kept and is_shared(value):
+        share(number := -next(_numbers), value)
+        return "shared", number, items
+    return items
 
 
 def _describe_items(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
@@ -187,7 +182,7 @@ def parts_of_module(module: nn.Module) -> dict[str, dict[Any, Any]]:
 
 
 def _changed_modules() -> Iterator[tuple[int, Any]]:
-    """The modules of the test in which something was set or replaced, by their numbers below 0."""
+    """The modules of the test in which something was set or replaced, by their numbers."""
     for key, before in here().modules.items():
         now = parts_of_module(here().objects[key])
         stores = [store for store in now if _has_changed(now[store], before[store])]
@@ -195,24 +190,25 @@ def _changed_modules() -> Iterator[tuple[int, Any]]:
             here().modules[key] = now
             own = [(name, one) for name, one in now[""].items() if _is_other(one, before[""].get(name))]
             parts = [describe(dict(own) if not store else now[store]) for store in stores]
-            yield -key, ("dict", [("value", store) for store in stores], parts)
+            yield key, ("dict", [("value", store) for store in stores], parts)
 
 
 def changed_contents() -> Iterator[tuple[int, Any]]:
-    """The objects and variables of the test that were changed here, by their numbers below 0."""
-    for key, (home, name, before) in here().contents.items():
+    """What both sides have and was changed here, by the numbers."""
+    yield from _changed_modules()
+    for key, (home, name, before) in [*here().contents.items()]:
         now = content_at(home, name)
         if has_changed(now, before):
             here().contents[key] = home, name, copied(now)
             if not name and now is not home:  # of an object, only what has changed
                 now = {one: own for one, own in now.items() if one not in before or has_changed(own, before[one])}
             is_deque = isinstance(now, collections.deque)
-            yield -key, describe(list(now) if is_deque else copy.copy(now) if now is home else now)
+            yield key, describe(list(now) if is_deque else copy.copy(now) if now is home else now)
 
 
 def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their content now; of an iterator how many items it has given."""
-    found = [*_changed_modules(), *changed_contents()]
+    found: list[tuple[int, Any]] = []
     for number, value, before in passed:
         now = content_of(value)
         if tables.is_table(value):

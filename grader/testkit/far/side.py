@@ -56,18 +56,17 @@ class FarSide:
         arrays: those of these twins that are an array's memory, by the same key.
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
-        objects: modules and optimizers of the test, by its number for them.
+        objects: those that both sides know, by a number: of the test, and those below 0 of the submission.
         modules: of these modules, what they had when both sides last had the same.
         optimizers: these optimizers, with their state as both sides last had it.
         early: states of those that are yet to be made.
         paths: those that the test has passed, by its number for them.
         files: the files at each, as both sides last had them.
-        held: lists, sets and dicts of the submission that the test has read, and may change.
         kinds: of each class that was sent its number, and how many names it had then.
         named_tuples: classes of named tuples that have crossed, by their whole names; those of the test by their own.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
-        contents: of objects of the test, and of variables that its classes may change, by its number for each: the
-            object, or the namespace or class and the name, and the content as both sides last had it.
+        contents: of those that both sides may change, and of variables that classes of the test may, by their numbers:
+            the object, or the namespace or class and the name, and the content as both sides last had it.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
@@ -87,12 +86,12 @@ class FarSide:
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
         self.modules: dict[int, dict[str, dict[Any, Any]]] = {}
         self.optimizers: dict[int, tuple[Any, Any]] = {}
         self.early: dict[int, Any] = {}
         self.paths: dict[int, Path] = {}
         self.files: dict[int, dict[str, object]] = {}
-        self.held: dict[int, Any] = {}
         self.kinds: dict[type, tuple[int, list[int]]] = {}
         self.named_tuples: dict[str, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
@@ -110,6 +109,16 @@ class FarSide:
         self.modes: tuple[Any, ...] = ()
         self._folder: Path | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
+
+    def know(self, number: int, value: Any) -> Any:
+        """Notes the number of an object."""
+        self.objects[number], self._numbers[id(value)] = value, number
+        return value
+
+    def number_of(self, value: Any) -> int | None:
+        """The number of an object; None if the other side does not know it."""
+        number = self._numbers.get(id(value), 0)
+        return number if self.objects.get(number) is value else None
 
     def folder(self) -> Path:
         """For files of the test, until the next check begins: none of them is in the current folder."""

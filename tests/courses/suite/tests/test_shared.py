@@ -44,6 +44,32 @@ def test_list_in_two_objects():
     assert kept == [1, 2] and one.total() == other.total() == 3 and one.kept is other.kept
 
 
+def test_list_of_the_object():
+    keeper, counts = Keeper([]), {}
+    count, kept, told = shared.counter(counts), keeper.kept, shared.told()
+    keeper.add(1, [2])
+    kept[1].append(3)
+    count("a")
+    shared.tell("a")
+    assert kept == [1, [2, 3]] and keeper.kept is kept and counts == {"a": 1} and told[-1] == "a"
+    for number in range(40):
+        assert keeper.add(number) == number + 3 == len(keeper.kept)
+    told.append("b")
+    kept[0], kept[1] = kept[1], kept[0]
+    keeper.set(0, 1, 5)
+    assert kept[:2] == [[2, 5], 1] and shared.told()[-1] == "b"
+
+
+def test_order_of_a_dict():
+    keeper = Keeper({"a": 1, "b": 2})
+    kept = keeper.kept
+    kept["a"] = kept.pop("b")
+    assert keeper.first() == ("a", 2)
+    keeper.count("c")
+    keeper.last_first()
+    assert [*kept] == ["c", "a"]
+
+
 def test_nested_list():
     rows = [[0, 0], [0, 0]]
     first, keeper = rows[0], Keeper(rows)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-_sinks = []
+_sinks, _told = [], []
 
 
 class Keeper:
@@ -26,6 +26,13 @@ class Keeper:
 
     def total(self):
         return sum(self.kept)
+
+    def first(self):
+        return next(iter(self.kept.items()))
+
+    def last_first(self):
+        for key in [*self.kept][:-1]:
+            self.kept[key] = self.kept.pop(key)
 
     def set(self, row, column, value):
         self.kept[row][column] = value
@@ -59,7 +66,12 @@ def listen(sink):
     _sinks.append(sink)
 
 
+def told():
+    return _told
+
+
 def tell(item):
+    _told.append(item)
     for sink in _sinks:
         sink.append(item)
 
