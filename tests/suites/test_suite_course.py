@@ -151,7 +151,7 @@ def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
         "        use()\n"
         "        assert len(record) == before + 1 and len(record[-1].request) + len(record[-1].reply) < 200\n"
         "    lists = [machine.started for _ in range(3)]\n"
-        "    assert len(running[-1]._held) == 1\n"
+        "    assert lists[0] is lists[2] and len(running[-1].contents._numbers) == 1\n"
         "    assert derived.take(3, (one for one in 'ab')) == ['a', 'b'] and not running[-1]._may_ask()\n"
     )
     (result,) = grade_here(course, Submission("right", python_files(COURSE / "solutions")), only=["pkg.objects"])
