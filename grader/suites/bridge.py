@@ -471,8 +471,6 @@ class Bridge:
                 return str(passing.path(value)) if type(value) is str and value[:1] == os.sep else value
             case "twin":
                 return self.twins.value(rest[0])
-            case "array":
-                return self.twins.new_array(*rest)
             case "argument":
                 return passing.original(rest[0])
             case "object":

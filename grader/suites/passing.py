@@ -219,8 +219,7 @@ class Passing:
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if kind is np.ndarray:
-            key = self.bridge.twins.array_key(value)
-            return ("array", self._number(value), value) if key is None else ("twin", key)
+            return "array", self._number(value), value
         if tables.is_value(value):
             return ("table", self._number(value), value) if tables.is_table(value) else ("value", value)
         if isinstance(value, np.generic):

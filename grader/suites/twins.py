@@ -1,10 +1,9 @@
-"""Tensors, arrays and optimizers that a test and a submission both have: what one side changes, the other is sent."""
+"""Tensors and optimizers that a test and a submission both have: what one side changes, the other is sent."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pickle import dumps  # that of the tests asks about each step
 from typing import Any, Final
@@ -15,7 +14,6 @@ from torch import nn
 from grader.suites.passing import put
 from grader.testkit.far.side import changes, detached, is_same, is_same_state, is_sent, now_both_have
 
-_MOST_ARRAYS: Final = 256
 _NEW: Final = (None, None, False)
 
 
@@ -29,7 +27,6 @@ class Twins:
     def __init__(self, may: Callable[[str], bool]) -> None:
         self._may = may
         self._tensors: dict[int, torch.Tensor] = {}
-        self._arrays: dict[int, weakref.ref[Any]] = {}
         self._keys: dict[int, int] = {}
         self._last: dict[int, tuple[Any, Any, bool]] = {}
         self._optimizers: dict[int, tuple[Any, Any]] = {}
@@ -56,21 +53,9 @@ class Twins:
         """The test's tensors that collect gradients, with their keys."""
         return ((key, one) for key, one in self._tensors.items() if key > 0 and one.is_leaf and one.requires_grad)
 
-    def value(self, key: int) -> Any:
-        """The tensor with this key, or the array whose memory it is."""
-        return self._array(key) if key in self._arrays else self._tensors[key]
-
-    def new_array(self, key: int, data: torch.Tensor) -> Any:
-        """An array of the submission that the test gets.
-
-        Raises:
-            ValueError: the key is another's.
-        """
-        if key >= 0 or key in self._tensors:
-            raise ValueError("the key of another")
-        self._add(key, data)
-        self._last[key] = detached(data), None, False
-        return self._array(key)
+    def value(self, key: int) -> torch.Tensor:
+        """The tensor with this key."""
+        return self._tensors[key]
 
     def new_tensor(
         self, key: int, data: torch.Tensor, grad: torch.Tensor | None, requires_grad: bool, is_parameter: bool
@@ -92,14 +77,9 @@ class Twins:
         before, self._states_sent[id(generator)] = self._states_sent.get(id(generator)), now
         return now == before
 
-    def array_key(self, array: Any) -> int | None:
-        """The key of an array of the submission that the test has got; None for another array."""
-        return next((key for key, one in self._arrays.items() if one() is array), None)
-
     def pushes(self) -> list[tuple[Any, ...]]:
         """The twins that have changed here, and the optimizers' states, which have no data."""
         found: list[tuple[Any, ...]] = []
-        gone, old_arrays = list[int](), list(self._arrays)[:-_MOST_ARRAYS]
         for number, (optimizer, last) in self._optimizers.items():
             state = optimizer.state_dict()
             if last is None or not is_same_state(state, last):
@@ -110,11 +90,7 @@ class Twins:
             if changed is not None:
                 self._last[key] = changed[0]
                 found.append((key, *changed[1], isinstance(tensor, nn.Parameter)))
-            elif key in self._arrays and (key in old_arrays or self._arrays[key]() is None):
-                gone.append(key)
-        for key in gone:
-            del self._arrays[key], self._last[key], self._keys[id(self._tensors.pop(key))]
-        return found + [(key, None, None, False, False) for key in gone]
+        return found
 
     def pull(self, pulls: Sequence[Any]) -> None:
         """Takes over what the submission has changed, as far as it may."""
@@ -141,11 +117,3 @@ class Twins:
 
     def _add(self, key: int, tensor: torch.Tensor) -> None:
         self._keys[id(tensor)], self._tensors[key] = key, tensor
-
-    def _array(self, key: int) -> Any:
-        """The array of the submission with this key, whose memory is that of its twin."""
-        array = self._arrays[key]() if key in self._arrays else None
-        if array is None:
-            array = self._tensors[key].numpy()
-            self._arrays[key] = weakref.ref(array)
-        return array

@@ -223,7 +223,7 @@ class Crossed:
 _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "value": lambda call, value: value,
     "name": lambda call, module, names: named(module, names),
-    "twin": lambda call, key: here().arrays.get(key, here().twins[key]),
+    "twin": lambda call, key: here().twins[key],
     "known": lambda call, key: here().objects[key],
     "tensor": Crossed.keep,
     "table": Crossed.keep,

@@ -18,7 +18,7 @@ from grader.testkit.rebuilt import PLAIN
 
 CONTAINERS: Final = (list, dict, set, collections.deque)
 MUTABLE: Final = (*CONTAINERS, torch.Tensor, np.ndarray)
-_MOST_COPIED: Final = 1 << 14
+_MOST_COPIED: Final = 1 << 18
 """Numbers of a tensor or array that are compared after each operation."""
 _MOST_ITEMS: Final = 1 << 10
 """Items of a list, dict, set or deque."""
@@ -28,9 +28,10 @@ _MOST: Final = 256
 
 def is_shared(value: Any) -> bool:
     """Whether both sides keep a value the same if both have it; it is not too large to be compared so often."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        size = value.size if isinstance(value, np.ndarray) else value.numel()
-        return type(value) in (torch.Tensor, np.ndarray) and size <= _MOST_COPIED
+    if isinstance(value, np.ndarray):
+        return type(value) is np.ndarray and value.flags.writeable and value.size <= _MOST_COPIED
+    if isinstance(value, torch.Tensor):
+        return type(value) is torch.Tensor and not value.requires_grad and value.numel() <= _MOST_COPIED
     return isinstance(value, CONTAINERS) and len(value) <= _MOST_ITEMS
 
 

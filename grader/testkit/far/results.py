@@ -72,15 +72,12 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
         return "object", key
     if kind in _TENSORS:
         return _describe_tensor(value, kept)
-    if kind in kept and kind is np.ndarray and value.flags.writeable and (twin := _twin_of(value)) is not None:
-        return twin
-    if kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
-        return "value", value
-    items = _describe_items(value, passed, kept)
+    is_numbers = kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy")
+    data = ("value", value) if is_numbers else _describe_items(value, passed, kept)
     if kind in kept and is_shared(value):
         share(number := -next(_numbers), value)
-        return "shared", number, items
-    return items
+        return "shared", number, data
+    return data
 
 
 def _describe_items(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
@@ -123,21 +120,6 @@ def _kind(kind: type) -> tuple[int, tuple[list[str], str, str] | None]:
         return known[0], None
     here().kinds[kind] = number, _ = next(_numbers), sizes
     return number, (names_of(kind), special_of(kind), methods_of(kind))
-
-
-def _twin_of(array: Any) -> tuple[Any, ...] | None:
-    """The twin of an array: a tensor with the same memory; None if its numbers are of no type of torch's."""
-    for key, one in here().arrays.items():
-        if one is array:
-            return "twin", key
-    try:
-        twin = torch.from_numpy(array)
-    except (TypeError, ValueError):
-        return None
-    key = -next(_numbers)
-    here().arrays[key], here().twins[key] = array, twin
-    here().last[key] = detached(twin), None, False
-    return "array", key, detached(twin)
 
 
 def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:

@@ -53,7 +53,6 @@ class FarSide:
 
     Attributes:
         twins: tensors that both sides have, by key; those that were made here have keys below 0.
-        arrays: those of these twins that are an array's memory, by the same key.
         last: data, gradient and `requires_grad` of each as both sides last had them.
         graphs: results whose graph is here.
         objects: those that both sides know, by a number: of the test, and those below 0 of the submission.
@@ -82,7 +81,6 @@ class FarSide:
 
     def __init__(self, log: "Log | None") -> None:
         self.twins: dict[int, torch.Tensor] = {}
-        self.arrays: dict[int, Any] = {}
         self.last: dict[int, tuple[Any, Any, bool]] = {}
         self.graphs: dict[int, torch.Tensor] = {}
         self.objects: dict[int, Any] = {}
@@ -221,10 +219,6 @@ def now_both_have(last: tuple[Any, Any, bool], twin: torch.Tensor, data: Any, gr
 def take(pushes: Iterable[Any]) -> None:
     """Makes twins be as they are on the other side."""
     for key, data, grad, requires_grad, is_parameter in pushes:
-        if data is None and key < 0:  # an array that the test has no more
-            for known in (here().arrays, here().twins, here().last):
-                known.pop(key, None)
-            continue
         if data is None:
             take_state(key, grad)
             continue
