@@ -85,6 +85,7 @@ class Bridge:
         functions: the places of functions and classes in modules that the test has read.
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
+        contents: what both sides may change.
         classes: those of the test that were sent, by their whole names over there.
         has_functions: whether the submission has a function of the test, which an object of its may call later.
         endless: the numbers of iterators of the test whose end has not come yet.
@@ -192,13 +193,12 @@ class Bridge:
         if operation in ("setattr", "delattr"):
             self.set_names.add(args[0])
         self.contents.forget_old()
-        forgotten = self.contents.forgotten()
         passing = Passing(self)
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
         settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
         settings += [("content", ("tuple", [("value", one), tree])) for one, tree in self._changed_here(passing)]
-        settings += [("forget", ("value", one)) for one in forgotten]
+        settings += [("forget", ("value", one)) for one in self.contents.forgotten()]
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
@@ -254,8 +254,6 @@ class Bridge:
         for number, now in changed:
             passing.change(number, self._value(now, passing))
         self._change(shared, passing)
-        for number in kept:
-            self.contents.have(number)
         self._released += released
         passing.write(written)
         if modes and self.may("modes"):
@@ -314,8 +312,10 @@ class Bridge:
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
         with _reading:
-            number, args, kwargs, pulls, changed, has_grad = asked
+            number, args, kwargs, pulls, shared, changed, has_grad = asked
             self.twins.pull(pulls)
+            for one in shared:
+                self.contents.share(one, passing.original(one))
             self._change(changed, passing)
             values = [self._value(one, passing) for one in args]
             keywords = {str(name): self._value(one, passing) for name, one in kwargs}
@@ -422,7 +422,7 @@ class Bridge:
         return number
 
     def _changed_here(self, passing: Passing) -> list[tuple[int, Any]]:
-        """The objects, variables and arguments that the test has changed since both sides last had the same."""
+        """What the test has changed since both sides last had the same."""
         found = []
         for number, content in self.contents.changed():
             if not isinstance(self.kept(number), (Variable, *MUTABLE)):
@@ -434,7 +434,9 @@ class Bridge:
     def _change(self, changed: Sequence[Any], passing: Passing) -> None:
         """Takes over what both sides have as the submission has changed it."""
         for number, now in changed:
-            passing.change_shared(number, self._value(now, passing))
+            value = self._value(now, passing)
+            if number in self._kept:
+                passing.change_shared(number, value)
             if self.contents.has(number):
                 self.contents.have(number)
 

@@ -60,7 +60,7 @@ _Sentinel: Final[type] = type(sentinel.anything)
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _WORDS: Final = ("__name__", "__doc__")
 _MOST_FILES: Final = 200
-_MOST_ITEMS: Final = 1000
+_MOST_LISTS: Final = 100
 _MOST_FILE_BYTES: Final = 16 << 20
 
 
@@ -345,7 +345,7 @@ class Passing:
             return "named", vars(kind).get("far_class", whole), kind.__name__, list(fields), items
         if kind in (list, dict) and self._is_data(value):
             items = value.values() if kind is dict else value
-            if len(value) > _MOST_ITEMS or not any(type(one) in (list, dict) for one in items):  # each of them is one
+            if len(value) > _MOST_LISTS or not any(type(one) in (list, dict) for one in items):  # each of them is one
                 return "data", self._number(value), value
         if isinstance(value, set | frozenset):
             is_set = isinstance(value, set)

@@ -193,14 +193,14 @@ def run(
         effects = own, shared, pulls(), written(), logged, warned, drawn, complaint, side.modes, kept, released()
         return effects if any(effects) else ()
 
-    return _work(work, may_ask)
+    return _work(work, may_ask, call)
 
 
-def _work(work: Callable[[], Any], may_ask: bool) -> Any:
+def _work(work: Callable[[], Any], may_ask: bool, call: Crossed) -> Any:
     """The result, or the question to a function of the test."""
     if not may_ask:
         return work()
-    thread = Thread(work)
+    thread = Thread(work, call.share)
     here().waiting.append(thread)
     thread.start()
     return wait(thread)
@@ -249,7 +249,8 @@ def differentiate(key: int, grad: Any, pushes: list[Any], keeps_graph: bool, may
     """
     take(pushes)
     leaves = {number: twin for number, twin in here().twins.items() if number > 0 and twin.is_leaf}
-    result, given = here().graphs[key], Crossed().build(grad)
+    result, call = here().graphs[key], Crossed()
+    given = call.build(grad)
 
     def work() -> Any:
         if keeps_graph:
@@ -266,4 +267,4 @@ def differentiate(key: int, grad: Any, pushes: list[Any], keeps_graph: bool, may
             twin.grad = before[number]
         return "returned", found, pulls()
 
-    return _work(work, may_ask)
+    return _work(work, may_ask, call)

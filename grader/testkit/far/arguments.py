@@ -8,7 +8,7 @@ import pkgutil
 import random
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from io import BytesIO, StringIO
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
-from grader.testkit.far.contents import is_shared, set_content, share
+from grader.testkit.far.contents import CONTAINERS, is_shared, set_content
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import named, signature_of
 from grader.testkit.far.results import Passed, content_of, parts_of_module
@@ -26,7 +26,7 @@ from grader.testkit.rebuilt import is_mutable, rebuilt
 
 _MOST_BYTES: Final = 8 << 20
 """Bytes of a written file that are sent back."""
-_CONTAINERS: Final = (list, tuple, set, collections.deque)
+_HOLDING: Final = (tuple, *CONTAINERS)
 
 _GENERATORS: Final[dict[str, Callable[[], Any]]] = {
     "torch": torch.Generator,
@@ -95,13 +95,23 @@ class Crossed:
         found = {id(one) for one in todo}
         while todo:
             one = todo.pop()
-            for item in one.values() if isinstance(one, dict) else one if isinstance(one, _CONTAINERS) else ():
+            for item in one.values() if isinstance(one, dict) else one if isinstance(one, _HOLDING) else ():
                 if id(item) in inside and id(item) not in found:
                     found.add(id(item))
                     todo.append(item)
-        shared = [one for one in self.passed if id(one.value) in found and is_shared(one.value)]
+        return self.share(found)
+
+    def share(self, only: Set[int] | None = None) -> list[int]:
+        """Shares arguments with the test, as they were when it has passed them; their numbers.
+
+        Args:
+            only: the ids of these; None for all.
+        """
+        shared = [one for one in self.passed if (only is None or id(one.value) in only) and is_shared(one.value)]
+        shared = [one for one in shared if one.number not in here().objects]
         for one in shared:
-            share(one.number, one.value)
+            before = collections.deque(one.before) if isinstance(one.value, collections.deque) else one.before
+            here().contents[one.number] = here().know(one.number, one.value), "", before
         return [one.number for one in shared]
 
     def _references(self) -> list[int]:

@@ -13,10 +13,15 @@ from grader.testkit.far.side import here, pulls
 
 
 class Thread(threading.Thread):
-    """A call that may ask a function of the test: it waits for the answer while this process serves other calls."""
+    """A call that may ask a function of the test: it waits for the answer while this process serves other calls.
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    Args:
+        share: shares its arguments with the test, whose function may look at them; their numbers.
+    """
+
+    def __init__(self, work: Callable[[], Any], share: Callable[[], list[int]]) -> None:
         super().__init__(daemon=True)
+        self.share = share
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.turn = threading.Lock()
@@ -44,7 +49,7 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     thread = current if isinstance(current, Thread) else here().waiting[-1]  # the submission's own thread
     given, named_ones = [describe(one) for one in args], [(name, describe(one)) for name, one in kwargs.items()]
     with thread.turn:
-        effects = pulls(), [*changed_contents()], torch.is_grad_enabled()
+        effects = pulls(), thread.share(), [*changed_contents()], torch.is_grad_enabled()
         thread.news.put(("asks", (number, given, named_ones, *effects)))
         answer = thread.answers.get()
     if answer is None:

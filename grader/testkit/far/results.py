@@ -192,6 +192,8 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
     """The arguments that were changed in place, and their content now; of an iterator how many items it has given."""
     found: list[tuple[int, Any]] = []
     for number, value, before in passed:
+        if number in here().objects:
+            continue  # both sides have it
         now = content_of(value)
         if tables.is_table(value):
             found += [(number, ("value", value))] if now != before else []

@@ -117,6 +117,14 @@ def test_numeric_gradient():
     assert layer.forward(x).sum() == before + 4 and params["b"].sum() == 2
 
 
+def test_argument_that_a_function_of_the_test_looks_at():
+    w = np.array([1.0, 2.0])
+    np.testing.assert_allclose(shared.slopes(lambda _: (w**2).sum(), w), [2.5, 4.5])
+    kept, seen = [5], []
+    functions = [lambda: seen.append([*kept]), kept.clear, lambda: seen.append([*kept])]
+    assert shared.append_between(kept, functions) is kept == [0] and seen == [[5, 1], [0]]
+
+
 def test_function_that_keeps():
     heard = []
     shared.listen(heard)
