@@ -79,7 +79,8 @@ class Contents:
         for number, before in [*self._last.items()]:
             if has_changed(content := self._content(number), before):
                 self._last[number] = copied(content)
-                yield number, copy.copy(content)  # which is none that both sides have
+                # A copy of a list is none that both sides have, so that its items cross.
+                yield number, copy.copy(content) if content is self._kept[number] else content
 
     def _content(self, number: int) -> Any:
         value = self._kept[number]
