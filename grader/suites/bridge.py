@@ -312,8 +312,10 @@ class Bridge:
     def _answer(self, asked: Sequence[Any], passing: Passing) -> tuple[str, Any]:
         """The answer of a function of the test, which the submission has called."""
         with _reading:
-            number, args, kwargs, pulls, shared, changed, has_grad = asked
+            number, args, kwargs, pulls, gone, shared, changed, has_grad = asked
             self.twins.pull(pulls)
+            for one in gone:
+                self.contents.release(one)
             for one in shared:
                 self.contents.share(one, passing.original(one))
             self._change(changed, passing)

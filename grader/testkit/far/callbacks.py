@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import torch
 
+from grader.testkit.far.contents import released
 from grader.testkit.far.operations import raised_by_test
-from grader.testkit.far.results import changed_contents, describe
+from grader.testkit.far.results import GOT, changed_contents, describe
 from grader.testkit.far.side import here, pulls
 
 
@@ -47,9 +48,11 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     current = threading.current_thread()
     thread = current if isinstance(current, Thread) else here().waiting[-1]  # the submission's own thread
-    given, named_ones = [describe(one) for one in args], [(name, describe(one)) for name, one in kwargs.items()]
     with thread.turn:
-        effects = pulls(), thread.share(), [*changed_contents()], torch.is_grad_enabled()
+        gone, shared = released(), thread.share()
+        given = [describe(one, kept=GOT) for one in args]
+        named_ones = [(name, describe(one, kept=GOT)) for name, one in kwargs.items()]
+        effects = pulls(), gone, shared, [*changed_contents()], torch.is_grad_enabled()
         thread.news.put(("asks", (number, given, named_ones, *effects)))
         answer = thread.answers.get()
     if answer is None:

@@ -25,8 +25,9 @@ _DICTS: Final = frozenset({dict, collections.OrderedDict, collections.defaultdic
 _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "numpy"}
 _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
-_GOT: Final = _READ - _TENSORS
+GOT: Final = _READ - _TENSORS
 """The same for what a function has returned, which may be a part of something there."""
+_GETTING: Final = frozenset({"getitem", "next", "call", "enter", "await"})
 _LIST_ITERATOR: Final[Any] = type(iter([]))
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
@@ -51,9 +52,9 @@ def _is_alone(results: Sequence[Any]) -> bool:
 
 def kept_of(name: str, results: Sequence[Any]) -> Set[type]:
     """The kinds of values in the result of an operation that both sides keep the same."""
-    if type(results[0]) in _GOT and _is_alone(results):
+    if type(results[0]) in GOT and _is_alone(results):
         return frozenset()
-    return _READ if name in ("getattr", "get") else _GOT if name in ("getitem", "next", "call") else frozenset()
+    return _READ if name in ("getattr", "get") else GOT if name in _GETTING else frozenset()
 
 
 def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozenset()) -> tuple[Any, ...]:
