@@ -332,7 +332,7 @@ class _Solution:
                 raise self._error(node.lineno, f"the body of `{name}` must begin on a line of its own")
             kept = first.end_lineno or first.lineno
             if ast.get_docstring(node) is None:
-                kept = first.lineno - 1
+                kept = first_line(first) - 1
                 while not self._lines[kept - 1].strip() or self._lines[kept - 1].lstrip().startswith("#"):
                     kept -= 1  # comments above the first statement are part of the answer
             made += ["", *self._lines[first_line(node) - 1 : kept], *_unwritten(name, first.col_offset, note)]

@@ -394,12 +394,12 @@ class Bridge:
 
     def kind_of(self, named: Any) -> str:
         """The name of the class of something by its name in a module over there; a class is of `type`."""
-        if named.place not in self._kinds_of_names:
+        if named._place not in self._kinds_of_names:
             try:
-                self._kinds_of_names[named.place] = str(self.run("class", named))
+                self._kinds_of_names[named._place] = str(self.run("class", named))
             except SubmissionRaised:
                 return ""
-        return self._kinds_of_names[named.place]
+        return self._kinds_of_names[named._place]
 
     # ---------------------------------------------------------------- what both sides know
 

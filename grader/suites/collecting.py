@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from grader.suites.deferred import Deferred, asked_while_collecting
+from grader.suites.deferred import Deferred, asked_while_collecting, deferred
 from grader.suites.honesty import note
 from grader.suites.modules import own_modules, stood_down
 from grader.testkit.far.operations import named, operation
@@ -49,14 +49,14 @@ class Solution:
             value = self._value(late)
             result = operation(name)(value, *map(self._value, args))
             if name == "iter":
-                return [self._as_proxy(one, Deferred.of("item", late, at)) for at, one in enumerate(result)]
-            return self._as_proxy(result, Deferred.of(name, late, *args) if name != "get" else late)
+                return [self._as_proxy(one, deferred("item", late, at)) for at, one in enumerate(result)]
+            return self._as_proxy(result, deferred(name, late, *args) if name != "get" else late)
 
     def _value(self, value: Any) -> Any:
         """The solution's own value of a proxy."""
         if not isinstance(value, Deferred):
             return value
-        module, names, made_by = value.place
+        module, names, made_by = value._place
         if made_by is not None:
             name, target, args, kwargs = made_by
             values = [self._value(one) for one in args]
@@ -70,9 +70,9 @@ class Solution:
         if kind in PLAIN or isinstance(value, torch.Tensor | np.ndarray | np.generic):
             return value
         if kind in (list, tuple):
-            return kind(self._as_proxy(one, Deferred.of("item", late, at)) for at, one in enumerate(value))
+            return kind(self._as_proxy(one, deferred("item", late, at)) for at, one in enumerate(value))
         if kind is dict:
-            return {key: self._as_proxy(one, Deferred.of("getitem", late, key)) for key, one in value.items()}
+            return {key: self._as_proxy(one, deferred("getitem", late, key)) for key, one in value.items()}
         module, names = getattr(value, "__module__", None), str(getattr(value, "__qualname__", "")).split(".")
         if isinstance(module, str) and module.partition(".")[0] in self._names and all(map(str.isidentifier, names)):
             with contextlib.suppress(AttributeError, ImportError):

@@ -34,17 +34,12 @@ class Deferred(Used):
         for name, value in {"_module": module, "_names": names, "_made_by": made_by}.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def of(cls, name: str, target: Deferred, *args: object) -> Deferred:
-        """The result of an operation on something of the submission."""
-        return cls(target._module, (), (name, target, args, {}))
-
     @property
-    def place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
+    def _place(self) -> tuple[str, tuple[str, ...], tuple[Any, ...] | None]:
         """The module, the names in it, and how it is made."""
         return self._module, self._names, self._made_by
 
-    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
+    def _crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         if self._made_by is None:
             return "name", self._module, list(self._names)
         made = passing.bridge.made
@@ -72,13 +67,13 @@ class Deferred(Used):
         name = running[-1].kind_of(self) if running and self._made_by is None else ""
         return type if name == "builtins.type" else TYPES.get(name, Deferred)
 
-    def in_a_test(self) -> Any:
+    def _in_a_test(self) -> Any:
         """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
-        if not running or (self.place in running[-1].functions and self.__name__ not in running[-1].set_names):
+        if not running or (self._place in running[-1].functions and self.__name__ not in running[-1].set_names):
             return self
         value = self._now()
         if isinstance(value, Handle) and not _OF_FUNCTIONS.isdisjoint(value._classes):
-            running[-1].functions.add(self.place)
+            running[-1].functions.add(self._place)
         return self if isinstance(value, Used | list | dict | set) else value
 
     def __call__(self, /, *args: object, **kwargs: Any) -> Any:
@@ -94,7 +89,7 @@ class Deferred(Used):
         if running or name.startswith("__"):
             return super().__getattr__(name)
         if self._made_by is not None:
-            return Deferred.of("getattr", self, name)
+            return deferred("getattr", self, name)
         return Deferred(self._module, (*self._names, name))
 
     def __bool__(self) -> bool:
@@ -108,6 +103,11 @@ class Deferred(Used):
             name, target, args, _ = self._made_by
             return f"{target!r}{'' if name == 'call' else f'.{name}'}({', '.join(map(repr, args))})"
         return ".".join((*self._names,)) or self._module
+
+
+def deferred(name: str, target: Deferred, *args: object) -> Deferred:
+    """The result of an operation on something of the submission."""
+    return Deferred(target._module, (), (name, target, args, {}))
 
 
 for _name in {*METHODS} - {"call", "bool", "hash", "await", "aiter", "anext", "aenter", "aexit"}:

@@ -51,6 +51,11 @@ class Handles:
             found = self._classes[key] = class_of_handles(name, classes, special, methods)
         return found
 
+    def note_class(self, kind: type, found: Any) -> None:
+        """From now on, what was found over there is this class of the test."""
+        if isinstance(found, Handle):
+            self._known[found._number] = kind
+
     # ---------------------------------------------------------------- methods that are not read yet
 
     def method(self, owner: Handle, name: str) -> Handle:

@@ -45,7 +45,7 @@ class ProxyModule(ModuleType):
         if name in running[-1].channel.variables:
             return value_of(found)
         try:
-            return found.in_a_test()
+            return found._in_a_test()
         except MissingName as error:
             raise _MissingAttribute(error.message, error.file) from None
 

@@ -69,7 +69,7 @@ class Crossing:
 
     __slots__ = ()
 
-    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
+    def _crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         """The data that stands for it."""
         raise NotImplementedError
 
@@ -209,7 +209,7 @@ class Passing:
         """
         kind = type(value)
         if issubclass(kind, Crossing):  # a mock of a class of theirs says that it is one
-            return value.crosses_as(self)  # type: ignore[no-any-return]
+            return value._crosses_as(self)  # type: ignore[no-any-return]
         if kind in PLAIN:
             if kind is str and self._is_file(value):
                 return self._path(Path(value), is_text=True)
@@ -257,7 +257,7 @@ class Passing:
         if isinstance(value, IOBase):
             return self._file(value)
         if isinstance(value, type):
-            if (example := vars(value).get("example")) is not None and isinstance(example, Crossing):
+            if (example := vars(value).get("_example")) is not None and isinstance(example, Crossing):
                 return "kind", self.tree(example)
             if (place := vars(value).get("far_place")) is not None:  # an exception of the submission
                 return "name", *place
@@ -289,6 +289,9 @@ class Passing:
             return "lazy", number
         if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
             return "partial", self.bridge.keep(value), *map(self.tree, (value.func, value.args, value.keywords))
+        if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
+            fields = [(name, self.tree(one)) for name, one in vars(value).items()]
+            return "object", self.bridge.keep_changing(value), self.tree(kind), fields
         if callable(value):
             if (place := _place_in_library(value)) is not None:
                 return "class", *place, "", []
@@ -297,9 +300,6 @@ class Passing:
             data = {name: one for name, one in names.items() if type(one) in PLAIN and one is not None}
             is_later = inspect.iscoroutinefunction(value)
             return "function", self.bridge.keep(value), is_later, data, self._signature(value)
-        if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
-            fields = [(name, self.tree(one)) for name, one in vars(value).items()]
-            return "object", self.bridge.keep_changing(value), self.tree(kind), fields
         if kind is object or isinstance(value, _Sentinel):
             return "opaque", self.bridge.keep(value)
         raise TypeError(f"a {kind.__name__} cannot be passed to a submission")

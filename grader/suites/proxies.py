@@ -357,6 +357,12 @@ class Class(type):
 class Base(metaclass=Class):
     """Stands for a class of the submission where the suite derives one from it."""
 
+    def __init_subclass__(cls, **_: object) -> None:
+        """A class of a running test is there at once, if code of the submission runs when it is made."""
+        bases: Any = getattr(cls, "__orig_bases__", ())
+        if running and any(one._run("has_hook") for one in bases if issubclass(type(one), Used)):
+            running[-1].handles.note_class(cls, running[-1].run("get", cls))
+
 
 class Handle(Used, FarObject, metaclass=Class):
     """An object that stays in the student process; `isinstance` asks the names of its classes that came with it."""
@@ -397,7 +403,7 @@ class Handle(Used, FarObject, metaclass=Class):
             raise AssertionError(_NO_VALUE)
         return result
 
-    def crosses_as(self, passing: Passing) -> tuple[Any, ...]:
+    def _crosses_as(self, passing: Passing) -> tuple[Any, ...]:
         if self._late is not None:
             running[-1].read(self)
         return passing.tree(self._plain[0]) if self._number < 0 else ("value", self)
@@ -489,6 +495,6 @@ def make_handle(kind: Class, remote: FarObject, late: tuple[Handle, str] | None 
     FarObject.__init__(made, remote._channel, remote._number, remote._kind)
     object.__setattr__(made, "_plain", ())
     object.__setattr__(made, "_late", late)
-    if late is None and "example" not in vars(kind):
-        type.__setattr__(kind, "example", made)  # by it the class itself crosses
+    if late is None and "_example" not in vars(kind):
+        type.__setattr__(kind, "_example", made)  # by it the class itself crosses
     return made  # type: ignore[no-any-return]

@@ -199,7 +199,7 @@ def run(
 def _work(work: Callable[[], Any], may_ask: bool, call: Crossed) -> Any:
     """The result, or the question to a function of the test."""
     if not may_ask:
-        return work()
+        return here().context().run(work)
     thread = Thread(work, call.share)
     here().waiting.append(thread)
     thread.start()

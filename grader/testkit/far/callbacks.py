@@ -1,5 +1,6 @@
 """Functions of the test that the submission calls: it waits in a thread while this process serves other calls."""
 
+import contextvars
 import queue
 import threading
 from collections.abc import Callable
@@ -26,12 +27,13 @@ class Thread(threading.Thread):
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.turn = threading.Lock()
-        self._work, self._has_grad = work, torch.is_grad_enabled()
+        self.inner: contextvars.Context = here().context()
+        self._work, self._has_grad, self._context = work, torch.is_grad_enabled(), self.inner
 
     def run(self) -> None:
         try:
             with torch.set_grad_enabled(self._has_grad):
-                self.news.put(("returned", self._work()))
+                self.news.put(("returned", self._context.run(self._work)))
         except BaseException as error:
             self.news.put(("raised", error))
 
@@ -53,8 +55,12 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = [describe(one, kept=GOT) for one in args]
         named_ones = [(name, describe(one, kept=GOT)) for name, one in kwargs.items()]
         effects = pulls(), gone, shared, [*changed_contents()], torch.is_grad_enabled()
+        thread.inner = contextvars.copy_context()
         thread.news.put(("asks", (number, given, named_ones, *effects)))
         answer = thread.answers.get()
+        for variable, value in thread.inner.items():
+            if variable.get(None) is not value:
+                variable.set(value)
     if answer is None:
         raise Abandoned
     kind, value = answer

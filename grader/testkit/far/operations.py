@@ -13,6 +13,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -170,7 +171,7 @@ def _await(owner: Any, name: str = "", *args: Any) -> Any:
     except RuntimeError:  # none runs in this thread
         return loop.run_until_complete(_awaited(value))
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(loop.run_until_complete, _awaited(value)).result()
+        return thread.submit(copy_context().run, loop.run_until_complete, _awaited(value)).result()
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
@@ -185,6 +186,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "signature": parameters_of,
     "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
     "data": _data,
+    "has_hook": lambda kind: type(kind) is not type or any("__init_subclass__" in vars(one) for one in kind.__mro__[:-1]),
     "enter": lambda owner: owner.__enter__(),
     "exit": _leave,
     "await": _await,

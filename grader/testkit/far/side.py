@@ -1,6 +1,7 @@
 """What the far side has of one check, above all the twins: tensors that both sides have."""
 
 import asyncio
+import contextvars
 import copy
 import logging
 import shutil
@@ -97,6 +98,7 @@ class FarSide:
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.waiting: list[Thread] = []
+        self._context = contextvars.copy_context()
         self.log = log
         self.seeds = Seeds()
         self.moment = Moment()
@@ -125,6 +127,10 @@ class FarSide:
             weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
             self._folder = Path(made, _FOLDER)
         return self._folder
+
+    def context(self) -> contextvars.Context:
+        """The values of context variables: those of the call that waits for an answer, or those of the check."""
+        return self.waiting[-1].inner if self.waiting else self._context
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """An event loop that nobody else runs: that of the check, unless a coroutine waits in it for an answer."""
