@@ -34,7 +34,7 @@ from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites import named_tuples
 from grader.suites.contents import Contents
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
-from grader.suites.graphs import with_graph
+from grader.suites.graphs import leaves_of, with_graph
 from grader.suites.passing import Passing
 from grader.suites.sources import Variable
 from grader.suites.surroundings import AroundTest
@@ -347,6 +347,9 @@ class Bridge:
         """Gradients of a result of the test's own function: of its arguments, and of others by their key."""
         result, inputs = self._results[number]
         leaves = {key: one for key, one in self.twins.leaves() if not any(one is other for other in inputs)}
+        own = [one for one in leaves_of(result) if not self.twins.has(one)]  # no business of the submission
+        if own:
+            torch.autograd.backward(result, grad, inputs=own, retain_graph=True)
         unknown = [*inputs, *leaves.values()]
         found = torch.autograd.grad(result, unknown, grad, retain_graph=True, allow_unused=True) if unknown else ()
         given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)

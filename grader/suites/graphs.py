@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -42,3 +42,15 @@ def with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[t
     keys = [bridge.twins.key_of(one) for one in unique]
     result: torch.Tensor = _Graph.apply(bridge, key, value, keys, *unique, always)  # type: ignore[no-untyped-call]
     return result
+
+
+def leaves_of(result: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensors that collect gradients in the graph of a result."""
+    nodes: list[Any] = [result.grad_fn]
+    seen = set(nodes)
+    for node in nodes:
+        if hasattr(node, "variable"):
+            yield node.variable
+        new = dict.fromkeys(one for one, _ in node.next_functions if one is not None and one not in seen)
+        seen.update(new)
+        nodes.extend(new)
