@@ -231,7 +231,11 @@ class Attention(Module):
         x,
     ):
         # secret
-        return self._secret() * x
+        @cached
+        def secret():
+            return self._secret() * x
+
+        return secret()
 
     # end
     def given(self):
