@@ -43,6 +43,7 @@ from grader.testkit import devices, twins
 from grader.testkit.draws import Moment, draw
 from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.contents import MUTABLE, is_shared
+from grader.testkit.far.files import Beside
 from grader.testkit.far.side import detached
 from grader.testkit.rebuilt import rebuilt
 
@@ -79,6 +80,7 @@ class Bridge:
         keeps_arguments: whether the submission `may` do no more of that than the course's solution.
         by_solution: what this does.
         paths: those of the test that the submission has been given.
+        beside: the current folder.
         stamps: the files at each when both sides last had the same.
         set_names: attributes that the test has set or deleted, of whatever object: one may be no method any more.
         signed: functions of the test whose parameters the submission knows.
@@ -143,6 +145,7 @@ class Bridge:
     def active(self) -> Iterator[None]:
         """The suite's proxies speak to this submission meanwhile."""
         running.append(self)
+        self.beside = Beside()
         self._stdout, self._stderr = sys.stdout, sys.stderr
         were_real, surroundings.real = surroundings.real, devices.real(1)
         try:

@@ -188,11 +188,15 @@ class Passing:
         it would run here.
         """
         for number, inside, content in written[:_MOST_FILES]:
+            if not number:
+                if self.bridge.may(f"the file {inside}"):
+                    self.bridge.beside.put(inside, content)
+                continue
             file = self.bridge.paths[number] / inside
             is_inside = ".." not in Path(inside).parts and not Path(inside).is_absolute()
             if is_inside and self.bridge.folder_of(file) and not _may_be_imported(file):
                 change_file(file, inside, content)
-        for number in {number for number, *_ in written}:
+        for number in {number for number, *_ in written if number}:
             self.bridge.stamps[number] = self._stamps(self.bridge.paths[number])
 
     def _number(self, value: object) -> int:
@@ -458,7 +462,10 @@ class Passing:
         return "path", number, root.name, str(path.relative_to(root)), is_text, self._changes_at(number)
 
     def changed_paths(self) -> Iterator[tuple[Any, ...]]:
-        """The paths that the submission has been given before, and at which the test has changed something since."""
+        """The paths that the submission has been given before, and 0 for the current folder, at which the test has
+        changed something since."""
+        if changes := self.bridge.beside.changes():
+            yield "path", 0, "", "", False, changes
         for number, path in self.bridge.paths.items():
             if changes := self._changes_at(number):
                 yield "path", number, path.name, "", False, changes

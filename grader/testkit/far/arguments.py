@@ -155,7 +155,11 @@ class Crossed:
         return self.keep(number, file)
 
     def _make_path(self, number: int, name: str, inside: str, is_text: bool, changes: Any) -> Any:
-        """A path of the test, in a folder that is brought up to date first."""
+        """A path of the test, in a folder that is brought up to date first; 0 is the current one."""
+        if not number:
+            for changed, content in changes:
+                here().beside.put(changed, content)
+            return None
         place = here().folder() / str(number) / name
         place.parent.mkdir(parents=True, exist_ok=True)
         for changed, content in changes:
@@ -297,8 +301,9 @@ def _later(ask: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def written() -> list[tuple[int, str, bytes | None]]:
-    """The changes since at all paths that the test has passed: files, folders, and None for each that is gone."""
-    found: list[tuple[int, str, bytes | None]] = []
+    """The changes since at all paths that the test has passed, and by 0 those in the current folder: files, folders,
+    and None for each that is gone."""
+    found: list[tuple[int, str, bytes | None]] = [(0, *one) for one in here().beside.changes()]
     for number, place in here().paths.items():
         before, now = here().files[number], dict(stamps(place))
         here().files[number] = now

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from grader.testkit.draws import Moment, Seeds
+from grader.testkit.far.files import Beside
 
 if TYPE_CHECKING:
     from grader.testkit.far.callbacks import Thread
@@ -62,6 +63,7 @@ class FarSide:
         early: states of those that are yet to be made.
         paths: those that the test has passed, by its number for them.
         files: the files at each, as both sides last had them.
+        beside: the current folder.
         kinds: of each class that was sent its number, and how many names it had then.
         named_tuples: classes of named tuples that have crossed, by their whole names; those of the test by their own.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
@@ -97,6 +99,7 @@ class FarSide:
         self.contents: dict[int, tuple[Any, str, Any]] = {}
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
+        self.beside = Beside()
         self.waiting: list[Thread] = []
         self._context = contextvars.copy_context()
         self.log = log
