@@ -374,15 +374,20 @@ class Handle(Used, FarObject, metaclass=Class):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The first of its classes that is a library's, but no tensor: torch would read its memory as one.
+        """The first of its classes that is a library's, but no tensor: torch would read its memory as one. One of
+        torch's goes before others, such as `ABC`.
 
         Only while a test runs: messages are made of it later, and must not take it for a list.
         """
-        for name in type(self)._classes if running else ():
+        first = type(self)
+        for name in reversed(type(self)._classes if running else ()):
             found = TYPES.get(name) or running[-1].classes.get(name) or _of_library(name)
-            if found not in (None, object) and (found.__module__[:5] != "torch" or issubclass(found, _OF_TORCH)):
-                return found
-        return type(self)
+            is_torchs = found is not None and issubclass(found, _OF_TORCH)
+            if is_torchs or (
+                found not in (None, object) and found.__module__[:5] != "torch" and not issubclass(first, _OF_TORCH)
+            ):
+                first = found
+        return first
 
     def _run(self, name: str, /, *args: object, _shown: Call | None = None, **kwargs: Any) -> Any:
         given = [one for one in (*args, *kwargs.values()) if not isinstance(one, Used)]
