@@ -77,7 +77,7 @@ class Beside:
 
     def _now(self) -> dict[str, object]:
         found: dict[str, object] = {}
-        for name in sorted(filter(self._may_have, os.listdir(self._place)))[:_MOST_BESIDE]:
+        for name in sorted({*os.listdir(self._place)} - self._known)[:_MOST_BESIDE]:
             for inside, stamp in stamps(Path(self._place, name)):
                 whole = os.path.join(name, inside.removeprefix("./")) if inside else name
                 if self._may_have(whole):
