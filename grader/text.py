@@ -24,7 +24,9 @@ _CONTROL = re.compile(
 )
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,16}\b")
 _ROOM = re.compile(r"(?:/[\w.+-]{1,200}){0,20}/torchkata-suite-\w{1,20}/course/")
-_TMP_PATH = re.compile(r"(?:/[\w.+-]{1,200}){0,20}/pytest-of-[\w.-]{1,100}/pytest-\d{1,9}/[\w.+-]{1,200}")
+_TMP_PATH = re.compile(
+    r"(?:/[\w.+-]{1,200}){0,20}/(?:torchkata-suite-\w{1,20}/temporary|pytest-of-[\w.-]{1,100}/pytest-\d{1,9})/[\w.+-]{1,200}"
+)
 _COMMAND = re.compile(r"##(\w*)\[")
 _COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 

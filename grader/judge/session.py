@@ -202,18 +202,22 @@ def collected_checks(
 
 
 @contextlib.contextmanager
-def collecting(files: Iterable[Path], root: Path, hooks: "SessionHooks", *, suite: bool = False) -> Iterator[None]:
+def collecting(
+    files: Iterable[Path], root: Path, hooks: "SessionHooks", *, temporary: Path | None = None
+) -> Iterator[None]:
     """A pytest session with these files collected; ``pytest.main`` would have no place for its user but a hook.
 
     Args:
-        suite: whether they were written for pytest alone: then they find the modules beside them.
+        temporary: of files that were written for pytest alone, the folder of `tmp_path`: in pytest's own one, another
+            pytest of this user tidies up. They find the modules beside them.
     """
     # A course has no ini file in which it could register its marks.
     warnings.filterwarnings("ignore", category=pytest.PytestUnknownMarkWarning)
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)]
     of_suite = ["--import-mode=prepend", "--capture=no", "-o", "tmp_path_retention_policy=failed"]
-    arguments += of_suite if suite else ["--import-mode=importlib"]
-    for name in (_NOT_USED if suite else f"{_NOT_USED} {_NOT_IN_CHECKS}").split():
+    of_suite += ["--basetemp", str(temporary)]
+    arguments += of_suite if temporary else ["--import-mode=importlib"]
+    for name in (_NOT_USED if temporary else f"{_NOT_USED} {_NOT_IN_CHECKS}").split():
         arguments += ["-p", f"no:{name}"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

@@ -376,7 +376,7 @@ def collected_suite(
         with warnings.catch_warnings(), asking(Solution(course.solutions_dir, room.root, suite.names)):
             warnings.simplefilter("ignore")  # about the suite: nobody here can mend it
             if files:
-                stack.enter_context(session.collecting(files, room.root, hooks, suite=True))
+                stack.enter_context(session.collecting(files, room.root, hooks, temporary=room.temporary))
         if hooks.problems and not hooks.checks:
             raise session.cannot_collect(hooks.problems)
         parameters = (getattr(getattr(check.item, "callspec", None), "params", None) for check in hooks.checks.values())

@@ -31,10 +31,11 @@ class Room:
 
     Attributes:
         root: the copy's.
+        temporary: a folder for `tmp_path`.
     """
 
     def __init__(self, course: Path, suite: str, root: Path) -> None:
-        self.root = root
+        self.root, self.temporary = root, root.parent / "temporary"
         self._course = course
         ignored = shutil.ignore_patterns(*_CLUTTER)
         for one in course.iterdir():

@@ -17,7 +17,7 @@ from grader.testkit.show import show
 
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
 ADAPTERS, PKG, OPS, OBJECTS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"
-DERIVED, SHARED = "pkg/derived.py", "pkg/shared.py"
+DERIVED, SHARED, BOTH = "pkg/derived.py", "pkg/shared.py", "pkg/both.py"
 WRONG = (
     (ADAPTERS, 'p.data -= g["lr"]', 'p.data -= 2 * g["lr"]', {"optimizer_class"}),
     (ADAPTERS, "    x[x < 0] = 0\n    return x", "    return x.clamp(min=0)", {"in_place_and_identity"}),
@@ -84,6 +84,16 @@ WRONG = (
     (SHARED, '["W"], params["b"]', '["W"].copy(), params["b"]', {"numeric_gradient"}),
     (SHARED, "_sinks.append(sink)", "_sinks.append(list(sink))", {"function_that_keeps"}),
     (SHARED, 'out.append("b")', 'out = [*out, "b"]', {"generator_that_fills"}),
+    (BOTH, "+ tokenizer.pad", "", {"object_that_is_called"}),
+    (BOTH, "current.reset(token)", "pass", {"context_variable"}),
+    (BOTH, "        self.place = place\n", "        self.place = None\n", {"names_that_proxies_have"}),
+    (BOTH, "Plugin.known.append(cls)", "pass", {"class_that_is_told_of_a_derived_one"}),
+    (BOTH, "= history, callbacks", "= [*history], callbacks", {"list_of_the_test_that_is_kept"}),
+    (BOTH, "one(self.state)", "one({**self.state})", {"dict_of_theirs_that_a_function_of_the_test_changes"}),
+    (BOTH, "    yield found\n", "    yield {}\n", {"results_that_change_later"}),
+    (BOTH, "loss().backward()", "(2 * loss()).backward()", {"tensor_that_only_the_test_has"}),
+    (BOTH, "class Linear(Policy, nn.Module)", "class Linear(Policy)", {"layer_with_an_abstract_base"}),
+    (BOTH, "file.write(text)", "file.write(text[:1])", {"files_in_the_current_folder"}),
 )
 """Wrong answers: a file, what is replaced in it with what, and the tests that fail."""
 
@@ -122,8 +132,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 116
-    assert result.score == result.max == 84.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 126
+    assert result.score == result.max == 94.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

@@ -186,7 +186,9 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "signature": parameters_of,
     "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
     "data": _data,
-    "has_hook": lambda kind: type(kind) is not type or any("__init_subclass__" in vars(one) for one in kind.__mro__[:-1]),
+    "has_hook": lambda kind: (
+        type(kind) is not type or any("__init_subclass__" in vars(one) for one in kind.__mro__[:-1])
+    ),
     "enter": lambda owner: owner.__enter__(),
     "exit": _leave,
     "await": _await,
