@@ -158,6 +158,17 @@ def test_use_of_an_object_is_one_small_exchange(course: Path) -> None:
     assert [(one.verdict, one.message) for one in result.exercises[0].checks] == [("passed", "")]
 
 
+def test_temporary_folders_are_those_of_this_judge(course: Path) -> None:
+    """Those of pytest itself are tidied up by any other pytest of this user."""
+    (course / "tests" / "test_objects.py").write_text(
+        "import pkg.objects as objects\n\n\n"
+        "def test_own(tmp_path):\n"
+        "    assert objects.area(2) and tmp_path.parent.parent.name.startswith('torchkata-suite-')\n"
+    )
+    (result,) = grade_here(course, Submission("right", python_files(COURSE / "solutions")), only=["pkg.objects"])
+    assert [(one.verdict, one.message) for one in result.exercises[0].checks] == [("passed", "")]
+
+
 @pytest.mark.slow
 def test_file_that_cannot_be_collected_costs_its_own_exercise_only(course: Path) -> None:
     file = course / "tests" / "test_files.py"
