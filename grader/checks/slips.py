@@ -172,7 +172,9 @@ def _is_whole(node: ast.AST) -> bool:
 
 
 def never_loads(answer: AnswerCode, name: str) -> int:
-    """Something gets the state that was saved of it, and the variable with this name does not."""
+    """Something gets the state that was saved of it, and the variable with this name, which there is, does not."""
+    if name not in answer.arguments and not answer.mentions(name):
+        return 0
     loads = answer.calls("load_state_dict")
     owners = {dotted(getattr(one.node, "func", one.node)).split(".")[-2] for one in loads}
     in_turns = {each for one in loads for loop in one.loops for each in names_in(getattr(loop, "target", loop))}

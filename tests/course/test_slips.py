@@ -173,6 +173,7 @@ def test_what_is_set_and_divided(matcher: str, body: str, is_wrong: bool) -> Non
         ("never_loads('o')", "m.load_state_dict(s)\n    o.load_state_dict(s)", False),
         ("never_loads('o')", "for part in (m, o):\n        part.load_state_dict(s)", False),
         ("never_loads('o')", "m.load_state_dict(s)\n    o.param_groups[0]['lr'] = s", False),
+        ("never_loads('optimizer')", "m.load_state_dict(s)", False),
         ("keeps_live('weights')", "return {'weights': m.state_dict()}", True),
         ("keeps_live('weights')", "m.load_state_dict(best)\n    r['weights'] = m.state_dict()", False),
         ("never_divides", "return o(x) * mask", True),

@@ -62,6 +62,17 @@ def test_only_is_not_said_if_another_check_fails_in_another_way() -> None:
     assert first_sentence((failed(SHORT), passed(EVEN)), other="failed") == f"wrong {SHORT}: {NUMBERS}"
 
 
+def test_what_a_recipe_says_counts_only_beside_passed_cases_of_the_same_check() -> None:
+    made = Case((SHORT,), False, made=(SHORT,))
+    assert first_sentence((made,), (passed(EVEN),)) == NUMBERS
+    assert first_sentence((made, passed(EVEN)), (passed(EVEN),)) == f"wrong only {SHORT}: {NUMBERS}"
+
+
+def test_facts_of_tensors_count_only_beside_passed_cases_of_the_same_check() -> None:
+    one = failed(facts=("when `x` has negative numbers",))
+    assert first_sentence((one, one), (passed(), passed(), passed())) == NUMBERS
+
+
 def test_facts_of_tensors_come_last_and_need_more_than_one_case() -> None:
     fact = ("when `x` is float64",)
     once = (failed(facts=fact), passed(), passed(), passed())
@@ -87,9 +98,10 @@ def test_a_case_ends_when_the_same_is_made_or_named_again() -> None:
     cases = Cases()
     cases.make(model, ("dropout",), {})
     cases.name({SHORT: True, EVEN: 0})
-    assert cases.current() == (SHORT, "with dropout") and not cases.passed
+    assert cases.current() == ((SHORT, "with dropout"), ("with dropout",)) and not cases.passed
     cases.make(model, ("hooks",), {})
-    assert cases.passed == [(SHORT, "with dropout")] and cases.current() == ("with hooks",)
+    assert cases.passed == [((SHORT, "with dropout"), ("with dropout",))]
+    assert cases.current() == (("with hooks",), ("with hooks",))
     cases.name({})
     cases.name({EVEN: True})
-    assert len(cases.passed) == 2 and cases.current() == (EVEN,)
+    assert len(cases.passed) == 2 and cases.current() == ((EVEN,), ())
