@@ -1,9 +1,9 @@
 """Which situation breaks: what the cases that failed have in common, and no case that passed has.
 
 Looks at all cases of the exercise, so that a special check that fails is told from the simple ones that pass. Nothing
-is guessed: if no phrase, and no two together, tell them apart, nothing is said. What is true of a tensor or of what a
-recipe made, and is no situation that the check itself names, counts only where a check that fails has passed cases too:
-those of other checks may have passed because these look at something else.
+is guessed: if no phrase, and no two together, tell them apart, nothing is said. Other checks may pass because they look
+at something else. So what is true of a tensor, or of what a recipe made, counts only if cases of the check that fails
+have passed, too; and if none has, under any of its parameters, only what all of them have in common is said.
 """
 
 import itertools
@@ -52,8 +52,9 @@ def _with_situation(result: CheckResult, traces: Mapping[str, Trace]) -> CheckRe
         situation = "" if cause.is_of_another_type or "shape (" in cause.reason else EVERYWHERE
     else:
         failed = [case for case in cases if not case.passed]
-        own = [case for case in trace.cases if not case.passed]
-        is_compared = _is_compared(result.name, traces)
+        alike = _cases_of_function(result.name, traces)
+        is_compared = any(case.passed for case in alike)
+        own = [case for case in (trace.cases if is_compared else alike) if not case.passed]
         phrases = (
             _exact(failed, passed, is_compared) or _exact(own, passed, is_compared) or _likely(own, passed, is_compared)
         )
@@ -63,11 +64,10 @@ def _with_situation(result: CheckResult, traces: Mapping[str, Trace]) -> CheckRe
     return explain.with_cause(result, replace(cause, situation=situation, advice="")) if situation else result
 
 
-def _is_compared(check: str, traces: Mapping[str, Trace]) -> bool:
-    """Whether a check that failed has cases that passed, under any of its parameters."""
+def _cases_of_function(check: str, traces: Mapping[str, Trace]) -> list[Case]:
+    """The cases of a check under all of its parameters."""
     function = check.partition("[")[0]
-    alike = (trace for name, trace in traces.items() if name.partition("[")[0] == function)
-    return any(case.passed for trace in alike for case in trace.cases)
+    return [case for name, trace in traces.items() if name.partition("[")[0] == function for case in trace.cases]
 
 
 def _exact(failed: Sequence[Case], passed: Sequence[Case], is_compared: bool) -> tuple[str, ...]:

@@ -185,6 +185,15 @@ def shuffles_the_test_set(train_ds: Dataset, test_ds: Dataset, batch_size: int, 
 
 @misconception(
     "make_loaders",
+    tell="The loaders are the wrong way round: the first of the two that you return must be the train loader.",
+)
+def loaders_the_wrong_way_round(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_own(seed))
+    return DataLoader(test_ds, batch_size), train
+
+
+@misconception(
+    "make_loaders",
     tell="You drop the last short batch of the test set: those rows are never measured. drop_last is for training.",
 )
 def drops_test_rows(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):

@@ -190,6 +190,9 @@ def test_what_is_set_and_divided(matcher: str, body: str, is_wrong: bool) -> Non
         ("yields_unprotected", "try:\n        yield\n    finally:\n        m.train()", False),
         ("yields_unprotected", "with ExitStack() as s:\n        s.callback(m.train)\n        yield", False),
         ("dim('argmax', None)", "return x.argmax()", True),
+        ("dim('softmax', 0)", "return x.softmax(0)", True),
+        ("dim('softmax', 0)", "return x.T.softmax(0).T", False),
+        ("dim('softmax', 0)", "return torch.softmax(x.flatten(), 0)", False),
         ("dim('argmax', None)", "return [row.argmax() for row in x]", False),
     ],
 )

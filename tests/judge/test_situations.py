@@ -37,6 +37,15 @@ def first_sentence(*checks: tuple[Case, ...], other: str = "", reason: str = "2 
     return with_situations(results, traces)[0].message.splitlines()[0]
 
 
+def sentence_of(check: str, cases: dict[str, tuple[Case, ...]]) -> str:
+    """The first sentence of one of some checks with these cases."""
+    verdicts = {name: "passed" if all(case.passed for case in own) else "failed" for name, own in cases.items()}
+    traces = {
+        name: Trace(verdicts[name], cases=own, is_mismatch=verdicts[name] == "failed") for name, own in cases.items()
+    }
+    return with_situations([result(check, Cause(kind="assertion", reason=NUMBERS))], traces)[0].message.splitlines()[0]
+
+
 NUMBERS = "2 where 1 was expected"
 
 
@@ -66,6 +75,13 @@ def test_what_a_recipe_says_counts_only_beside_passed_cases_of_the_same_check() 
     made = Case((SHORT,), False, made=(SHORT,))
     assert first_sentence((made,), (passed(EVEN),)) == NUMBERS
     assert first_sentence((made, passed(EVEN)), (passed(EVEN),)) == f"wrong only {SHORT}: {NUMBERS}"
+
+
+def test_a_check_that_fails_under_all_parameters_does_not_blame_one_of_them() -> None:
+    others = (passed(ONE),)
+    traces = {"check[0]": (failed(SHORT),), "check[1]": (failed(EVEN),), "more": others}
+    assert sentence_of("check[0]", traces) == NUMBERS
+    assert sentence_of("check[0]", traces | {"check[2]": others}) == f"wrong {SHORT}: {NUMBERS}"
 
 
 def test_facts_of_tensors_count_only_beside_passed_cases_of_the_same_check() -> None:
