@@ -613,11 +613,14 @@ class ScalesByT(_Masked):
     name="hides_the_present",
     tell="The diagonal is hidden too, so that a token cannot even look at itself. triu needs diagonal=1.",
 )
-class HidesThePresent(_Masked):
+class HidesThePresent(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.ones(size, size).triu().bool())
+
     def forward(self, scores: Tensor) -> Tensor:
         t = scores.shape[-1]
-        mask = torch.ones_like(self.mask[:t, :t]).triu(0)
-        return (scores / math.sqrt(t)).masked_fill(mask, -math.inf)
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
 
 
 @misconception(
@@ -1063,6 +1066,7 @@ class _Trainer:
     name="fit_moves_by_itself",
     tell="fit moves batches itself, so a subclass that overrides prepare_batch changes nothing. Call "
     "self.prepare_batch(batch).",
+    seen="lacks('prepare_batch', at='backward')",
 )
 class FitMovesByItself(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
