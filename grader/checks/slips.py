@@ -171,6 +171,16 @@ def _is_whole(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
+def asked_at_import(answer: AnswerCode, *names: str) -> int:
+    """One of the functions is called when the file is loaded, and the answer uses what was kept of it."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    for one in answer.calls(*names):
+        uses = [place for place, node in enumerate(one.inside) if isinstance(node, ast.Name)]
+        if uses and not any(isinstance(node, kinds) for node in one.inside[uses[-1] :]):
+            return one.line
+    return 0
+
+
 def never_loads(answer: AnswerCode, name: str) -> int:
     """Something gets the state that was saved of it, and the variable with this name, which there is, does not."""
     if name not in answer.arguments and not answer.mentions(name):

@@ -81,6 +81,19 @@ def one_at_least() -> int:
     return max(1, torch.cuda.device_count())
 
 
+_COUNTED = torch.cuda.device_count()
+
+
+@misconception(
+    "num_gpus",
+    tell="You count when the file is loaded, and keep the number. Count when the function is called: only then is it "
+    "known on which machine.",
+    seen="asked_at_import('device_count', 'is_available')",
+)
+def counted_at_import() -> int:
+    return _COUNTED
+
+
 @misconception(
     "num_gpus",
     tell="current_device is the index of the GPU that is in use, and fails where there is none. Count the devices.",
@@ -175,6 +188,19 @@ def picks_a_name() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+_PICKED = torch.device("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
+
+
+@misconception(
+    "pick_device",
+    tell="You pick a device when the file is loaded, and keep it. Ask what is available when the function is called: "
+    "only then is it known on which machine.",
+    seen="asked_at_import('device_count', 'is_available')",
+)
+def picked_at_import() -> torch.device:
+    return _PICKED
 
 
 @misconception(
@@ -1066,7 +1092,6 @@ class _Trainer:
     name="fit_moves_by_itself",
     tell="fit moves batches itself, so a subclass that overrides prepare_batch changes nothing. Call "
     "self.prepare_batch(batch).",
-    seen="lacks('prepare_batch', at='backward')",
 )
 class FitMovesByItself(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:

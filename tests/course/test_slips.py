@@ -200,6 +200,21 @@ def test_what_the_matchers_of_the_course_see(matcher: str, body: str, is_wrong: 
     assert bool(seen(matcher, f"def fit(self, m, o, x, mask, eps):\n    {body}\n")) is is_wrong
 
 
+@pytest.mark.parametrize(
+    ("code", "is_wrong"),
+    [
+        ("N = torch.cuda.device_count()\ndef fit():\n    return N\n", True),
+        ("N = max(1, torch.cuda.device_count())\ndef count():\n    return N\ndef fit():\n    return count()\n", True),
+        ("N = torch.cuda.device_count()\ndef fit():\n    return 0\n", False),
+        ("def count():\n    return torch.cuda.device_count()\ndef fit():\n    return count()\n", False),
+        ("count = lambda: torch.cuda.device_count()\ndef fit():\n    return count()\n", False),
+        ("def fit():\n    n = torch.cuda.device_count()\n    return n\n", False),
+    ],
+)
+def test_what_is_asked_when_the_file_is_loaded(code: str, is_wrong: bool) -> None:
+    assert bool(seen("asked_at_import('device_count')", code)) is is_wrong
+
+
 def test_code_that_is_very_long_is_not_looked_at() -> None:
     assert seen("no_eval", "def fit(model):\n" + "    model(0)\n" * 1_000) == 0
     assert seen("no_eval", "def fit(model):\n    model(0)\n") == 2
