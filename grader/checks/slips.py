@@ -171,6 +171,18 @@ def _is_whole(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
+def shuffles(answer: AnswerCode, name: str) -> int:
+    """A DataLoader of the variable with this name gets ``shuffle=True``."""
+    for one in answer.calls("DataLoader"):
+        assert isinstance(one.node, ast.Call)
+        given = {each.arg: each.value for each in one.node.keywords}
+        of, how = (*one.node.args[:1], given.get("dataset")), (*one.node.args[2:3], given.get("shuffle"))
+        is_on = isinstance(how[0], ast.Constant) and how[0].value is True
+        if is_on and isinstance(of[0], ast.Name) and of[0].id == name:
+            return one.line
+    return 0
+
+
 def asked_at_import(answer: AnswerCode, *names: str) -> int:
     """One of the functions is called when the file is loaded, and the answer uses what was kept of it."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

@@ -58,12 +58,15 @@ def trained(build: Callable[[int], Any], hidden: int, lr: float) -> Tensor:
 
 
 def with_drawn_weights(model: nn.Module, seed: int) -> Tensor:
-    """The scores of a network for the points of the stub, with random weights that are large."""
+    """The scores of a network for the points of the stub, each time with other random weights that are large."""
     generator = torch.Generator().manual_seed(seed)
+    scores = []
     with torch.no_grad():
-        for weight in model.parameters():
-            weight.copy_(10 * torch.randn(weight.shape, generator=generator))
-        return model(spirals()[0])
+        for _ in range(10):
+            for weight in model.parameters():
+                weight.copy_(10 * torch.randn(weight.shape, generator=generator))
+            scores.append(model(spirals()[0]))
+    return torch.cat(scores)
 
 
 def regions(build: Callable[[int], Any], hidden: int, lr: float, steps: int) -> Tensor:

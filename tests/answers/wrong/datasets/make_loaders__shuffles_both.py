@@ -1,6 +1,5 @@
 # verdict: failed
-# message: in the test loader
-# misconception: shuffles_the_test_set
+# message: You shuffle the test set too
 
 
 def make_loaders(train_ds, test_ds, batch_size, seed):
