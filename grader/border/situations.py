@@ -25,7 +25,7 @@ class Case(msgspec.Struct, frozen=True):
 
     Attributes:
         facts: what is true of the generated tensors, which nobody has written down as a situation.
-        made: those of the phrases that a recipe says of what it made, and not the check itself.
+        made: those of the phrases that come from recipes, and not from the check itself.
     """
 
     phrases: tuple[str, ...]
@@ -35,7 +35,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Situation(NamedTuple):
-    """The phrases that are true of one case, and those of them that recipes say of what they made."""
+    """The phrases that are true of one case, and those of them that come from recipes."""
 
     phrases: tuple[str, ...]
     made: tuple[str, ...]

@@ -184,7 +184,7 @@ def shuffles(answer: AnswerCode, name: str) -> int:
 
 
 def asked_at_import(answer: AnswerCode, *names: str) -> int:
-    """One of the functions is called when the file is loaded, and the answer uses what was kept of it."""
+    """One of the functions is called when the file is loaded, and the answer uses its result."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     for one in answer.calls(*names):
         uses = [place for place, node in enumerate(one.inside) if isinstance(node, ast.Name)]

@@ -641,7 +641,7 @@ def check_resumed(
 
 
 def numbers_in(content: Any) -> int:
-    """How many numbers are in what a file holds."""
+    """How many numbers a file holds."""
     if isinstance(content, dict):
         return sum(map(numbers_in, content.values()))
     if isinstance(content, list | tuple):

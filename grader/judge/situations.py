@@ -2,8 +2,8 @@
 
 Looks at all cases of the exercise, so that a special check that fails is told from the simple ones that pass. Nothing
 is guessed: if no phrase, and no two together, tell them apart, nothing is said. Other checks may pass because they look
-at something else. So what is true of a tensor, or of what a recipe made, counts only if cases of the check that fails
-have passed, too; and if none has, under any of its parameters, only what all of them have in common is said.
+at something else. So a fact of a tensor, or a phrase of a recipe, counts only if cases of the check that fails have
+passed, too; and if none has, under any of its parameters, only a phrase that all of them share is said.
 """
 
 import itertools
