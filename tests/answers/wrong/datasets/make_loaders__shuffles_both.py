@@ -1,5 +1,5 @@
 # verdict: failed
-# message: You shuffle the test set too
+# message: in another order
 
 
 def make_loaders(train_ds, test_ds, batch_size, seed):
