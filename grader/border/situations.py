@@ -6,7 +6,7 @@ first thing that a student reads; `grader.judge.situations` finds it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,31 +25,41 @@ class Case(msgspec.Struct, frozen=True):
 
     Attributes:
         facts: what is true of the generated tensors, which nobody has written down as a situation.
+        made: those of the phrases that come from recipes, and not from the check itself.
     """
 
     phrases: tuple[str, ...]
     passed: bool
     facts: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+
+
+class Situation(NamedTuple):
+    """The phrases that are true of one case, and those of them that come from recipes."""
+
+    phrases: tuple[str, ...]
+    made: tuple[str, ...]
 
 
 class Cases:
     """The cases of the running example of a check.
 
     Attributes:
-        passed: the phrases of those that are over.
+        passed: the situations of those that are over.
         is_forgotten: whether the example turned out to be none.
     """
 
     def __init__(self) -> None:
-        self.passed: list[tuple[str, ...]] = []
+        self.passed: list[Situation] = []
         self.is_forgotten = False
         self._named: tuple[str, ...] | None = None
         self._made: dict[str, tuple[str, ...]] = {}
 
-    def current(self) -> tuple[str, ...]:
-        """The phrases that are true of the case that the check is in."""
-        made = (phrase for phrases in self._made.values() for phrase in phrases)
-        return tuple(dict.fromkeys([*(self._named or ()), *made]))
+    def current(self) -> Situation:
+        """The situation of the case that the check is in."""
+        named = self._named or ()
+        made = [phrase for phrases in self._made.values() for phrase in phrases if phrase not in named]
+        return Situation(tuple(dict.fromkeys([*named, *made])), tuple(dict.fromkeys(made)))
 
     def name(self, words: Words) -> None:
         """The check says the situation of the case that begins, or of the one that has begun without a name."""

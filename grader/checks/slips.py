@@ -171,8 +171,32 @@ def _is_whole(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
+def shuffles(answer: AnswerCode, name: str) -> int:
+    """A DataLoader of the variable with this name gets ``shuffle=True``."""
+    for one in answer.calls("DataLoader"):
+        assert isinstance(one.node, ast.Call)
+        given = {each.arg: each.value for each in one.node.keywords}
+        of, how = (*one.node.args[:1], given.get("dataset")), (*one.node.args[2:3], given.get("shuffle"))
+        is_on = isinstance(how[0], ast.Constant) and how[0].value is True
+        if is_on and isinstance(of[0], ast.Name) and of[0].id == name:
+            return one.line
+    return 0
+
+
+def asked_at_import(answer: AnswerCode, *names: str) -> int:
+    """One of the functions is called when the file is loaded, and the answer uses its result."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    for one in answer.calls(*names):
+        uses = [place for place, node in enumerate(one.inside) if isinstance(node, ast.Name)]
+        if uses and not any(isinstance(node, kinds) for node in one.inside[uses[-1] :]):
+            return one.line
+    return 0
+
+
 def never_loads(answer: AnswerCode, name: str) -> int:
-    """Something gets the state that was saved of it, and the variable with this name does not."""
+    """Something gets the state that was saved of it, and the variable with this name, which there is, does not."""
+    if name not in answer.arguments and not answer.mentions(name):
+        return 0
     loads = answer.calls("load_state_dict")
     owners = {dotted(getattr(one.node, "func", one.node)).split(".")[-2] for one in loads}
     in_turns = {each for one in loads for loop in one.loops for each in names_in(getattr(loop, "target", loop))}

@@ -523,7 +523,7 @@ def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str
 
 
 @exercise("checkpoints.save_checkpoint", when="from the second save to a path on")
-@pytest.mark.parametrize("name", [FILE, OTHER_ENDING])
+@pytest.mark.parametrize("name", [FILE, OTHER_ENDING, "checkpoint.pt"])
 @ONCE
 @given(seed=SEEDS)
 def test_the_latest_checkpoint_counts(submission: Submission, name: str, seed: int) -> None:

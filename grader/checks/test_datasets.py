@@ -61,9 +61,20 @@ def toy_data(rows: int, seed: int, shape: tuple[int, ...] = (3,), dtype: torch.d
 
 
 @exercise("datasets.ToyDataset")
-@given(n=st.integers(0, 8), seed=SEEDS, shape=st.sampled_from([(), (3,), (2, 2)]))
+@given(n=st.integers(2, 8), seed=SEEDS, shape=st.sampled_from([(), (3,), (2, 2)]))
 def test_one_pair_per_index(submission: Submission, n: int, seed: int, shape: tuple[int, ...]) -> None:
     """len is the number of rows, and [i] is row i of the features with label i."""
+    check_pairs(submission, n, seed, shape)
+
+
+@exercise("datasets.ToyDataset", when="with one row, or none")
+@pytest.mark.parametrize("n", [1, 0])
+def test_one_row_or_none(submission: Submission, n: int) -> None:
+    """A dataset may have a single row, or none."""
+    check_pairs(submission, n, 1, (3,))
+
+
+def check_pairs(submission: Submission, n: int, seed: int, shape: tuple[int, ...]) -> None:
     x, y = toy_data(n, seed, shape)
     dataset = submission.ToyDataset(x, y)
     assert_equal(len(dataset), n, what="len")
@@ -257,10 +268,21 @@ def test_global_random_numbers_are_not_touched(submission: Submission, times: in
 
 
 @exercise("datasets.make_loaders", when="in the test loader")
-@given(n_test=st.integers(0, 12), batch_size=st.integers(1, 5))
+@given(n_test=st.integers(3, 12), batch_size=st.integers(1, 5))
 @FEW
 def test_the_test_loader_keeps_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
     """The test loader gives every row in the order of the dataset, in batches, each time; the last one may be short."""
+    check_test_loader(submission, n_test, batch_size)
+
+
+@exercise("datasets.make_loaders", when="with one test row, or none")
+@pytest.mark.parametrize("n_test", [1, 0])
+def test_few_test_rows(submission: Submission, n_test: int) -> None:
+    """There may be a single test row, or none."""
+    check_test_loader(submission, n_test, 2)
+
+
+def check_test_loader(submission: Submission, n_test: int, batch_size: int) -> None:
     _, test = loaders(submission, 8, batch_size, 0, n_test=n_test)
     rows = [recipes.numbered(n_test)[i] for i in range(n_test)]
     parts = [rows[start : start + batch_size] for start in range(0, n_test, batch_size)]

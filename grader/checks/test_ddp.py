@@ -127,6 +127,8 @@ def test_joins_the_group(submission: Submission, size: int, seed: int) -> None:
         submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False,
         env=dict.fromkeys((*NOBODY, *ADDRESS)), before=r.call(d.own_random_numbers, r.RANK), look=look,
     )  # fmt: skip
+    for rank, (facts, _) in enumerate(world.looks):
+        assert_that(facts["initialized"], f"rank {rank} is in no process group afterwards")
     assert_equal(
         [facts for facts, _ in world.looks], [joined(rank, numbers) for rank in range(size)], what="the groups"
     )

@@ -31,6 +31,7 @@ from grader.testkit import (
     raises,
     recipes,
     seeds,
+    situations,
 )
 from kit import checklist, restoring
 
@@ -229,6 +230,8 @@ def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int
 @pytest.mark.parametrize(("device", "gpus"), [("cpu", 0), ("cpu", 2), ("cuda", 1), ("cuda:1", 2), ("mps", 0)])
 def test_settings_fit_the_device(submission: Submission, device: str, gpus: int, workers: int) -> None:
     """Memory is pinned for CUDA devices only, and workers are persistent when there are any."""
+    words = {"without workers": workers == 0, "with one worker": workers == 1, "with workers": workers > 0}
+    situations(submission, words | {"for a CUDA device": device.startswith("cuda")})
     submission.there(devices.start, gpus=gpus)
     loader = submission.fast_loader(submission.there(recipes.numbered, 8), 4, torch.device(device), workers)
     expected = {"pin_memory": device.startswith("cuda"), "persistent_workers": workers > 0, "num_workers": workers}

@@ -109,6 +109,19 @@ def test_scores_and_not_probabilities(submission: Submission) -> None:
 
 
 @exercise("first_run.with_hidden_layer")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_nothing_comes_after_the_last_layer(submission: Submission, seed: int) -> None:
+    """The scores may be any numbers, below 0 and above 1 (seen with large weights): the last layer gives them."""
+    scores = submission.there(kit.with_drawn_weights, submission.with_hidden_layer(32), seed).double()
+    low, high = float(scores.min()), float(scores.max())
+    text = (
+        f"all scores are between {low:.4g} and {high:.4g}, whatever the weights are: is there an activation at the end?"
+    )
+    assert_that(low < -1.5 and high > 1.5, text)
+
+
+@exercise("first_run.with_hidden_layer")
 def test_the_spirals_are_told_apart(submission: Submission) -> None:
     """With 32 hidden units and a rate of 0.3, the training that is given teaches it nine of ten points."""
     _, labels = kit.spirals()

@@ -189,7 +189,18 @@ def test_as_many_as_p_says(submission: Submission, p: float, seed: int) -> None:
     """Of many numbers, the fraction that becomes 0 is close to p."""
     found = dropped(submission, torch.ones(200, 100), p, seed)
     fraction = (found == 0).double().mean().item()
-    assert_that(abs(fraction - p) < 0.022, f"with p = {p}, {fraction:.1%} of 20000 numbers are 0")
+    text = f"with p = {p}, {fraction:.1%} of 20000 numbers are 0; by chance it is nearer to {p:.0%}"
+    assert_that(abs(fraction - p) < 0.022, f"{text}: is each number drawn on its own?")
+
+
+@exercise("layers.dropout")
+@settings(max_examples=2)
+@given(seed=SEEDS)
+def test_not_a_fixed_number(submission: Submission, seed: int) -> None:
+    """How many numbers become 0 is chance: it is not the same in each call."""
+    counts = {int((dropped(submission, torch.ones(64), 0.5, seed + call) == 0).sum()) for call in range(12)}
+    text = f"just {counted(min(counts), 'number')} of 64 became 0 in each of 12 calls: is each one drawn on its own?"
+    assert_that(len(counts) > 1, text)
 
 
 @exercise("layers.dropout")
@@ -227,7 +238,7 @@ def test_the_generator_decides(submission: Submission, seed: int) -> None:
     assert_equal(after, untouched, what="torch's global random numbers after the calls")
 
 
-@exercise("layers.dropout")
+@exercise("layers.dropout", when="if not in training, or if p is 0")
 @pytest.mark.parametrize(("p", "training"), [(0.5, False), (0.0, True), (0.0, False)])
 @settings(max_examples=1)
 @given(seed=SEEDS)
@@ -372,7 +383,7 @@ def test_three_positions(submission: Submission) -> None:
     assert_as_torch(submission.attention(q, k, v, mask), mixed(q, k, v, mask))
 
 
-@exercise("layers.attention")
+@exercise("layers.attention", when="without a mask")
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @settings(max_examples=4)
 @given(shape=st.sampled_from([(1, 3), (4, 2), (3, 9), (2, 3, 4), (2, 3, 4, 5)]), seed=SEEDS)
@@ -517,6 +528,17 @@ def test_without_a_gradient(submission: Submission, seed: int) -> None:
     plan = [[bool(one) for one in row] for row in recipes.labels(24, 2, seed).reshape(8, 3).tolist()]
     found = submission.there(layers.after_each_step, submission.Adam, SHAPES, plan, seed, {"lr": 0.1})
     assert_same_steps(found, adam(plan, seed, lr=0.1), f"the parameters after each of {counted(8, 'step')}")
+
+
+@exercise("layers.Adam", when="if zero_grad() comes after each step")
+@settings(max_examples=2)
+@given(seed=SEEDS)
+def test_clearing_forgets_nothing(submission: Submission, seed: int) -> None:
+    """zero_grad() clears gradients, and nothing else: means and counts go on over all steps."""
+    found = submission.there(
+        layers.after_each_step, submission.Adam, SHAPES, every_step(6), seed, {"lr": 0.1}, 1.0, True
+    )
+    assert_same_steps(found, adam(every_step(6), seed, lr=0.1), "the parameters after each of 6 steps")
 
 
 @exercise("layers.Adam")

@@ -988,6 +988,8 @@ def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: fl
     trainable = dict(make(*args).named_parameters())
     names = {name: parameter.dim() for name, parameter in trainable.items() if parameter.requires_grad}
     decays = {name: [weight_decay if dims >= 2 else 0.0] for name, dims in names.items()}
+    are_lists = all(decay != "no list" for decay, _ in groups)
+    assert_that(are_lists, "the params of a group are no list: a generator, for one, is used up by whoever looks first")
     assert_equal(sorted(decay for decay, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
     found: dict[str, list[float]] = {}
     for decay, members in groups:

@@ -22,6 +22,8 @@ _COLLECTIVES: Final = (
     *("barrier", "monitored_barrier", "all_reduce", "reduce", "broadcast", "broadcast_object_list", "scatter"),
     *("gather", "all_gather", "all_gather_object", "all_gather_into_tensor", "gather_object", "scatter_object_list"),
 )
+_VIEWS: Final = ("flatten", "ravel", "reshape", "view", "T", "mT", "t", "transpose", "permute")
+"""What gives the dims of a tensor another meaning."""
 _MODULES: Final = ("self", "model", "module", "net", "network", "layer")
 """Names of what ``to`` moves in place."""
 
@@ -73,9 +75,11 @@ def keyword(answer: AnswerCode, name: str) -> int:
 
 
 def dim(answer: AnswerCode, name: str, wrong: int | None) -> int:
-    """A function such as argmax or softmax gets this dim; None stands for no dim."""
+    """A function such as argmax or softmax gets this dim, not of another view of a tensor; None stands for no dim."""
     for one in answer.calls(name):
         assert isinstance(one.node, ast.Call)
+        if any(isinstance(each, ast.Attribute) and each.attr in _VIEWS for each in ast.walk(one.node)):
+            continue
         is_method = isinstance(one.node.func, ast.Attribute) and dotted(one.node.func.value) not in ("torch", "F")
         given = [each.value for each in one.node.keywords if each.arg in ("dim", "axis")]
         given = given or one.node.args[0 if is_method else 1 :][:1]

@@ -49,7 +49,10 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str,
         facts = {"kind": "exception", **_raised(failure)}
     elif isinstance(failure, Mismatch):
         parts = call.result if call and isinstance(call.result, (list, tuple)) else ()
-        is_part = call is not None and any(failure.actual is part for part in (call.result, *parts))
+        is_part = call is not None and (
+            failure.actual is call.result
+            or (failure.actual is not None and any(failure.actual is part for part in parts))
+        )  # any other None is not known to be this one
         facts["looked_at"] = is_probed or (call is not None and not is_part)
         returned, expected = failure.shown()
         returned = (

@@ -246,8 +246,8 @@ class _CheckRun:
         noted = [(one, True) for one in cases.passed]
         if not cases.is_forgotten and (failure is None or isinstance(failure, Mismatch)):
             noted.append((cases.current(), failure is None))
-        for phrases, passed in noted:
-            case = Case((*filter(None, [when]), *phrases), passed, facts)
+        for (phrases, made), passed in noted:
+            case = Case((*filter(None, [when]), *phrases), passed, facts, made)
             if case in self.cases or len(self.cases) < _MOST_CASES:
                 self.cases[case] = min(self.cases.get(case, 0) + 1, _MOST_ALIKE)
 

@@ -1,7 +1,9 @@
 """Which situation breaks: what the cases that failed have in common, and no case that passed has.
 
 Looks at all cases of the exercise, so that a special check that fails is told from the simple ones that pass. Nothing
-is guessed: if no phrase, and no two together, tell them apart, nothing is said.
+is guessed: if no phrase, and no two together, tell them apart, nothing is said. Other checks may pass because they look
+at something else. So a fact of a tensor, or a phrase of a recipe, counts only if cases of the check that fails have
+passed, too; and if none has, under any of its parameters, only a phrase that all of them share is said.
 """
 
 import itertools
@@ -50,38 +52,50 @@ def _with_situation(result: CheckResult, traces: Mapping[str, Trace]) -> CheckRe
         situation = "" if cause.is_of_another_type or "shape (" in cause.reason else EVERYWHERE
     else:
         failed = [case for case in cases if not case.passed]
-        own = [case for case in trace.cases if not case.passed]
-        phrases = _exact(failed, passed) or _exact(own, passed) or _likely(own, passed)
+        alike = _cases_of_function(result.name, traces)
+        is_compared = any(case.passed for case in alike)
+        own = [case for case in (trace.cases if is_compared else alike) if not case.passed]
+        phrases = (
+            _exact(failed, passed, is_compared) or _exact(own, passed, is_compared) or _likely(own, passed, is_compared)
+        )
         are_known = all(one.is_mismatch for one in traces.values() if one.verdict not in RIGHT)
         is_all = are_known and all(_is_true(phrases, case) for case in failed)
         situation = f"{'only ' if is_all else ''}{' and '.join(phrases)}" if phrases else ""
     return explain.with_cause(result, replace(cause, situation=situation, advice="")) if situation else result
 
 
-def _exact(failed: Sequence[Case], passed: Sequence[Case]) -> tuple[str, ...]:
+def _cases_of_function(check: str, traces: Mapping[str, Trace]) -> list[Case]:
+    """The cases of a check under all of its parameters."""
+    function = check.partition("[")[0]
+    return [case for name, trace in traces.items() if name.partition("[")[0] == function for case in trace.cases]
+
+
+def _exact(failed: Sequence[Case], passed: Sequence[Case], is_compared: bool) -> tuple[str, ...]:
     """The words that are true of all failed cases and of no passed one; empty if none are.
 
     A phrase that a person has written comes before a fact of a tensor, and one phrase before two.
     """
-    phrases = _common(failed)
+    phrases = _common(failed, is_compared)
     facts = [(fact,) for fact in failed[0].facts if all(fact in case.facts for case in failed)] if failed else []
     fewest_failed, fewest_passed = _FEWEST
-    if len(failed) < fewest_failed or len(passed) < fewest_passed:
+    if len(failed) < fewest_failed or len(passed) < fewest_passed or not is_compared:
         facts = []
     pairs = [(*one, *other) for one, other in itertools.combinations(phrases[:_MOST_PHRASES], 2)]
     found = (some for some in (*phrases, *facts, *pairs) if not any(_is_true(some, case) for case in passed))
     return next(found, ())
 
 
-def _likely(failed: Sequence[Case], passed: Sequence[Case]) -> tuple[str, ...]:
+def _likely(failed: Sequence[Case], passed: Sequence[Case], is_compared: bool) -> tuple[str, ...]:
     """The phrase that is true of all failed cases and of few passed ones; empty if there is none."""
-    best = min(_common(failed), key=lambda some: sum(_is_true(some, case) for case in passed), default=())
+    best = min(_common(failed, is_compared), key=lambda some: sum(_is_true(some, case) for case in passed), default=())
     return best if sum(_is_true(best, case) for case in passed) <= _FEW * len(passed) else ()
 
 
-def _common(failed: Sequence[Case]) -> list[tuple[str]]:
+def _common(failed: Sequence[Case], is_compared: bool) -> list[tuple[str]]:
+    """The phrases that are true of all failed cases, without those of recipes if nothing is compared with them."""
     first = failed[0].phrases if failed else ()
-    return [(phrase,) for phrase in first if all(phrase in case.phrases for case in failed)]
+    common = [phrase for phrase in first if all(phrase in case.phrases for case in failed)]
+    return [(phrase,) for phrase in common if is_compared or all(phrase not in case.made for case in failed)]
 
 
 def _is_true(phrases: Sequence[str], case: Case) -> bool:

@@ -1168,6 +1168,21 @@ def nothing_is_put_back_after_an_error(model: nn.Module) -> Iterator[None]:
 
 @misconception(
     "evaluating",
+    tell="A function with a yield gives a generator, and `with` cannot use that: `@contextmanager`, on the line above "
+    "`def`, makes a context manager of it.",
+)
+def without_the_decorator(model: nn.Module) -> Iterator[None]:
+    flags = _flags_of(model)
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        _put_back(flags)
+
+
+@misconception(
+    "evaluating",
     tell="An error in the block disappears in your manager. Its caller must get it: do not catch it, `finally:` is "
     "enough.",
 )

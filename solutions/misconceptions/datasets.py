@@ -42,7 +42,7 @@ class _Toy(Dataset):
 )
 class LengthOneShort(_Toy):
     def __len__(self) -> int:
-        return max(0, len(self.labels) - 1)
+        return len(self.labels) - 1
 
 
 @misconception(
@@ -175,12 +175,20 @@ def _own(seed: int) -> torch.Generator:
     "make_loaders",
     tell="You shuffle the test set too. Its order changes no result, and without shuffling the predictions are in the "
     "order of the rows.",
+    seen="shuffles('test_ds')",
 )
 def shuffles_the_test_set(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
-    return tuple(
-        DataLoader(one, batch_size, shuffle=len(one) > 0, drop_last=drop, generator=_own(seed))
-        for one, drop in ((train_ds, True), (test_ds, False))
-    )
+    train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_own(seed))
+    return train, DataLoader(test_ds, batch_size, shuffle=True, generator=_own(seed))
+
+
+@misconception(
+    "make_loaders",
+    tell="The loaders are the wrong way round: the first of the two that you return must be the train loader.",
+)
+def loaders_the_wrong_way_round(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_own(seed))
+    return DataLoader(test_ds, batch_size), train
 
 
 @misconception(

@@ -778,8 +778,7 @@ def waits_at_every_batch(model: nn.Module, loader: Any, device: torch.device, lr
 
 @misconception(
     "gpu_not_waiting",
-    tell="Each tensor moves once now, but Python still waits for the GPU at every batch: .item() needs the value "
-    "at once.",
+    tell="Python still waits for the GPU at every batch: .item() needs the value at once.",
     seen="call_in_loop('item')",
 )
 def still_reads_every_loss(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:

@@ -81,6 +81,19 @@ def one_at_least() -> int:
     return max(1, torch.cuda.device_count())
 
 
+_COUNTED = torch.cuda.device_count()
+
+
+@misconception(
+    "num_gpus",
+    tell="You count when the file is loaded, and keep the number. Count when the function is called: only then is it "
+    "known on which machine.",
+    seen="asked_at_import('device_count', 'is_available')",
+)
+def counted_at_import() -> int:
+    return _COUNTED
+
+
 @misconception(
     "num_gpus",
     tell="current_device is the index of the GPU that is in use, and fails where there is none. Count the devices.",
@@ -175,6 +188,19 @@ def picks_a_name() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+_PICKED = torch.device("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
+
+
+@misconception(
+    "pick_device",
+    tell="You pick a device when the file is loaded, and keep it. Ask what is available when the function is called: "
+    "only then is it known on which machine.",
+    seen="asked_at_import('device_count', 'is_available')",
+)
+def picked_at_import() -> torch.device:
+    return _PICKED
 
 
 @misconception(
@@ -613,11 +639,14 @@ class ScalesByT(_Masked):
     name="hides_the_present",
     tell="The diagonal is hidden too, so that a token cannot even look at itself. triu needs diagonal=1.",
 )
-class HidesThePresent(_Masked):
+class HidesThePresent(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.ones(size, size).triu().bool())
+
     def forward(self, scores: Tensor) -> Tensor:
         t = scores.shape[-1]
-        mask = torch.ones_like(self.mask[:t, :t]).triu(0)
-        return (scores / math.sqrt(t)).masked_fill(mask, -math.inf)
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
 
 
 @misconception(

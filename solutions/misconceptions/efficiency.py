@@ -58,6 +58,41 @@ def past_the_scaler(
 
 @misconception(
     "amp_step",
+    tell="The gradients are cleared between backward and the step, so that the scaler finds none: clear them before "
+    "backward, or after the step.",
+    seen="zero_grad_before_step",
+)
+def clears_before_the_step(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    optimizer.zero_grad()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="You chose float16 for autocast, which is the default of a GPU. The CPU's is bfloat16: leave the choice to "
+    "torch.autocast(device_type).",
+)
+def float16_everywhere(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type, dtype=torch.float16):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
     tell="You unscale the gradients and then step by yourself, so a step with infinite gradients is made too, and "
     "ruins the weights. scaler.step skips such a step.",
 )

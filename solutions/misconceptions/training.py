@@ -101,6 +101,20 @@ def zero_grad_before_the_step(model: nn.Module, features: Tensor, labels: Tensor
 
 @misconception(
     "train_step",
+    tell="nll_loss takes logarithms of probabilities, and the model gives logits: cross_entropy takes those, and is "
+    "nll_loss of their log_softmax.",
+    seen="calls('nll_loss', unless=['log_softmax', 'LogSoftmax', 'logsumexp', 'log'])",
+)
+def nll_of_logits(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    loss = F.nll_loss(model(features), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
     tell="You clear the gradients after the step only. Gradients from before the first call are still part of that "
     "step: clear before backward().",
 )
@@ -1410,6 +1424,31 @@ def clears_before_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer,
     loss.backward()
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
     optimizer.zero_grad()
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step", tell="You measure the norm after clipping. clip_grad_norm_ returns the one that it was before."
+)
+def norm_measured_after_clipping(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None]).item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="You add up the norms of the parameters' gradients. The norm of all of them together, as one long vector, is "
+    "the root of the sum of their squares.",
+)
+def adds_up_the_norms(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    grads = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = torch.stack([grad.norm() for grad in grads]).sum()
+    for grad in grads:
+        grad *= (max_norm / norm).clamp(max=1)
     optimizer.step()
     return norm.item()
 

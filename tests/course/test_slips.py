@@ -173,6 +173,7 @@ def test_what_is_set_and_divided(matcher: str, body: str, is_wrong: bool) -> Non
         ("never_loads('o')", "m.load_state_dict(s)\n    o.load_state_dict(s)", False),
         ("never_loads('o')", "for part in (m, o):\n        part.load_state_dict(s)", False),
         ("never_loads('o')", "m.load_state_dict(s)\n    o.param_groups[0]['lr'] = s", False),
+        ("never_loads('optimizer')", "m.load_state_dict(s)", False),
         ("keeps_live('weights')", "return {'weights': m.state_dict()}", True),
         ("keeps_live('weights')", "m.load_state_dict(best)\n    r['weights'] = m.state_dict()", False),
         ("never_divides", "return o(x) * mask", True),
@@ -189,11 +190,34 @@ def test_what_is_set_and_divided(matcher: str, body: str, is_wrong: bool) -> Non
         ("yields_unprotected", "try:\n        yield\n    finally:\n        m.train()", False),
         ("yields_unprotected", "with ExitStack() as s:\n        s.callback(m.train)\n        yield", False),
         ("dim('argmax', None)", "return x.argmax()", True),
+        ("dim('softmax', 0)", "return x.softmax(0)", True),
+        ("shuffles('test')", "return DataLoader(test, 4, shuffle=True)", True),
+        ("shuffles('test')", "return DataLoader(dataset=test, batch_size=4, shuffle=True)", True),
+        ("shuffles('test')", "return DataLoader(test, 4, True)", True),
+        ("shuffles('test')", "return DataLoader(train, 4, shuffle=True), DataLoader(test, 4)", False),
+        ("shuffles('test')", "return DataLoader(test, 4, shuffle=False)", False),
+        ("dim('softmax', 0)", "return x.T.softmax(0).T", False),
+        ("dim('softmax', 0)", "return torch.softmax(x.flatten(), 0)", False),
         ("dim('argmax', None)", "return [row.argmax() for row in x]", False),
     ],
 )
 def test_what_the_matchers_of_the_course_see(matcher: str, body: str, is_wrong: bool) -> None:
     assert bool(seen(matcher, f"def fit(self, m, o, x, mask, eps):\n    {body}\n")) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("code", "is_wrong"),
+    [
+        ("N = torch.cuda.device_count()\ndef fit():\n    return N\n", True),
+        ("N = max(1, torch.cuda.device_count())\ndef count():\n    return N\ndef fit():\n    return count()\n", True),
+        ("N = torch.cuda.device_count()\ndef fit():\n    return 0\n", False),
+        ("def count():\n    return torch.cuda.device_count()\ndef fit():\n    return count()\n", False),
+        ("count = lambda: torch.cuda.device_count()\ndef fit():\n    return count()\n", False),
+        ("def fit():\n    n = torch.cuda.device_count()\n    return n\n", False),
+    ],
+)
+def test_what_is_asked_when_the_file_is_loaded(code: str, is_wrong: bool) -> None:
+    assert bool(seen("asked_at_import('device_count')", code)) is is_wrong
 
 
 def test_code_that_is_very_long_is_not_looked_at() -> None:

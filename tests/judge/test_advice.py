@@ -373,7 +373,8 @@ def backward_of_backward() -> None:
         (lambda: setattr(with_grad(), "grad", 0), "a `.grad` is a tensor or None, and this is an int"),
         (lambda: torch.from_numpy([1.0]), "and this is a list: `torch.tensor` takes lists"),
         (lambda: len(NUMBER), "`len` is asked of an int, which has none"),
-        (lambda: len(WithoutForward()), "a class gets one by its method `__len__`"),
+        (lambda: len(WithoutForward()), "a class of your own gets one by its method `__len__`"),
+        (lambda: [len(loader) for loader in [WithoutForward()]], "so do without its length"),
         (lambda: range([1]), "one int is needed here, and this is a list"),
         (changes_what_it_loops_over, "a dict was changed while a loop went over it"),
         (lambda: [1, 2][2], "n items have the indices 0 to n - 1"),
@@ -692,4 +693,4 @@ def test_a_value_without_an_attribute_is_named_as_in_its_line() -> None:
 
 def test_inf_is_explained_as_nan_is() -> None:
     cause = Cause(kind="assertion", reason="2 of 2 values differ, the first at [0]: inf where 0.0 was expected")
-    assert advice_on(cause).endswith("inf comes of x / 0, the log of 0, or an exp of a large number")
+    assert advice_on(cause).endswith("an exp of a large number, or a mask that puts it there")

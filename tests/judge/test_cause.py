@@ -52,6 +52,15 @@ def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
     assert "41" not in explain.message(hidden)
 
 
+def test_a_none_that_was_looked_at_is_not_taken_for_one_in_the_result() -> None:
+    call = Call("ddp_setup", (0, 1), {}, result=[None, "gloo"], answered=True)
+    failure = Mismatch("USE_LIBUV: None where a str was expected", None, "0")
+    assert "return`" not in explain.message(causes.failed(check(), call, failure, ""))
+    own = Call("f", (), {}, result=None, answered=True)
+    forgotten = explain.message(causes.failed(check(), own, Mismatch("None where a str was expected", None, "0"), ""))
+    assert forgotten.startswith("your code returned None")
+
+
 def test_of_several_calls_the_one_that_is_wrong_is_shown() -> None:
     calls = [Call("align_up", (n, 8), {}, result=result) for n, result in ((1, 8), (1000, 992), (9, 16))]
     wrong = Mismatch("at [1]: 992 where 1000 was expected", [8, 992, 16], [8, 1000, 16], number=1)

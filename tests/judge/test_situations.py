@@ -37,6 +37,15 @@ def first_sentence(*checks: tuple[Case, ...], other: str = "", reason: str = "2 
     return with_situations(results, traces)[0].message.splitlines()[0]
 
 
+def sentence_of(check: str, cases: dict[str, tuple[Case, ...]]) -> str:
+    """The first sentence of one of some checks with these cases."""
+    verdicts = {name: "passed" if all(case.passed for case in own) else "failed" for name, own in cases.items()}
+    traces = {
+        name: Trace(verdicts[name], cases=own, is_mismatch=verdicts[name] == "failed") for name, own in cases.items()
+    }
+    return with_situations([result(check, Cause(kind="assertion", reason=NUMBERS))], traces)[0].message.splitlines()[0]
+
+
 NUMBERS = "2 where 1 was expected"
 
 
@@ -60,6 +69,24 @@ def test_the_smallest_situation_is_found(checks: list[tuple[Case, ...]], sentenc
 
 def test_only_is_not_said_if_another_check_fails_in_another_way() -> None:
     assert first_sentence((failed(SHORT), passed(EVEN)), other="failed") == f"wrong {SHORT}: {NUMBERS}"
+
+
+def test_what_a_recipe_says_counts_only_beside_passed_cases_of_the_same_check() -> None:
+    made = Case((SHORT,), False, made=(SHORT,))
+    assert first_sentence((made,), (passed(EVEN),)) == NUMBERS
+    assert first_sentence((made, passed(EVEN)), (passed(EVEN),)) == f"wrong only {SHORT}: {NUMBERS}"
+
+
+def test_a_check_that_fails_under_all_parameters_does_not_blame_one_of_them() -> None:
+    others = (passed(ONE),)
+    traces = {"check[0]": (failed(SHORT),), "check[1]": (failed(EVEN),), "more": others}
+    assert sentence_of("check[0]", traces) == NUMBERS
+    assert sentence_of("check[0]", traces | {"check[2]": others}) == f"wrong {SHORT}: {NUMBERS}"
+
+
+def test_facts_of_tensors_count_only_beside_passed_cases_of_the_same_check() -> None:
+    one = failed(facts=("when `x` has negative numbers",))
+    assert first_sentence((one, one), (passed(), passed(), passed())) == NUMBERS
 
 
 def test_facts_of_tensors_come_last_and_need_more_than_one_case() -> None:
@@ -87,9 +114,10 @@ def test_a_case_ends_when_the_same_is_made_or_named_again() -> None:
     cases = Cases()
     cases.make(model, ("dropout",), {})
     cases.name({SHORT: True, EVEN: 0})
-    assert cases.current() == (SHORT, "with dropout") and not cases.passed
+    assert cases.current() == ((SHORT, "with dropout"), ("with dropout",)) and not cases.passed
     cases.make(model, ("hooks",), {})
-    assert cases.passed == [(SHORT, "with dropout")] and cases.current() == ("with hooks",)
+    assert cases.passed == [((SHORT, "with dropout"), ("with dropout",))]
+    assert cases.current() == (("with hooks",), ("with hooks",))
     cases.name({})
     cases.name({EVEN: True})
-    assert len(cases.passed) == 2 and cases.current() == (EVEN,)
+    assert len(cases.passed) == 2 and cases.current() == ((EVEN,), ())

@@ -88,6 +88,8 @@ class Watched(nn.Module):
         """``x``."""
         if not _is_autocast("cpu"):
             self.note("the forward runs outside of autocast, in 32 bits")
+        elif x.dtype is torch.float16:
+            self.note("the forward runs in float16: torch.autocast's default for the CPU is bfloat16")
         if x.requires_grad:
             x.register_hook(self._in_backward)
         logits = x.as_subclass(_Logits)

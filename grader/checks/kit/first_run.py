@@ -57,6 +57,18 @@ def trained(build: Callable[[int], Any], hidden: int, lr: float) -> Tensor:
     return model(spirals()[0]).detach()
 
 
+def with_drawn_weights(model: nn.Module, seed: int) -> Tensor:
+    """The scores of a network for the points of the stub, each time with other random weights that are large."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = []
+    with torch.no_grad():
+        for _ in range(10):
+            for weight in model.parameters():
+                weight.copy_(10 * torch.randn(weight.shape, generator=generator))
+            scores.append(model(spirals()[0]))
+    return torch.cat(scores)
+
+
 def regions(build: Callable[[int], Any], hidden: int, lr: float, steps: int) -> Tensor:
     """The scores that a trained network gives to the places of a square grid, row by row from the top."""
     probes.start_global(0)

@@ -33,14 +33,20 @@ class _Run:
     Args:
         plan: for each step, which parameters have a gradient.
         scale: of the gradients.
+        clears: whether ``zero_grad()`` comes after each step.
     """
 
     def __init__(
-        self, shapes: Sequence[Sequence[int]], plan: Sequence[Sequence[bool]], seed: int, scale: float = 1.0
+        self,
+        shapes: Sequence[Sequence[int]],
+        plan: Sequence[Sequence[bool]],
+        seed: int,
+        scale: float = 1.0,
+        clears: bool = False,
     ) -> None:
         self.params = autograd.leaves(shapes, [False] * len(shapes), seed, torch.float64)
         self._tensors = autograd.originals(self.params)
-        self._plan, self._seed, self._scale = plan, seed, scale
+        self._plan, self._seed, self._scale, self._clears = plan, seed, scale, clears
 
     def steps(self, optimizer: Any) -> list[list[Tensor]]:
         """The numbers of the parameters after each step of an optimizer."""
@@ -52,6 +58,8 @@ class _Run:
             grad = self._scale * recipes.normal(param.shape, self._seed + 10 * index + place, torch.float64)
             param.grad = grad if has_grad else None
         optimizer.step()
+        if self._clears:
+            optimizer.zero_grad()
         return [probes.copied(param) for param in self._tensors]
 
 
@@ -62,9 +70,10 @@ def after_each_step(
     seed: int,
     settings: Mapping[str, Any],
     scale: float = 1.0,
+    clears: bool = False,
 ) -> list[list[Tensor]]:
     """The parameters after each step of ``make(params, **settings)``; see `_Run`."""
-    run = _Run(shapes, plan, seed, scale)
+    run = _Run(shapes, plan, seed, scale, clears)
     return run.steps(make(run.params, **settings))
 
 

@@ -1,0 +1,8 @@
+# verdict: failed
+# message: len: 1 where 2 was expected
+# misconception: length_one_short
+
+
+class ToyDataset(ToyDataset):
+    def __len__(self):
+        return super().__len__() - 1
