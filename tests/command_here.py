@@ -6,14 +6,20 @@ For what a command prints, writes and ends with. Its environment, its signals an
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import subprocess
 from pathlib import Path
+from unittest import mock
 
+import typer.main
 from shared import REPO
 
 from grader.cli.app import main
+
+COMMANDS = functools.cache(typer.main.get_command)
+"""Makes the commands, which takes longer than many of them, once for all runs."""
 
 
 def run_here(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
@@ -23,7 +29,8 @@ def run_here(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedPr
     before = Path.cwd()
     os.chdir(cwd)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        commands = mock.patch.object(typer.main, "get_command", COMMANDS)
+        with commands, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main(words)
     except SystemExit as end:
         code = end.code

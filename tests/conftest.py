@@ -161,6 +161,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests live as long as the session: the collector need not look at them again and again."""
+    """Torch has one thread, as in workers: several that wait for each other take twice the processor's time.
+
+    Thousands of collected tests live as long as the session: the collector need not look at them again and again, and
+    seldom at the rest.
+    """
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()

@@ -180,11 +180,14 @@ def judges(course: Course, topic: str, seeds: list[int]) -> Iterator[Iterator[tu
 
     gc.disable()  # while modules are imported, which stay
     make_host = start_host()
+    import torch
+
     from grader.judge.judge import open_judge
     from grader.sandbox.limits import Limits
     from grader.testkit import devices
 
     exercises = [one.full_name for one in course.topic(topic).exercises]
+    torch.set_num_threads(1)  # as workers have
 
     def one_by_one() -> Iterator[tuple[int, Judge]]:
         for seed in seeds:

@@ -106,7 +106,12 @@ def checks_in(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
         CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic, or that is not
             at the top of the file.
     """
-    for node in parse(file).body:
+    return _checks_in(parse(file), file, topic)
+
+
+@functools.lru_cache(maxsize=32)
+def _checks_in(tree: ast.Module, file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
+    for node in tree.body:
         if isinstance(node, Function) and node.name.startswith("test_") and decorator(node, "exercise") is None:
             raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic.name}.NAME")')
         if (inner := next(_tests_inside(node), None)) is not None:

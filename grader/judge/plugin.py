@@ -158,6 +158,8 @@ def _in_process_desks(config: pytest.Config) -> DeskFor:
     Raises:
         pytest.UsageError: real devices are wanted and there are none.
     """
+    import torch
+
     from grader.errors import UserError
     from grader.judge.plain_pytest import LocalDesks
     from grader.machine import resolve_devices
@@ -168,6 +170,8 @@ def _in_process_desks(config: pytest.Config) -> DeskFor:
     except UserError as error:
         raise pytest.UsageError(str(error)) from None
     folder = Path(config.getoption("grader_submission", None) or ".")
+    config.add_cleanup(functools.partial(torch.set_num_threads, torch.get_num_threads()))
+    torch.set_num_threads(1)  # as workers have: with more, a check that trains takes many times as long
 
     @functools.cache
     def desks(root: Path) -> LocalDesks:

@@ -6,6 +6,7 @@ that the page carries, and no connections. Shows results and decides nothing.
 """
 
 import base64
+import functools
 import hashlib
 import re
 import statistics
@@ -175,8 +176,12 @@ def page_name(submission: str) -> str:
     return f"{feedback.file_stem(submission)}.html"
 
 
+@functools.cache
 def environment_of(package: str = "grader.reports") -> jinja2.Environment:
-    """The templates of a package, then those of the reports. Every value is escaped, and a missing one is an error."""
+    """The templates of a package, then those of the reports: each is compiled once, which takes longer than a page.
+
+    Every value is escaped, and a missing one is an error.
+    """
     loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in (package, "grader.reports")])
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -219,6 +219,8 @@ def main(arguments: list[str]) -> None:
     from grader.grading.worker import hidden_paths
 
     make_host = start_host()
+    import torch
+
     from grader.judge.judge import open_judge
     from grader.sandbox.limits import Limits
     from grader.testkit import devices
@@ -226,6 +228,7 @@ def main(arguments: list[str]) -> None:
     wanted = {topic: wants for topic, _, wants in (one.partition(":") for one in arguments)}
     course = Course.load(None)
     exercises = [one.full_name for topic in wanted for one in course.topic(topic).exercises]
+    torch.set_num_threads(1)  # as workers have
     host = make_host(Limits(check_seconds=CHECK_SECONDS))
     with contextlib.closing(host):
         host.prepare(hidden_paths(course), course.preload(wanted), "simulated", course.kit)

@@ -18,10 +18,17 @@ SUBMISSIONS: dict[str, str | None] = {
     "right": SOLUTION,
     "wrong": SOLUTION.replace("x / torch.where(length == 0, 1.0, length)", "x / length"),
     "talking": SOLUTION.replace("    return x /", f"    {RIGHT} x /"),
+    "counting": SOLUTION.replace("    return x /", "    print('THREADS', torch.get_num_threads())\n    return x /"),
     "absent": None,
     "syntax": "def normalize(x) return x",
     "missing": "def cosine(a, b): return a",
 }
+TWO_THREADS = """
+import torch
+def pytest_configure(config):
+    torch.set_num_threads(2)
+    config.add_cleanup(lambda: print("THEN", torch.get_num_threads()))
+"""
 OTHER_TESTS = """
 from hypothesis import given, strategies as st
 def test_one(request): assert request.node.name == 'test_one'
@@ -45,11 +52,13 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     def graded(name: str, *more: str) -> list[str]:
         return ["-q", "-rA", str(OWN_COURSE / "checks"), "--submission", str(root / name), *more]
 
-    sessions = [(name, root, graded(name)) for name in SUBMISSIONS if name not in ("right", "talking")]
+    sessions = [(name, root, graded(name)) for name in SUBMISSIONS if name not in ("right", "talking", "counting")]
     sessions += [
         (f"seed {run}", root, graded("talking", "-s", "-k", "same_way", "--grader-seed", run[0]))
         for run in ("1a", "1b", "2")
     ]
+    (root / "counting" / "conftest.py").write_text(TWO_THREADS)
+    sessions.append(("counting", root / "counting", graded("counting", "-s", "-k", "same_way", ".")))
     sessions.append(("other", root / "other", ["-q", "-W", "error"]))
     sessions.append(("right", root, ["-q", "course/checks", "--course", "course", "--submission", "right"]))
     two = [f"{course / 'checks'}" for course in (OWN_COURSE, KIT_COURSE)]
@@ -127,3 +136,11 @@ def test_tests_that_are_not_checks_run_as_usual(done: dict[str, Outcome]) -> Non
     code, output = done["other"]
     assert code == 0, output
     assert "2 passed" in output
+
+
+def test_checks_have_one_thread_of_torch_as_in_workers_and_what_comes_then_has_its_own(
+    done: dict[str, Outcome],
+) -> None:
+    code, output = done["counting"]
+    assert code == 0, output
+    assert set(re.findall(r"(?:THREADS|THEN) \d", output)) == {"THREADS 1", "THEN 2"}, output
