@@ -290,7 +290,8 @@ class Passing:
         if isinstance(value, Iterator):  # it may have no end
             number = self.bridge.keep(value, functools.partial(_next_of, value))
             self.bridge.endless.add(number)
-            return "lazy", number
+            is_generator = isinstance(value, types.GeneratorType)
+            return "lazy", number, is_generator and inspect.getgeneratorstate(value) != inspect.GEN_CREATED
         if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
             return "partial", self.bridge.keep(value), *map(self.tree, (value.func, value.args, value.keywords))
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):
@@ -487,9 +488,12 @@ class Passing:
         return dict(itertools.islice(small, _MOST_FILES))
 
 
-def _next_of(iterator: Iterator[Any]) -> tuple[Any, ...]:
-    """The next item of an iterator of the test alone; nothing at its end."""
-    return (*itertools.islice(iterator, 1),)
+def _next_of(iterator: Iterator[Any], *sent: Any) -> tuple[Any, ...]:
+    """The next item of an iterator of the test alone, to which a value may be sent; nothing at its end."""
+    try:
+        return (iterator.send(*sent) if isinstance(iterator, types.GeneratorType) and sent else next(iterator),)
+    except StopIteration:
+        return ()
 
 
 def _use(mock: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:

@@ -4,11 +4,12 @@ import collections
 import contextlib
 import copy
 import functools
+import inspect
 import pkgutil
 import random
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Generator, Iterable, Set
 from io import BytesIO, StringIO
 from typing import Any, Final
 
@@ -178,8 +179,11 @@ class Crossed:
             made.__annotations__ = {"return" if one is built[-1] else one[0]: one[5] for one in built if one[4]}
         return made
 
-    def _make_lazy(self, number: int) -> Any:
-        return _once(number, lambda: _items(_callback(number)))
+    def _make_lazy(self, number: int, is_begun: bool) -> Any:
+        made = _once(number, lambda: _items(_callback(number), is_begun))
+        if is_begun and inspect.getgeneratorstate(made) == inspect.GEN_CREATED:
+            next(made)  # to where it takes what is sent to it
+        return made
 
     def _make_mock(self, number: int, is_magic: bool, is_later: bool) -> Any:
         kind = MagicMocked if is_magic else Mocked
@@ -287,10 +291,11 @@ def _class_of(
     return names[name]
 
 
-def _items(ask: Callable[..., Any]) -> Iterator[Any]:
-    """The items of an iterator of the test, each when it is needed."""
-    while item := ask():
-        yield item[0]
+def _items(ask: Callable[..., Any], is_begun: bool) -> Generator[Any, Any, None]:
+    """The items of an iterator of the test, each when it is needed; what is sent to it is sent on."""
+    sent = (yield) if is_begun else None
+    while item := ask() if sent is None else ask(sent):
+        sent = yield item[0]
 
 
 def _later(ask: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,7 +62,8 @@ def refill(own: Any, now: Any, is_known: Callable[[object], bool]) -> None:
             if type(value) in (list, dict) and type(new) is type(value) and not is_known(new):
                 refill(value, new, is_known)
                 now[key] = value
-    own.clear()
+    if not isinstance(own, dict) or [*own] != [*now]:  # else whoever goes through it can go on
+        own.clear()
     (own.extend if isinstance(own, list | collections.deque) else own.update)(now)
 
 

@@ -70,6 +70,14 @@ def test_order_of_a_dict():
     assert [*kept] == ["c", "a"]
 
 
+def test_dict_that_the_test_goes_through():
+    kept = {"a": 1, "b": 2}
+    keeper = Keeper(kept)
+    for word in kept:
+        keeper.count(word)
+    assert kept == {"a": 2, "b": 3}
+
+
 def test_nested_list():
     rows = [[0, 0], [0, 0]]
     first, keeper = rows[0], Keeper(rows)
@@ -139,6 +147,18 @@ def test_generator_that_fills():
     assert next(steps) == 1 and out == []
     assert next(steps) == 2 and out == ["a"]
     assert [*steps] == [] and out == ["a", "b"]
+
+
+def test_generator_of_the_test_that_takes_values():
+    heard = []
+
+    def sink():
+        while True:
+            heard.append((yield len(heard)))
+
+    begun = sink()
+    assert next(begun) == 0 and shared.pump([5, 6], begun) == [1, 2] and heard == [5, 6]
+    assert shared.pump([None, 7], sink()) == [2, 3] and heard == [5, 6, 7]
 
 
 def test_the_same_argument_twice():

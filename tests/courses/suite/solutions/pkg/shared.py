@@ -102,6 +102,10 @@ def counter(counts):
     return count
 
 
+def pump(source, sink):
+    return [sink.send(one) for one in source]
+
+
 def fill(out):
     yield 1
     out.append("a")
