@@ -291,7 +291,8 @@ class Passing:
             number = self.bridge.keep(value, functools.partial(_next_of, value))
             self.bridge.endless.add(number)
             is_generator = isinstance(value, types.GeneratorType)
-            return "lazy", number, is_generator and inspect.getgeneratorstate(value) != inspect.GEN_CREATED
+            state = inspect.getgeneratorstate(value) if is_generator else inspect.GEN_CREATED  # type: ignore[arg-type]
+            return "lazy", number, state != inspect.GEN_CREATED
         if isinstance(value, functools.partial) and type(value.func) is not types.FunctionType:
             return "partial", self.bridge.keep(value), *map(self.tree, (value.func, value.args, value.keywords))
         if sources.is_own(kind.__module__, self.bridge.root) or isinstance(value, _OF_LIBRARIES):

@@ -64,7 +64,11 @@ def refill(own: Any, now: Any, is_known: Callable[[object], bool]) -> None:
                 now[key] = value
     if not isinstance(own, dict) or [*own] != [*now]:  # else whoever goes through it can go on
         own.clear()
-    (own.extend if isinstance(own, list | collections.deque) else own.update)(now)
+    if isinstance(own, dict):
+        for key, value in now.items():
+            own[key] = value
+    else:
+        (own.update if isinstance(own, set) else own.extend)(now)
 
 
 def content_at(home: Any, name: str) -> Any:
