@@ -1,6 +1,7 @@
 # verdict: failed
 # message: len: 1 where 2 was expected
 # misconception: length_one_short
+# tell: one too small
 
 
 class ToyDataset(ToyDataset):
