@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from importlib.machinery import all_suffixes
 from pathlib import Path
@@ -12,6 +13,8 @@ _MOST: Final = 1000
 _MOST_BESIDE: Final = 200
 _MOST_BYTES: Final = 16 << 20
 """Bytes of the files in the current folder that one check sends across."""
+_TICK: Final = 50_000_000
+"""Nanoseconds after which a folder has another time of change; a file system's clock ticks every few milliseconds."""
 
 
 def stamps(place: Path) -> Iterator[tuple[str, object]]:
@@ -53,11 +56,17 @@ class Beside:
         self._place, self._known = os.getcwd(), frozenset(os.listdir())
         self._before: dict[str, object] = {}
         self._left = _MOST_BYTES
+        self._unchanged: tuple[int, int] | None = None
 
     def changes(self) -> list[tuple[str, bytes | None]]:
         """The files and folders that were made or changed since, and None for each that is gone."""
+        now = os.stat(".")
+        if not self._before and self._unchanged == (now.st_ino, now.st_mtime_ns):
+            return []
         if os.getcwd() != self._place:
             return []
+        is_settled = time.time_ns() - now.st_mtime_ns > _TICK  # else a file that comes next may not change that time
+        self._unchanged = (now.st_ino, now.st_mtime_ns) if is_settled else None
         before, self._before = self._before, self._now()
         found: list[tuple[str, bytes | None]] = []
         for inside, stamp in self._before.items():
