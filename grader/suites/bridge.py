@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
+from torch import nn
 
 from grader.border import tables, wire
 from grader.border.bounds import WireError
@@ -443,10 +444,11 @@ class Bridge:
         """Takes over what both sides have as the submission has changed it."""
         for number, now in changed:
             value = self._value(now, passing)
-            if number in self._kept:
-                passing.change_shared(number, value)
             if self.contents.has(number):
+                passing.change_shared(number, value)
                 self.contents.have(number)
+            elif isinstance(own := self._kept.get(number), nn.Module):
+                passing.change_module(own, value)
 
     def folder_of(self, path: Path) -> Path | None:
         """The temporary folder, or file, of this test that a path is in; those of other tests are not its business."""
@@ -460,7 +462,7 @@ class Bridge:
     # ---------------------------------------------------------------- results
 
     def _shared(self, number: int, value: Any) -> Any:
-        """A list, set or dict of the submission: both sides keep it the same from now on."""
+        """A list, set, dict or array of the submission: both sides keep it the same from now on."""
         if number >= 0 or number in self._kept or not is_shared(value):
             raise ValueError("no such number")
         self.contents.share(number, value)

@@ -15,6 +15,7 @@ from grader.testkit.far.contents import content_at, copied, forget_old, has_chan
 _ALONE: Final = 2
 """References to a value that only a dict has, while they are counted."""
 _FEW: Final = 16
+"""Numbers that wait until they are forgotten together: one read after the other would send one each time."""
 
 
 class Contents:

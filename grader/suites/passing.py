@@ -130,9 +130,7 @@ class Passing:
         """Gives what both sides have the value that the submission has given it: below 0 it is the submission's own."""
         own = self.bridge.kept(number)
         kind = type(own).__name__
-        if isinstance(own, nn.Module):
-            self._change_module(own, now)
-        elif isinstance(own, sources.Variable):
+        if isinstance(own, sources.Variable):
             value = own.get()
             if self.bridge.may(f"variable {own.name}"):
                 self._put(value, now) if isinstance(value, CONTAINERS) else own.set(now)
@@ -163,12 +161,15 @@ class Passing:
             own.write(now[0])
         elif isinstance(own, IOBase):
             pass  # it was read to its end to be sent
+        elif isinstance(own, CONTAINERS) and not issubclass(type(now), CONTAINERS):
+            raise BadReply("changed a list or dict into something else")  # such as an iterator without an end
         elif isinstance(own, MUTABLE):
             refill(own, now, self._is_known)
         elif isinstance(own, Iterator):
             collections.deque(itertools.islice(own, now), 0)
 
-    def _change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
+    def change_module(self, own: nn.Module, now: dict[str, dict[Any, Any]]) -> None:
+        """Gives a module of the test what the submission has set or replaced in it."""
         for store, content in now.items():
             if not self.bridge.may(f"{type(own).__name__}.{store}"):
                 continue

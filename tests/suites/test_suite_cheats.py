@@ -1,16 +1,22 @@
 """Answers that lie to somebody else's tests: each fails its test, and costs nothing else."""
 
+import itertools
 import random
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from shared import WarmUp, exercise_of
 
+from grader.border.failures import BadReply
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.suites.contents import Contents
 from grader.suites.leftovers import Leftovers
+from grader.suites.passing import Passing
 
 COURSE = Path(__file__).parent.parent / "courses" / "cheated"
 SOLUTION = (COURSE / "solutions" / "work.py").read_bytes()
@@ -356,3 +362,13 @@ def test_generators_begin_anew_in_each_process(tmp_path: Path) -> None:
         leftovers.begin(process)
         drawn.add((torch.rand(1).item(), np.random.rand(), random.random()))
     assert len(drawn) == 1
+
+
+def test_list_cannot_become_an_iterator_without_an_end() -> None:
+    bridge: Any = SimpleNamespace(contents=Contents({}), may=lambda kind: True)
+    passing, own = Passing(bridge), [1]
+    _, number, _ = passing.tree(own)
+    with pytest.raises(BadReply, match="into something else"):
+        passing.change(number, itertools.repeat(0))
+    passing.change(number, [2, 3])
+    assert own == [2, 3]
