@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -117,12 +118,13 @@ def failing(result: SubmissionResult) -> set[str]:
 
 
 def plain_pytest(folder: Path, storage: Path) -> set[str]:
-    """The tests that fail under plain pytest, named as checks are."""
+    """The tests that fail under plain pytest, named as checks are: in a copy, for a wrong answer leaves files there."""
+    course = shutil.copytree(COURSE, storage / "course", dirs_exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rf", "--tb=no", "tests"]
     command += ["-k", "not little", "--submission", str(folder)]
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
     environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(storage)
-    run = subprocess.run(command, cwd=COURSE, capture_output=True, text=True, check=False, env=environment)
+    run = subprocess.run(command, cwd=course, capture_output=True, text=True, check=False, env=environment)
     assert "passed" in run.stdout, run.stdout + run.stderr
     return {
         one.replace("::test_", ".").replace("::", ".")
