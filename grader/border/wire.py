@@ -44,6 +44,8 @@ _ALL_DTYPES: Final[dict[str, object]] = {
     str(value).removeprefix("torch."): value for value in [*vars(torch).values()] if isinstance(value, torch.dtype)
 } | {f"numpy.{name}": dtype for name, dtype in arrays.DTYPES.items()}
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
+_SHORT: Final = 16
+"""Characters of a text that counts as an item, not by its size."""
 _SCALARS: Final = _SELF_ENCODED | {int, str, bytes}
 _PATH: Final = type(Path())
 _MOST_PATH: Final = 4096
@@ -107,7 +109,15 @@ def encode(value: Any, other: Other, budget: Budget | None = None, depth: int = 
         value = list(itertools.chain.from_iterable(value.items()))
     budget.take(len(value) + 1)
     depth += 1
-    return [tag, *[part if type(part) in _SELF_ENCODED else encode(part, other, budget, depth) for part in value]]
+    return [
+        tag,
+        *[
+            part
+            if (kind := type(part)) in _SELF_ENCODED or (kind is str and len(part) < _SHORT and part.isascii())
+            else encode(part, other, budget, depth)
+            for part in value
+        ],
+    ]
 
 
 def _encodable(text: str) -> str:

@@ -262,7 +262,9 @@ class Bridge:
         """Takes over the effects of an operation over there, beside its result."""
         if not done:
             return
-        changed, shared, pulls, written, logged, warned, drawn, complaint, modes, kept, released = done
+        changed, shared, pulls, written, logged, warned, drawn, complaint, modes, kept, released = (
+            one or () for one in done
+        )
         if complaint and self._reads_errors():
             sys.stderr.write(str(complaint))
         self._draw(drawn)

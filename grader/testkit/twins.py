@@ -203,7 +203,7 @@ def run(
             side.complaints = StringIO()
         own, shared = changed(call.passed), [*changed_contents()]
         effects = own, shared, pulls(), written(), logged, warned, drawn, complaint, side.modes, kept, released()
-        return effects if any(effects) else ()
+        return tuple(one or None for one in effects) if any(effects) else ()
 
     return _work(work, may_ask, call)
 

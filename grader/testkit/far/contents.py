@@ -18,6 +18,7 @@ from grader.testkit.rebuilt import PLAIN
 
 CONTAINERS: Final = (list, dict, set, collections.deque)
 MUTABLE: Final = (*CONTAINERS, torch.Tensor, np.ndarray)
+_SEQUENCES: Final = (list, tuple, collections.deque)
 _MOST_COPIED: Final = 1 << 18
 """Numbers of a tensor or array that are compared after each operation."""
 _MOST_ITEMS: Final = 1 << 10
@@ -142,22 +143,29 @@ def copied(value: Any) -> Any:
         return {key: copied(one) for key, one in value.items()}
     if isinstance(value, torch.Tensor):
         return value if value.requires_grad or value.numel() > _MOST_COPIED else detached(value)
-    return value.copy() if type(value) is set or (type(value) is np.ndarray and value.size <= _MOST_COPIED) else value
+    if type(value) is np.ndarray and value.size <= _MOST_COPIED:
+        return _numbers_of(value)
+    return value.copy() if type(value) is set else value
+
+
+def _numbers_of(array: Any) -> tuple[Any, ...]:
+    """The shape and numbers of an array, which are quickly compared."""
+    return array.shape, array.tobytes()
 
 
 def has_changed(now: Any, before: Any) -> bool:
     """Whether a value is another one than its copy, or has another content."""
     if now is before:
         return False
+    if type(now) is np.ndarray:
+        return _numbers_of(now) != (_numbers_of(before) if type(before) is np.ndarray else before)
     if isinstance(now, dict) and isinstance(before, dict):
         is_other = len(now) != len(before) or any(map(operator.is_not, now, before))  # the order of keys counts
         return is_other or any(map(has_changed, now.values(), before.values()))
     if type(now) is not type(before):
         return True
-    if isinstance(now, list | tuple | collections.deque):
+    if isinstance(now, _SEQUENCES):
         return len(now) != len(before) or any(map(has_changed, now, before))
     if isinstance(now, torch.Tensor):
         return not is_same(now, before)
-    if isinstance(now, np.ndarray):
-        return bool(now.shape != before.shape or now.tobytes() != before.tobytes())
     return bool(now != before) if type(now) in PLAIN or type(now) is set else True
