@@ -132,8 +132,13 @@ def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime 
     closed = until is not None and came > until
     if after <= 60 * policy.grace_minutes and not closed:
         return None
-    days = max(1, math.ceil(after / _DAY))
+    # By the clock on the wall: a day that has an hour more or less when the clocks change is one day, too.
+    days = max(1, math.ceil((_on_the_wall(came) - _on_the_wall(due)).total_seconds() / _DAY))
     return Late(days, 1.0 if closed else _penalty(days, policy), arrival.by, closed)
+
+
+def _on_the_wall(time: datetime.datetime) -> datetime.datetime:
+    return time.astimezone().replace(tzinfo=None)
 
 
 def _penalty(days: int, policy: LatePolicy) -> float:
