@@ -341,11 +341,13 @@ def _fill(
 
 
 def _rows_of_absent(people: Sequence[_Person], absent: Sequence[Absent], lms: str) -> dict[int, Absent]:
-    """The rows of students without work: by id, else by a name that one row only has."""
+    """The rows of students without work: by id and name, as far as these do not contradict each other."""
     index = _index_of(people, lms)
     found: dict[int, Absent] = {}
     for one in absent:
-        rows = {row for key in one.student.ids for row in index.of_id(key)} or {*index.named(one.student.name).people}
+        by_id = {row for key in one.student.ids for row in index.of_id(key)}
+        named = {*index.named(one.student.name).people}
+        rows = by_id & named or by_id | named
         if len(rows) == 1:
             found[rows.pop()] = one
     return found
