@@ -307,7 +307,7 @@ def _of_student(
     texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
     said = (lms.blackboard_student(path, text) for path, text in texts)
     name, student = next(filter(None, said), (theirs[0].name, student))
-    return DownloadSource(name, at, topics, download, of, problems, arrival=lms.arrival_of(student, of))
+    return DownloadSource(name, at, topics, download, of, problems, arrival=lms.arrival_of(student, theirs))
 
 
 # ---------------------------------------------------------------- their names
@@ -319,10 +319,12 @@ def _unique(found: Sequence[Source]) -> Iterator[Source]:
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            name, number = source.longer_name, 1
+            student = "" if source.arrival.lms else source.arrival.student  # of the class list
+            name = longer = f"{source.name} ({student})" if student else source.longer_name
+            number = 1
             while name in taken:
                 number += 1
-                name = f"{source.longer_name} ({number})"
+                name = f"{longer} ({number})"
             source = replace(source, name=name)
             taken.add(name)
         yield source

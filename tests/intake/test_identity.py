@@ -58,6 +58,12 @@ def test_a_name_of_two_students_is_asked_for_and_taken_for_neither(tmp_path: Pat
     assert notes[0] == "schmidt max: could be any of 2 of that name in the roster (8, 9): name it by the id"
 
 
+def test_two_students_of_one_name_have_their_ids_behind_it(tmp_path: Path) -> None:
+    """And not the folder that their work lay in."""
+    sources, _ = found(tmp_path, "8", "9", "9-again", text=LIST.replace("9,", "9-again,"))
+    assert [one.name for one in sources] == ["9", "Max Schmidt (8)", "Max Schmidt (9-again)"]
+
+
 def test_who_handed_in_nothing_is_said_against_the_gradebook(tmp_path: Path) -> None:
     """One late submission is graded: the others have handed in before."""
     known = {"7": "Zoë Müller", "8": "Max Schmidt", "Straße Jo": "Straße Jo"}

@@ -287,6 +287,15 @@ def test_three_students_of_two_weeks_are_three(tmp_path: Path) -> None:
     }
 
 
+def test_a_number_is_no_id_either_if_nothing_of_an_upload_can_be_read(tmp_path: Path) -> None:
+    download = moodle(
+        tmp_path, "m.zip", {f"Ann Lee_501_{END}": CODE, f"Bo Chen_502_{END.replace('vectors', '../../vectors')}": CODE}
+    )
+    found = find_submissions([download], TOPICS)
+    assert people(found) == {"Ann Lee": "", "Bo Chen": ""}
+    assert [(one.arrival.lms, one.arrival.platform_id) for one in found] == [("moodle", "501"), ("moodle", "502")]
+
+
 def worksheet(*numbers: int) -> str:
     head = "Identifier,Full name,Email address,Grade,Maximum grade\n"
     students = zip(numbers, ("Ann Lee,a@x", "Bo Chen,b@x", "Cy Diaz,c@x"), strict=False)
