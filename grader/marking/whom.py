@@ -53,9 +53,8 @@ class Students:
         """
         found = self.find(name)
         if isinstance(found, Student):
-            raise UserError(
-                f"{found.name} is in the class list, but no work of theirs is graded yet", fix="see: grader status"
-            )
+            fix = f"grade their work; if there is none, an empty folder that is named {found.ids[0]} stands for it"
+            raise UserError(f"{found.name} is in the class list, but no work of theirs is graded yet", fix=fix)
         return found or row_of(self.rows, name)
 
 
