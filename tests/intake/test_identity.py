@@ -129,6 +129,20 @@ def test_a_folder_with_a_groups_name_is_its_first_members(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "text",
     [
+        'id,name\n"=""0010""",Ann Lee\n"=""0011""",Bo Ng\n',
+        "OrgDefinedId,Username,Last Name,First Name\n#0010,#annlee,Lee,Ann\n#0011,#bo,Ng,Bo\n",
+    ],
+)
+def test_an_id_that_is_written_as_text_is_that_id(tmp_path: Path, text: str) -> None:
+    """As Excel and Brightspace keep the zeros in front of a number."""
+    sources, notes = found(tmp_path, "0010", text=text)
+    assert [(one.name, one.arrival.student) for one in sources] == [("Ann Lee", "0010")]
+    assert notes == ["Bo Ng: in the roster, but has handed in nothing"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "name,canvas_user_id,user_id,login_id,sections,group_name,canvas_group_id,group_id\n"
         '"B, Ada",101,s1,ada@x,Section: 002,Rho,4,7\nJo,102,,jo@x,Section: 002,,,\n',
         "Identifier,Full name,Email address,Group\nParticipant 101,Ada B,ada@x,Rho\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -186,6 +187,31 @@ def test_the_names_of_a_group_on_one_file_are_the_groups(tmp_path: Path) -> None
     found, notes = owners(tmp_path, ["Ann Lee and Bo Chen.py", "Ann Lee, Cy Diaz.py"], roster)
     assert found == {"Ann Lee and Bo Chen.py": "Ann Lee", "Ann Lee, Cy Diaz.py": ""}
     assert any(note.startswith("Ann Lee, Cy Diaz: could be the work of any of 2") for note in notes)
+
+
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_a_file_of_any_kind_with_a_students_name_is_work_of_theirs(tmp_path: Path, as_folder: bool) -> None:
+    """Else the student would have handed in nothing, and a 0 could be written."""
+    roster = "id,name\n1,Ann Lee\n2,Bo Chen\n3,Cy Diaz\n4,Dee Eck\n"
+    files = {
+        "Ann Lee/vectors.py": CODE,
+        "Eve/vectors.py": CODE,
+        "Bo Chen.docx": b"PK\3\4",
+        "Cy Diaz.7z": b"7z",
+        "Dee Eck.txt": CODE,
+    }
+    files |= {"README.txt": b"read me", "list.csv": roster.encode(), ".Ann Lee.swp": b"x", "Thumbs.db": b"x"}
+    (tmp_path / "list.csv").write_text(roster)
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    if as_folder:
+        with zipfile.ZipFile(tmp_path / "class.zip") as archive:
+            archive.extractall(tmp_path / "class")
+    notes: list[str] = []
+    place = tmp_path / ("class" if as_folder else "class.zip")
+    found = find_submissions([place], TOPICS, roster=Roster.read(tmp_path / "list.csv"), note=notes.append)
+    assert people(found) == {"Ann Lee": "1", "Bo Chen": "2", "Cy Diaz": "3", "Dee Eck": "4", "Eve": ""}
+    assert [bool(one.read().unread) for one in found] == [False, True, True, True, False]
+    assert not [line for line in notes if "handed in nothing" in line]
 
 
 def test_an_id_and_a_name_of_two_students_are_a_question(tmp_path: Path) -> None:
