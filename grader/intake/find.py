@@ -28,7 +28,7 @@ Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 Say = Callable[[str], None]
 """Is called with a line for each file of no student, for example."""
 IsOwned = Callable[[str], bool]
-"""Says whether the name of a file, of whatever kind, is that of a student of the class list."""
+"""Says whether the name of a file, of any kind, is that of a student of the class list."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 

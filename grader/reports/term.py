@@ -115,7 +115,7 @@ class TermStudent:
     Attributes:
         has_left: whether the newest class list has the student no more.
         standings: by the assignment's name; one whose class list does not have the student has none.
-        doubt: who may be the same person under another id, and what to do, in words; empty if nobody may.
+        doubt: who may be the same person under another id, and the remedy, in words; empty if nobody may.
     """
 
     name: str
