@@ -123,7 +123,11 @@ class Roster:
         """
         try:
             text = decoded(file.read_bytes())[0].lstrip("\ufeff")
-        except (OSError, UnicodeDecodeError) as problem:
+        except OSError as problem:
+            raise UserError(
+                f"{file} cannot be read: {problem.strerror}", fix="name another file: --roster CSV"
+            ) from None
+        except UnicodeDecodeError as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
         missing = ""
         for delimiter in sorted(",;\t", key=text.count, reverse=True):

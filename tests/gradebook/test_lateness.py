@@ -132,6 +132,14 @@ def test_a_class_whose_times_nobody_knows_loses_nothing_and_status_says_so(tmp_p
     assert not any(line.startswith("late:") for line in lines)
 
 
+@pytest.mark.parametrize("again", [Arrival(), came(0, "file time"), came(0, "last commit")])
+def test_work_that_is_graded_again_without_a_time_came_when_it_came(tmp_path: Path, again: Arrival) -> None:
+    """A later run is often without the list that had the times; a student's own word does not replace them."""
+    assert final(graded(tmp_path, came(30), came(-1))) == {"s1": 1.0, "s2": 2.0}
+    assert final(graded(tmp_path, again, came(30))) == {"s1": 1.0, "s2": 1.0}
+    assert final(graded(tmp_path, came(1), again)) == {"s1": 1.5, "s2": 1.0}
+
+
 def test_an_extension_counts_at_once_for_what_is_graded_and_can_be_withdrawn(tmp_path: Path) -> None:
     out = graded(tmp_path, came(25), came(25))
     assert final(out) == {"s1": 1.0, "s2": 1.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_student
 from datetime import datetime, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -217,6 +218,21 @@ def test_one_who_left_and_one_who_changed_name_and_id(book: Gradebook, tmp_path:
     assert [both[week].share for week in WEEKS] == [1, Fraction(6, 10)]
     assert found["Bob"].has_left and set(found["Bob"].standings) == {"week1"}
     assert set(found["Dee"].standings) == {"week2"} and not found["Dee"].has_left
+
+
+def test_a_list_of_another_week_says_who_is_there_and_excuses_nobody(book: Gradebook) -> None:
+    """Time and groups are facts of the week that they were given for, too; groups are asked for."""
+    listed = (ANN, Student("Bob", ("2",), extension="2026-12-01T12:00:00+00:00"), Student("Cy", ("3",), excused=True))
+    grade(book, "week1", {}, listed)
+    book.assignment = "week2"
+    assert book.newest_class_list("course") == [ANN, BOB, CY]
+    with book.within("week1"):
+        assert book.newest_class_list("course") == list(listed)
+    grade(book, "week1", {}, (replace_student(ANN, group="rho"), BOB))
+    book.assignment = "week2"
+    with pytest.raises(UserError, match="groups") as refused:
+        book.newest_class_list("course")
+    assert "--roster" in refused.value.fix
 
 
 def test_two_of_one_name_who_are_never_in_one_list_have_no_mark_of_the_term(book: Gradebook, tmp_path: Path) -> None:
