@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_arrival
 
 from grader.intake.kinds import as_text
 from grader.intake.lms import arrival_of, pieces_of
-from grader.intake.matching import ALIKE, ID, INSIDE, NAME, Match
+from grader.intake.matching import ALIKE, DOUBT, ID, INSIDE, NAME, Match
 from grader.intake.names import exact_name, words_of
 from grader.intake.roster import Roster, Student, download_name, participant_id
 from grader.intake.several import SeveralSources
@@ -175,8 +175,8 @@ class _Owners:
             is_group = self._groups[group] > 1 or any(map(str.isdecimal, group)) or self._people.of_group(group)
             named = replace(match, how=ALIKE if match.how == NAME else match.how) if is_group else Match(match.people)
         by_number = self._people.participant(source.arrival.platform_id)
-        if by_number in named.people:
-            return Match((by_number,), named.how, named.is_spelled_so)
+        if by_number in named.people:  # before whose name another word may stand, such as `Default group`
+            return Match((by_number,), ALIKE if named.how == DOUBT else named.how, named.is_spelled_so)
         return Match((by_number,)) if by_number and not named.people else named
 
     def _without_strangers(

@@ -328,6 +328,14 @@ def worksheet(*numbers: int) -> str:
     return head + "".join(f"Participant {number},{one},,100\n" for number, one in students)
 
 
+def test_with_the_number_of_the_worksheet_a_word_before_the_name_is_no_doubt(tmp_path: Path) -> None:
+    """As for the only student who is in no group."""
+    (tmp_path / "list.csv").write_text(worksheet(501, 502))
+    files = {f"Default group-Ann Lee_501_{END}": CODE, f"Default-Bo Chen_999_{END}": CODE}
+    found = find_submissions([moodle(tmp_path, "m.zip", files)], TOPICS, roster=Roster.read(tmp_path / "list.csv"))
+    assert people(found) == {"Ann Lee": "a@x", "Default-Bo Chen": ""}
+
+
 def test_with_the_worksheets_of_two_weeks_they_have_the_same_ids(tmp_path: Path) -> None:
     lists = worksheet(501, 502, 503), worksheet(503, 501, 777)
     for week, files in enumerate(WEEKS):
