@@ -314,8 +314,13 @@ def _fill(
     zeros = [one for one in empty if missing_as_zero and marks.sheet.replace(one.row, marks.place, "0")]
     if names := [one_line(one.label) for one in zeros]:
         notes.append(f"0 for {counted(len(names), 'student')} without a submission: {named(names, _NAMED)}")
-    if names := [one_line(one.label) for one in without if one not in zeros]:
-        notes.append(f"not changed: {counted(len(names), 'row')} without a submission: {named(names, _NAMED)}")
+    waiting = [one for one in without if one.row in listed and listed[one.row].is_waiting]
+    for rows, of_these in (
+        (waiting, "whose work is not graded yet (see: grader status)"),
+        ([one for one in without if one not in (*zeros, *waiting)], "without a submission"),
+    ):
+        if names := [one_line(one.label) for one in rows]:
+            notes.append(f"not changed: {counted(len(names), 'row')} {of_these}: {named(names, _NAMED)}")
     aside: dict[tuple[str, str], list[str]] = {}
     shown: dict[int, Entry] = {}
     for row, (person, entry) in matched.items():
