@@ -17,6 +17,7 @@ from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.exports.term import term_table
 from grader.gradebook import Excuse, Extension, Gradebook, LookedAt
+from grader.gradebook.records import row_of
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival, Submission
 from grader.reports.term import TermStudent, state_of, term_of, worth_of
@@ -97,6 +98,15 @@ def test_a_name_is_the_same_however_wide_its_spaces_are(book: Gradebook, tmp_pat
     grade(book, "week2", {bare: (8, "")}, None)
     (ann,) = term(book, PLAN, tmp_path).values()
     assert {week: one.state for week, one in ann.standings.items()} == {"week1": "marked", "week2": "marked"}
+
+
+def test_a_name_is_the_same_with_the_family_name_before_it(book: Gradebook) -> None:
+    """As in a list of Canvas."""
+    grade(book, "week1", {Student("Lee, Ann", ("1",)): (10, ""), Student("Lee Ann", ("2",)): (5, "")}, None)
+    with book.within("week1"):
+        rows = book.results()
+    assert {row_of(rows, name).score for name in ("Lee, Ann", "Ann Lee", "1")} == {10}
+    assert row_of(rows, "Lee Ann").score == 5
 
 
 def test_an_extension_is_for_one_week(book: Gradebook) -> None:
