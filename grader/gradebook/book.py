@@ -247,8 +247,8 @@ class Gradebook(Queries):
 
         A class list of that day had it, and a later run may be without that list.
         """
-        query = "SELECT arrival FROM arrivals JOIN runs ON runs.id = run WHERE submission = ? AND assignment = ?"
-        found = self._all(f"{query} AND NOT trial ORDER BY run DESC", submission, self.assignment)
+        query = "SELECT arrival FROM arrivals WHERE run IN (SELECT id FROM runs WHERE NOT trial AND assignment = ?)"
+        found = self._all(f"{query} AND submission = ? ORDER BY run DESC", self.assignment, submission)
         known = max([arrival, *(self._decoded(text, Arrival) for (text,) in found)], key=lambda one: one.proves)
         return replace(arrival, submitted=known.submitted, by=known.by)
 

@@ -228,8 +228,8 @@ def _doubt_halves(students: Iterable[TermStudent]) -> None:
         of_name.setdefault(name_key(one.name), []).append(one)
     for one, other in (pair for key, alike in of_name.items() if key for pair in permutations(alike, 2)):
         if one.standings.keys().isdisjoint(other.standings):
-            who = f"{other.name} ({next(iter(other.ids), 'no id')})"
-            one.doubt = f"perhaps also {one_line(who)}: grade again with a class list that has both ids: of one student, or of two"
+            who = one_line(f"{other.name} ({next(iter(other.ids), 'no id')})")
+            one.doubt = f"perhaps also {who}: grade again with a class list that has both ids, of one student or of two"
 
 
 def _exact(points: float) -> Fraction:
