@@ -214,6 +214,20 @@ def test_a_file_of_any_kind_with_a_students_name_is_work_of_theirs(tmp_path: Pat
     assert not [line for line in notes if "handed in nothing" in line]
 
 
+def test_the_repository_of_a_team_is_the_teams(tmp_path: Path) -> None:
+    """The title of the assignment stands before it, and a number behind a title is no team."""
+    roster = "id,name,group\n1,Ann Lee,team-rho\n2,Bo Chen,team-rho\n3,Cy Diaz,tau\n4,Dee Eck,2\n"
+    found, notes = owners(tmp_path, ["cs-hw1-team-rho", "cs-hw1-tau", "cs-hw1-2", "my-rho", "tau-cs-hw1"], roster)
+    assert found == {
+        "cs-hw1-team-rho": "Ann Lee",
+        "cs-hw1-tau": "Cy Diaz",
+        "cs-hw1-2": "",
+        "my-rho": "",
+        "tau-cs-hw1": "",
+    }
+    assert "Bo Chen: in the roster, but has handed in nothing" not in notes
+
+
 def test_an_id_and_a_name_of_two_students_are_a_question(tmp_path: Path) -> None:
     """As where the list has other numbers than Canvas."""
     (tmp_path / "list.csv").write_text("id,name\n70,Bo Chen\n71,Ann Lee\n")
