@@ -78,7 +78,7 @@ def fill(
     absent: Sequence[Absent] | None = None,
     content: bytes | None = None,
 ) -> tuple[bytes, list[str]]:
-    """The file that an LMS gave, with marks in the assignment's column; and notes about what changes or was left out.
+    """The file that an LMS gave, with marks in the assignment's column; and notes on each change and omission.
 
     In Moodle's worksheet students get feedback, too; a person's own feedback stays.
 
