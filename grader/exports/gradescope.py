@@ -177,7 +177,9 @@ def times(file: Path, folder: Path, course: Path | None, only: Sequence[str] = (
     when = read_time(metadata.created_at)
     # What lies in the folder may be found under a name of its own, such as that of an archive.
     handed_in = file.parent / "submission"
-    found = sorted(path.name for path in handed_in.iterdir()) if handed_in.is_dir() else []
+    inside = handed_in.iterdir() if handed_in.is_dir() else ()
+    work = (path for path in inside if path.is_dir() or kinds.is_work(path.name) or kinds.has_no_ending(path.name))
+    found = sorted(path.name for path in work)
     names = {name.lower(): name for path in found[:_MOST] for name in (path, path.partition(".")[0]) if name.strip()}
     roster = folder / "roster.csv"
     with roster.open("w", encoding="utf-8", errors="replace", newline="") as stream:

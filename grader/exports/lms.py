@@ -78,7 +78,7 @@ def fill(
     absent: Sequence[Absent] | None = None,
     content: bytes | None = None,
 ) -> tuple[bytes, list[str]]:
-    """The file that an LMS gave, with marks in the assignment's column; and notes about what changes or was left out.
+    """The file that an LMS gave, with marks in the assignment's column; and notes on each change and omission.
 
     In Moodle's worksheet students get feedback, too; a person's own feedback stays.
 
@@ -314,8 +314,13 @@ def _fill(
     zeros = [one for one in empty if missing_as_zero and marks.sheet.replace(one.row, marks.place, "0")]
     if names := [one_line(one.label) for one in zeros]:
         notes.append(f"0 for {counted(len(names), 'student')} without a submission: {named(names, _NAMED)}")
-    if names := [one_line(one.label) for one in without if one not in zeros]:
-        notes.append(f"not changed: {counted(len(names), 'row')} without a submission: {named(names, _NAMED)}")
+    waiting = [one for one in without if one.row in listed and listed[one.row].is_waiting]
+    for rows, of_these in (
+        (waiting, "whose work is not graded yet (see: grader status)"),
+        ([one for one in without if one not in (*zeros, *waiting)], "without a submission"),
+    ):
+        if names := [one_line(one.label) for one in rows]:
+            notes.append(f"not changed: {counted(len(names), 'row')} {of_these}: {named(names, _NAMED)}")
     aside: dict[tuple[str, str], list[str]] = {}
     shown: dict[int, Entry] = {}
     for row, (person, entry) in matched.items():
@@ -341,11 +346,13 @@ def _fill(
 
 
 def _rows_of_absent(people: Sequence[_Person], absent: Sequence[Absent], lms: str) -> dict[int, Absent]:
-    """The rows of students without work: by id, else by a name that one row only has."""
+    """The rows of students without work: by id and name, as far as these do not contradict each other."""
     index = _index_of(people, lms)
     found: dict[int, Absent] = {}
     for one in absent:
-        rows = {row for key in one.student.ids for row in index.of_id(key)} or {*index.named(one.student.name).people}
+        by_id = {row for key in one.student.ids for row in index.of_id(key)}
+        named = {*index.named(one.student.name).people}
+        rows = by_id & named or by_id | named
         if len(rows) == 1:
             found[rows.pop()] = one
     return found

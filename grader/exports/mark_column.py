@@ -43,7 +43,7 @@ class MarkColumn:
         return self._value(row) in _EMPTY
 
     def put(self, row: int, label: str, mark: str) -> Put:
-        """Writes a mark into the cell of a row; says what became of the cell.
+        """Writes a mark into the cell of a row; says whether the cell has it then.
 
         Args:
             label: the student in the lines about what changes.
@@ -67,7 +67,7 @@ class MarkColumn:
         return "filled"
 
     def lines(self, *, all_of_them: bool = False) -> Iterator[str]:
-        """What is filled, what changes, with the mark before and after, and what stays.
+        """The cells that are filled or change, with the mark before and after, and those that stay.
 
         Args:
             all_of_them: whether each cell has a line, not only the first of those that have a mark.

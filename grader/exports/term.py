@@ -35,20 +35,26 @@ def term_table(book: Gradebook, course: Course, missing_as_zero: bool = False) -
         cells: list[str] = [student.name, next(iter(student.ids), ""), student.group]
         for one in begun:
             standing = student.standings.get(one.name)
-            cells += ["", "not in the class"] if standing is None else _cells(standing, missing_as_zero)
+            cells += (
+                ["", "not in the class"] if standing is None else _cells(standing, missing_as_zero, worth[one.name])
+            )
         total = student.total(plan, worth, missing_as_zero)
         percent = "" if total.percent is None else f"{total.percent:.2f}"
         lacking = [f"{one.assignment.name}: {one.state}" for one in total.lacking]
+        lacking += [student.doubt] if student.doubt else []
         cells += [percent, total.letter(plan.term.letters), "; ".join(lacking), " ".join(total.dropped)]
         yield csv_line([*cells, "yes" if student.has_left else ""])
 
 
-def _cells(standing: Standing, missing_as_zero: bool) -> list[str]:
-    """The points that count, and the state."""
+def _cells(standing: Standing, missing_as_zero: bool, worth: float) -> list[str]:
+    """The points that count, and the state; with the most points, if they are others than the assignment's now."""
     if standing.state == "excused":
         return [EXCUSED, str(standing)]
     if standing.state == "not handed in":
         return ["0" if missing_as_zero and standing.can_be_zero else "", str(standing)]
     points = f"{standing.entry.final:g}" if standing.entry and standing.has_mark else ""
     late = standing.entry.row.late if standing.entry else None
-    return [points, listed([str(standing), *([str(late)] if late else [])], 2)]
+    most = (
+        f"of {standing.entry.row.max:g} points" if points and standing.entry and standing.entry.row.max != worth else ""
+    )
+    return [points, listed([str(standing), *filter(None, (most, str(late or "")))], 3)]

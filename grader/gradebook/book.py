@@ -31,7 +31,7 @@ from grader.gradebook.reading import RUNS
 from grader.gradebook.records import Whose
 from grader.gradebook.schema import NAME, connect, file_errors, is_read_only
 from grader.intake.roster import Student
-from grader.intake.submission import Submission
+from grader.intake.submission import Arrival, Submission
 from grader.results import SubmissionResult, to_json
 
 MAX_SEED: Final = 2**31 - 1
@@ -236,11 +236,21 @@ class Gradebook(Queries):
         """
         files = zlib.compress(msgspec.msgpack.encode(submission.files))
         work = {"digest": digest, "files": files, "notes": _json(list(submission.note_lines))}
-        arrival = {"run": run, "arrival": msgspec.json.encode(submission.arrival).decode()}
         with self._writing(durable=False):
             self._insert("works", work, "OR IGNORE")
-            arrival["submission"] = self._submission(submission.name, digest)
-            self._insert("arrivals", arrival, "OR IGNORE")
+            number = self._submission(submission.name, digest)
+            arrival = msgspec.json.encode(self._with_known_time(submission.arrival, number)).decode()
+            self._insert("arrivals", {"run": run, "submission": number, "arrival": arrival}, "OR IGNORE")
+
+    def _with_known_time(self, arrival: Arrival, submission: int) -> Arrival:
+        """With the time that an earlier run of the assignment had for the same work, if that proves more.
+
+        A class list of that day had it, and a later run may be without that list.
+        """
+        query = "SELECT arrival FROM arrivals WHERE run IN (SELECT id FROM runs WHERE NOT trial AND assignment = ?)"
+        found = self._all(f"{query} AND submission = ? ORDER BY run DESC", self.assignment, submission)
+        known = max([arrival, *(self._decoded(text, Arrival) for (text,) in found)], key=lambda one: one.proves)
+        return replace(arrival, submitted=known.submitted, by=known.by)
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
         """Keeps a result, with its wall time in seconds; it is on disk when this returns."""

@@ -138,9 +138,19 @@ class Reading:
         return self._students(query, course, self.assignment)
 
     def newest_class_list(self, course: str) -> list[Student]:
-        """That of the assignment, else the newest of any other; empty if there is none."""
-        query = "SELECT students FROM class_lists WHERE course = ? ORDER BY assignment <> ?, rowid DESC LIMIT 1"
-        return self._students(query, course, self.assignment)
+        """That of the assignment, else the people of the newest one of any other; empty if there is none.
+
+        Raises:
+            UserError: that has groups, which may be others in this assignment.
+        """
+        if own := self.class_list(course):
+            return own
+        query = "SELECT students FROM class_lists WHERE course = ? ORDER BY rowid DESC LIMIT 1"
+        found = self._students(query, course)
+        if any(one.group for one in found):
+            what = f"{self.assignment} has no class list, and the newest one has groups, which may be others by now"
+            raise UserError(what, fix="name the class list of this assignment: --roster CSV")
+        return [replace_student(one, extension="", excused=False) for one in found]
 
     def _listed(self, course: str) -> list[Student]:
         """The lines of all class lists."""

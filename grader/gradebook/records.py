@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from grader.course.due import NOT_DUE, LatePolicy, moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook.by_hand import Comment, Given, Mark, Override
-from grader.intake.names import exact_name, id_key
+from grader.intake.names import forms_of, id_key
 from grader.intake.roster import Student
 from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
@@ -41,9 +41,10 @@ class Whose(msgspec.Struct, frozen=True):
     ids: tuple[str, ...] = ()
 
     def is_called(self, name: str) -> bool:
-        """Whether the student ever had that name or id."""
-        names, ids = (self.name, *self.names), (self.person, *self.ids)
-        return exact_name(name) in map(exact_name, names) or id_key(name) in map(id_key, filter(None, ids))
+        """Whether the student ever had that name, also with the family name and a comma before it, or that id."""
+        names = {form for one in (self.name, *self.names) for form in forms_of(one)}
+        ids = map(id_key, filter(None, (self.person, *self.ids)))
+        return not names.isdisjoint(forms_of(name)) or id_key(name) in ids
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,8 +133,13 @@ def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime 
     closed = until is not None and came > until
     if after <= 60 * policy.grace_minutes and not closed:
         return None
-    days = max(1, math.ceil(after / _DAY))
+    # By the clock on the wall: a day that has an hour more or less when the clocks change is one day, too.
+    days = max(1, math.ceil((_on_the_wall(came) - _on_the_wall(due)).total_seconds() / _DAY))
     return Late(days, 1.0 if closed else _penalty(days, policy), arrival.by, closed)
+
+
+def _on_the_wall(time: datetime.datetime) -> datetime.datetime:
+    return time.astimezone().replace(tzinfo=None)
 
 
 def _penalty(days: int, policy: LatePolicy) -> float:

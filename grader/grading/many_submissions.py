@@ -44,7 +44,7 @@ from grader.intake.submission import Note, Submission, Unreadable, digest
 from grader.machine import Devices, versions
 from grader.reports.status import Move, compare, marks
 from grader.reports.terminal import NoteList, make_console, print_note, progress
-from grader.results import SubmissionResult
+from grader.results import SubmissionResult, Unread
 from grader.text import listed, one_line
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -203,6 +203,19 @@ class _ClassRun:
         own = set(self.assignment.exercises)
         return tuple(name for name in self.options.exercises if self.assignment.name and name not in own)
 
+    def _of_another(self, submission: Submission) -> Iterator[Unread]:
+        """The topics of the assignment, if an upload to a platform has files of other assignments only: by a slip.
+
+        A folder of one's own has the work of all weeks, and is none.
+        """
+        own = {name.partition(".")[0] for name in self.assignment.exercises}
+        others = {f"{topic.name}.py" for topic in self.course.topics if topic.name not in own}
+        if self.assignment.name and submission.arrival.lms and submission.files and others >= submission.files.keys():
+            other = min(submission.files)
+            known = {one.topic for one in submission.unread}
+            for topic in sorted(own - known):
+                yield Unread(topic, f"{topic}.py is not there, but {other} of another assignment is")
+
     def record_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
         with _calling_on_interrupt(self.graders.stop), progress(len(sources)) as advance:
@@ -226,7 +239,8 @@ class _ClassRun:
                 yield submission
                 continue
             granted = self.book.granted(self.course.name, submission.name, submission.arrival.student)
-            submission = replace(submission, granted=(*granted, *self.elsewhere))
+            unread = (*submission.unread, *self._of_another(submission))
+            submission = replace(submission, granted=(*granted, *self.elsewhere), unread=unread)
             work = digest(submission)
             self.book.record_arrival(self.run, submission, work)
             same = (submission.name, work, course_hash, self.options.seed, selection(self.options))

@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import functools
 import re
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,21 @@ _NUMERIC = (
     re.compile(r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]\s*(?P<day>\d{1,2})\s*[日일]"),
 )
 _WORD = re.compile(r"[^\W\d_]+")
+# A time zone by its name, behind a time of the day.
+_ZONE = re.compile(r"(?<=[\dMm.])\s?(UTC|GMT|[ACEMP][SD]T|[CEW]ES?T|BST|IST|JST|MSK|MES?Z)\b")
 # Words that may follow a time of the day and do not say which half of it is meant.
 _AFTER_A_CLOCK = {"uhr", "h", "hrs", "klo", "kl"}
 
 
 def read_time(text: str) -> str:
     """The ISO time that the text means, in local time if it has no offset; empty if it means none, or more than one."""
+    zone = _ZONE.search(text)
+    if zone and zone[1] not in ("UTC", "GMT", *time.tzname):  # `IST` is that of India, of Ireland and of Israel
+        return ""
+    offset = datetime.timezone.utc if zone and zone[1] in ("UTC", "GMT") else None
+    text = _ZONE.sub("", text)
     with contextlib.suppress(ValueError):
-        return moment(text).isoformat(timespec="seconds")
+        return moment(f"{text.strip()}{'+00:00' if offset else ''}").isoformat(timespec="seconds")
     found = list(_CLOCK.finditer(folded(text)))
     clocks = [one for one in found if ":" in one[0]] or found[-1:]
     if len(clocks) != 1:
@@ -47,8 +55,8 @@ def read_time(text: str) -> str:
         return ""
     hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
     try:
-        time = datetime.datetime.combine(days.pop(), datetime.time(hour, minute, second))
-        return time.astimezone().isoformat(timespec="seconds")
+        found_time = datetime.datetime.combine(days.pop(), datetime.time(hour, minute, second, tzinfo=offset))
+        return found_time.astimezone().isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
         return ""
 

@@ -27,6 +27,8 @@ Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """The names by which files of a course are recognised: see `Topics.of`."""
 Say = Callable[[str], None]
 """Is called with a line for each file of no student, for example."""
+IsOwned = Callable[[str], bool]
+"""Says whether the name of a file, of any kind, is that of a student of the class list."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
@@ -54,7 +56,11 @@ def find_submissions(
     """
     known = Topics.of(topics)
     left_out = None if skip is None else skip.resolve()
-    found = [source for path in paths for source in _sources(path, known, left_out, note)]
+
+    def is_owned(name: str) -> bool:
+        return roster is not None and roster.index.find(kinds.without_ending(kinds.as_text(name))).one is not None
+
+    found = [source for path in paths for source in _sources(path, known, left_out, note, is_owned)]
     graded = Roster.of_people(known_people)
     given = set(paths)
     people = roster or graded
@@ -82,14 +88,14 @@ def open_submission(path: Path, topics: Known) -> PathSource:
 # ---------------------------------------------------------------- on disk
 
 
-def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[OneSource]:
+def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned: IsOwned) -> list[OneSource]:
     _require(path)
     if kinds.is_archive(path.name) and path.is_file():
         try:
             archive = open_archive(path.name, path)
         except BrokenArchive:
             return [_source(path, topics)]  # Its result will have a note that says so.
-        inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note)
+        inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note, is_owned)
         return _with_folder_times(inside or [_source(path, topics)])
     if path.is_file() or _is_submission(path, topics) or _has_attempts(path, topics):
         return _with_folder_times([_source(path, topics)])
@@ -110,6 +116,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say) -> list[O
         or kinds.is_work(child.name)
         or (is_flat and topics.may_be_by_hand(child.name))
         or _is_module(child, topics)
+        or is_owned(child.name)
     ]
     if not submissions:
         raise UserError(f"no submission in {path}", fix=_FIX)
@@ -243,7 +250,7 @@ def _of_gradescope(download: Archive, paths: Sequence[str], folder: str) -> tupl
     return pieces, [path for path in paths if path not in known] if pieces else []
 
 
-def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
+def _of_class(download: Archive, at: Path, topics: Topics, note: Say, is_owned: IsOwned) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
     bag = Bag(topics)
     work = [
@@ -273,7 +280,8 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say) -> list[Do
     pieces = []
     for path in download.files:
         top, _, rest = path.removeprefix(root).partition("/")
-        is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else bool(rest) or top in tops
+        is_entry = bool(rest) or top in tops or kinds.is_work(top) or is_owned(top)
+        is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else is_entry
         # Whoever handed in nothing that can be read is one of the class, too.
         if path.startswith(root) and is_kept and not kinds.is_clutter(top):
             pieces.append(lms.attempt_of(lms.Piece(path, rest or top, top if rest else kinds.without_ending(top), "")))
@@ -307,7 +315,7 @@ def _of_student(
     texts = ((one.path, download.content(one.path, 1000).decode("utf-8", "replace")) for one in of if one.about)
     said = (lms.blackboard_student(path, text) for path, text in texts)
     name, student = next(filter(None, said), (theirs[0].name, student))
-    return DownloadSource(name, at, topics, download, of, problems, arrival=lms.arrival_of(student, of))
+    return DownloadSource(name, at, topics, download, of, problems, arrival=lms.arrival_of(student, theirs))
 
 
 # ---------------------------------------------------------------- their names
@@ -319,10 +327,12 @@ def _unique(found: Sequence[Source]) -> Iterator[Source]:
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            name, number = source.longer_name, 1
+            student = "" if source.arrival.lms else source.arrival.student  # of the class list
+            name = longer = f"{source.name} ({student})" if student else source.longer_name
+            number = 1
             while name in taken:
                 number += 1
-                name = f"{source.longer_name} ({number})"
+                name = f"{longer} ({number})"
             source = replace(source, name=name)
             taken.add(name)
         yield source

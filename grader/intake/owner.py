@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_arrival
 
 from grader.intake.kinds import as_text
 from grader.intake.lms import arrival_of, pieces_of
-from grader.intake.matching import ALIKE, ID, INSIDE, NAME, Match
+from grader.intake.matching import ALIKE, DOUBT, ID, INSIDE, NAME, Match
 from grader.intake.names import exact_name, words_of
 from grader.intake.roster import Roster, Student, download_name, participant_id
 from grader.intake.several import SeveralSources
@@ -102,6 +102,7 @@ class _Owners:
         of_moodle = [source for source in found if source.arrival.lms == "moodle"]
         self._namesakes = Counter(name for name, _ in {(one.name, one.arrival.platform_id) for one in of_moodle})
         self._groups = Counter(source.name.rpartition("-")[0] for source in of_moodle)
+        self._titles = Counter(title for source in found for title, _ in _halves(source.name))
 
     def matches(self) -> list[tuple[OneSource, Match[Student]]]:
         """Each submission with the students that it may be of."""
@@ -119,8 +120,8 @@ class _Owners:
                 match = by_text[source.name]
             if match.people[1:] and match.people[0].group and len({one.group for one in match.people}) == 1:
                 match = Match(match.people[:1], INSIDE)  # those of a group have one mark
-            if not match.people and not lms and (student := self._people.of_group(source.name)):
-                match = Match((student,), NAME)
+            if not match.people and not lms:
+                match = self._of_group(source.name)
             all_matches.append((source, match))
         return self._without_strangers(all_matches)
 
@@ -129,6 +130,14 @@ class _Owners:
         ordinary = {word for source in self._found[:1] for topic in source.topics.names for word in words_of(topic)}
         names = [source.name for source in self._found if not source.arrival.lms]
         return dict(zip(names, self._people.index.find_all(names, ordinary), strict=True))
+
+    def _of_group(self, name: str) -> Match[Student]:
+        """The first student of the group of that name; a title that several repositories have may stand before it."""
+        if student := self._people.of_group(name):
+            return Match((student,), NAME)
+        rests = (rest for title, rest in _halves(name) if self._titles[title] > 1 and any(map(str.isalpha, rest)))
+        student = next(filter(None, map(self._people.of_group, rests)), None)
+        return Match((student,), ALIKE) if student else Match()
 
     def _id_of_number(self, source: Source) -> str:
         """An id for whom only Moodle's number tells from others; empty if a name does, or if it is of no such download.
@@ -167,16 +176,16 @@ class _Owners:
     def _of_moodle(self, source: OneSource) -> Match[Student]:
         """By the name; Moodle's number tells those of one name apart."""
         index = self._people.index
-        named, parts = index.named(source.name), source.name.split("-")
-        for at in range(1, len(parts)):  # a group's name and a hyphen may stand before that of the student
+        named = index.named(source.name)
+        for group, rest in _halves(source.name):  # a group's name and a hyphen may stand before that of the student
             if named.people:
                 break
-            group, match = "-".join(parts[:at]), index.named("-".join(parts[at:]))
+            match = index.named(rest)
             is_group = self._groups[group] > 1 or any(map(str.isdecimal, group)) or self._people.of_group(group)
             named = replace(match, how=ALIKE if match.how == NAME else match.how) if is_group else Match(match.people)
         by_number = self._people.participant(source.arrival.platform_id)
-        if by_number in named.people:
-            return Match((by_number,), named.how, named.is_spelled_so)
+        if by_number in named.people:  # before whose name another word may stand, such as `Default group`
+            return Match((by_number,), ALIKE if named.how == DOUBT else named.how, named.is_spelled_so)
         return Match((by_number,)) if by_number and not named.people else named
 
     def _without_strangers(
@@ -215,6 +224,12 @@ class _Owners:
         """A submission of nobody who is known."""
         number_id = self._id_of_number(source)
         return replace(source, arrival=replace_arrival(source.arrival, student=number_id)) if number_id else source
+
+
+def _halves(name: str) -> list[tuple[str, str]]:
+    """A name before and behind each of its hyphens."""
+    parts = name.split("-")
+    return [("-".join(parts[:at]), "-".join(parts[at:])) for at in range(1, len(parts))]
 
 
 def _question(match: Match[Student]) -> str:

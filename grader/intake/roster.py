@@ -31,8 +31,9 @@ _IDENTIFIER = "identifier"
 # The columns of ids: here, and below, in lower case and without spaces and signs.
 _IDS = (
     *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
-    *(_GITHUB_ID, "loginid", _USER, "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
-    *(_GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel", "matrnr", "matnr", "matricola"),
+    *("orgdefinedid", _GITHUB_ID, "loginid", _USER, "login", "email", "emailaddress", "idnumber", "sid"),
+    *("studentnumber", "studentno", _GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel"),
+    *("matrnr", "matnr", "matricola"),
 )
 _NAMES = ("name", "fullname", "student", "studentname")
 _FIRST = ("firstname", "givenname", "givennames", "vorname", "vornamen")
@@ -49,6 +50,8 @@ _EX = ("ex", "excused")
 _NUMBERED = re.compile(r"\s*\(\d+\)$")
 _YES = ("yes", "y", "x", "1", "true", "ex", "excused", "exempt", "ja", "\u2713", "\u2714", "\u2611")
 _NO = ("", "-", "\u2013", "no", "n", "0", "false", "none", "nein", "\u2610")
+# As Brightspace and Excel write an id, so that it is no number.
+_AS_TEXT = re.compile(r'^(?:="|#)([^"]+)"?$')
 # How many lines may stand above the one that names the columns, that one too.
 _HEADER_ROWS = 10
 _NO_TIME = ("", "-", "\u2013")
@@ -120,14 +123,18 @@ class Roster:
         """
         try:
             text = decoded(file.read_bytes())[0].lstrip("\ufeff")
-        except (OSError, UnicodeDecodeError) as problem:
+        except OSError as problem:
+            raise UserError(
+                f"{file} cannot be read: {problem.strerror}", fix="name another file: --roster CSV"
+            ) from None
+        except UnicodeDecodeError as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
         missing = ""
         for delimiter in sorted(",;\t", key=text.count, reverse=True):
             try:
                 rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
             except csv.Error as problem:
-                raise UserError(f"{file} is not a CSV file: {problem}") from None
+                raise UserError(f"{file} is not a CSV file: {problem}", fix="save it as CSV again") from None
             for start in range(min(_HEADER_ROWS, len(rows))):
                 table = _ClassList(rows[start:], (assignment, title))
                 if table.has_ids and table.has_names:
@@ -137,7 +144,7 @@ class Roster:
                     roster._by_participant = {one.participant: one for one in students if one.participant}
                     return roster
                 missing = missing or ("names" if table.has_ids else "ids" if table.has_names else "")
-        fix = "one line must name the columns, for example: id,name"
+        fix = "save it as CSV, with one line that names the columns, for example: id,name"
         raise UserError(f"{file} has no column for {missing or 'ids'}", fix=fix)
 
     @classmethod
@@ -229,7 +236,7 @@ class _ClassList:
         for row in self._rows:
             cells = {name: row[place].strip() for name, place in self._columns.items() if place < len(row)}
             participant = worksheet.participant(cells.pop(_IDENTIFIER, "")) if self._has_participants else ""
-            ids = [cells[name] for name in _IDS if cells.get(name)]
+            ids = [_AS_TEXT.sub(r"\1", cells[name]) for name in _IDS if cells.get(name)]
             name = exact_name(" ".join(filter(None, (cells.get(one) for one in self._names))))
             if (ids or participant) and name != "Points Possible" and cells.get("role", "").casefold() not in _STAFF:
                 called = [name, cells.get(_IDENTIFIER, ""), cells.get(_USER, ""), *ids, f"Participant {participant}"]

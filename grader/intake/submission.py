@@ -37,6 +37,11 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     due: str = ""
     prefix: str = ""
 
+    @property
+    def proves(self) -> int:
+        """How much its time proves: nothing if it is not known, most if the student cannot set it."""
+        return {"": 0, FILE_TIME: 1, LAST_COMMIT: 2}.get(self.by if self.submitted else "", 3)
+
 
 UNKNOWN = Arrival()
 

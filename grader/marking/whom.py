@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, row_of
 from grader.gradebook.records import several_called
-from grader.intake.names import exact_name, id_key
+from grader.intake.names import forms_of, id_key
 from grader.intake.roster import Student
 
 
@@ -30,7 +30,7 @@ class Students:
                 self._add(f"{student.name} ({student.ids[0]})", student, (student.name,), student.ids)
 
     def _add(self, label: str, student: Row | Student, names: Sequence[str], ids: Sequence[str]) -> None:
-        for key in (*map(exact_name, names), *map(id_key, ids)):
+        for key in (*(form for one in names for form in forms_of(one)), *map(id_key, ids)):
             if key:
                 self._called.setdefault(key, {})[label] = student
 
@@ -40,7 +40,9 @@ class Students:
         Raises:
             UserError: several are.
         """
-        found = self._called.get(exact_name(name), {}) | self._called.get(id_key(name), {})
+        found: dict[str, Row | Student] = {}
+        for key in (*forms_of(name), id_key(name)):
+            found |= self._called.get(key, {})
         if len(found) > 1:
             raise several_called(name, [*found])
         return next(iter(found.values()), None)
@@ -53,9 +55,8 @@ class Students:
         """
         found = self.find(name)
         if isinstance(found, Student):
-            raise UserError(
-                f"{found.name} is in the class list, but no work of theirs is graded yet", fix="see: grader status"
-            )
+            fix = f"grade their work; if there is none, an empty folder that is named {found.ids[0]} stands for it"
+            raise UserError(f"{found.name} is in the class list, but no work of theirs is graded yet", fix=fix)
         return found or row_of(self.rows, name)
 
 

@@ -100,6 +100,7 @@ class TermRow:
     """One student.
 
     Attributes:
+        label: the student's name, with the ids if another one has that name, too.
         page: the link to the student's page.
         cells: of the columns, in their order.
         share: what was earned of what has a mark, in percent with two decimals; empty if nothing has one.
@@ -112,6 +113,7 @@ class TermRow:
     """
 
     student: TermStudent
+    label: str
     page: str
     cells: tuple[TermCell, ...]
     total: Total
@@ -258,14 +260,15 @@ def _rows(
         rows.append(
             TermRow(
                 student=student,
+                label=of_name,
                 page=f"students/{html.page_name(of_name)}",
                 cells=tuple(_cell(student.standings.get(one.assignment.name), total) for one in columns),
                 total=total,
                 share="" if total.share is None else f"{float(100 * total.share):.2f}",
                 letter=total.letter(plan.term.letters),
                 late_days=plan.term.late_days - left,
-                notable="left the class" if student.has_left else "",
-                is_open=bool(total.lacking) or len(columns) < len(plan.assignments),
+                notable="; ".join(filter(None, ("left the class" if student.has_left else "", student.doubt))),
+                is_open=not total.is_whole or bool(total.lacking) or len(columns) < len(plan.assignments),
                 aside=_aside(total, course),
                 lines=tuple(lines),
             )

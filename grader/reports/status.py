@@ -2,7 +2,7 @@
 
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -76,7 +76,7 @@ def _standing_lines(book: Gradebook) -> Iterator[str]:
 
 
 def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str]:
-    """Submissions whose grading failed or that are late, and what people gave, of the assignment at hand."""
+    """Submissions whose grading failed or that are late, and all that people gave, of the assignment at hand."""
     own = [run for run in runs if run.assignment == book.assignment]
     everybody = list(book.results())
     absent = book.absent()
@@ -84,7 +84,7 @@ def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str
         yield f"handed in nothing: {counted(len(nothing), 'student')}: {named(nothing, _MOST_NAMED)}"
     if waiting := book.ungraded():
         yield f"not graded yet: {counted(len(waiting), 'submission')}: {named(waiting, _MOST_NAMED)}"
-    yield from _where_from(everybody)
+    yield from _where_from(everybody, {run.id: run.course_hash for run in own})
     missing = {not_assessed(row.result, row.given) for row in everybody}
     yield from sorted(missing - {""})[:_MOST_NAMED]
     yield from Unmarked(everybody).lines()
@@ -165,13 +165,23 @@ def untimed(count: int) -> Iterator[str]:
         yield f"not late: {who} (--roster with times, such as Moodle's worksheet; or --late-by file-time)"
 
 
-def _where_from(rows: Sequence[Row]) -> Iterator[str]:
-    """The runs of the results that reports show, if there are several."""
+def _where_from(rows: Sequence[Row], version_of: Mapping[int, str]) -> Iterator[str]:
+    """The runs of the results that reports show, if there are several; and whether they measure the same.
+
+    Args:
+        version_of: the hash of the course by the number of the run.
+    """
     of_run = Counter(run for row in rows for run in row.runs)
     if len(of_run) > 1:
         those = ", ".join(f"{count} of run {run}" for run, count in sorted(of_run.items()))
         of = f"{counted(len(rows), 'student')}{', exercise by exercise' if any(row.older for row in rows) else ''}"
         yield f"reports show the latest result of each of {of}: {those} (--run N: one run's)"
+    versions: dict[str, set[str]] = {}
+    for part in (part for row in rows for part in row.parts):
+        for name in part.exercises:
+            versions.setdefault(name, set()).add(version_of.get(part.run, ""))
+    if mixed := [name for name in versions if len(versions[name]) > 1]:
+        yield f"graded by several versions of the course: {listed(mixed, _MOST_NAMED)}: grade all again to compare"
     if missing := dict.fromkeys(name for row in rows for name in row.missing):
         names = listed([*missing], _MOST_NAMED)
         yield f"not graded yet for {counted(sum(bool(row.missing) for row in rows), 'submission')}: {names}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import permutations
 from typing import Final, Literal
 
 from grader.course import Course
@@ -12,10 +13,11 @@ from grader.course.assignments import Assignment, Plan
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
 from grader.gradebook import Absent, Gradebook, Row
+from grader.intake.names import name_key
 from grader.intake.roster import Student
 from grader.reports.entries import Entry
 from grader.reports.feedback import to_look_at, unread
-from grader.text import counted, listed, named
+from grader.text import counted, listed, named, one_line
 
 State = Literal["marked", "needs a look", "unread", "not handed in", "not graded yet", "excused"]
 _NONE: Final = Fraction(0)
@@ -86,16 +88,18 @@ class Total:
         share: the exact fraction that was earned of what has a mark; None if nothing has.
         lacking: the assignments that count, and have no mark.
         dropped: those that do not count because they went worst.
+        is_whole: whether all assignments of the student are known.
     """
 
     share: Fraction | None
     lacking: tuple[Standing, ...] = ()
     dropped: tuple[str, ...] = ()
+    is_whole: bool = True
 
     @property
     def percent(self) -> float | None:
         """The percentage of the term; None while an assignment has no mark."""
-        return None if self.share is None or self.lacking else float(100 * self.share)
+        return None if self.share is None or self.lacking or not self.is_whole else float(100 * self.share)
 
     def letter(self, letters: Sequence[tuple[str, float]]) -> str:
         """The letter grade of the term; empty while an assignment has no mark."""
@@ -111,6 +115,7 @@ class TermStudent:
     Attributes:
         has_left: whether the newest class list has the student no more.
         standings: by the assignment's name; one whose class list does not have the student has none.
+        doubt: who may be the same person under another id, and the remedy, in words; empty if nobody may.
     """
 
     name: str
@@ -118,6 +123,7 @@ class TermStudent:
     group: str = ""
     has_left: bool = False
     standings: dict[str, Standing] = field(default_factory=dict)
+    doubt: str = ""
 
     def total(self, plan: Plan, worth: Mapping[str, float], missing_as_zero: bool = False) -> Total:
         """The mark of the term.
@@ -141,7 +147,7 @@ class TermStudent:
             given = 1.0 if one.assignment.weight is None else one.assignment.weight
             weight = _exact(given if by_weight else worth[one.assignment.name])
             earned, of = earned + weight * share, of + weight
-        return Total(earned / of if of else None, tuple(lacking), tuple(sorted(dropped)))
+        return Total(earned / of if of else None, tuple(lacking), tuple(sorted(dropped)), not self.doubt)
 
 
 def require_earned_zeros(book: Gradebook, assignments: Sequence[str]) -> None:
@@ -207,11 +213,23 @@ def term_of(book: Gradebook, course: Course) -> list[TermStudent]:
             student.ids = line.ids if line else student.ids or ids
             student.group = group
             student.standings[assignment.name] = standing
+    _doubt_halves(found.values())
     for key, student in found.items():
         for assignment in without_list:  # else who skipped it would have a whole mark of the term
             student.standings.setdefault(assignment.name, Standing(assignment, "not handed in", _NO_LIST))
         student.has_left = bool(newest) and key not in newest
     return sorted(found.values(), key=lambda one: (one.name, one.ids))
+
+
+def _doubt_halves(students: Iterable[TermStudent]) -> None:
+    """Doubts two of one name who are never in one assignment: they may be one student with two ids."""
+    of_name: dict[tuple[str, ...], list[TermStudent]] = {}
+    for one in students:
+        of_name.setdefault(name_key(one.name), []).append(one)
+    for one, other in (pair for key, alike in of_name.items() if key for pair in permutations(alike, 2)):
+        if one.standings.keys().isdisjoint(other.standings):
+            who = one_line(f"{other.name} ({next(iter(other.ids), 'no id')})")
+            one.doubt = f"perhaps also {who}: grade again with a class list that has both ids, of one student or of two"
 
 
 def _exact(points: float) -> Fraction:

@@ -19,7 +19,7 @@ from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive, 
 from grader.intake.kinds import ARCHIVES, CODE, as_text, is_archive, is_clutter, is_code, is_work, limit_of
 from grader.intake.notebook import module_of
 from grader.intake.topics import Topics
-from grader.reports.entries import about, entries_of
+from grader.reports.entries import Entry, about, entries_of
 from grader.text import counted, listed
 
 SOLUTIONS: Final = "solutions"
@@ -138,15 +138,25 @@ def _solutions_of(course: Course) -> Others:
     return Others("the course's solutions", ("the course's solutions",), is_code=True, files_of=files_of)
 
 
+def works_of(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    """Each work with a name. That of a group is there once, and no copy of itself."""
+    groups = {entry.row.group: entry for entry in reversed(entries)}
+    return [
+        (f"{entry.result.submission} (group {group})" if group else entry.result.submission, entry)
+        for entry in entries
+        if not (group := entry.row.group) or groups[group] is entry
+    ]
+
+
 def _class_in(place: str, book: Gradebook) -> Others:
     """The latest submissions of a gradebook."""
     entries = entries_of(book)
 
     def files_of(topic: str) -> Iterator[tuple[str, bytes]]:
-        for entry in entries:
+        for name, entry in works_of(entries):
             content = entry.files().get(f"{topic}.py")
             if content is not None:
-                yield entry.result.submission, content
+                yield name, content
 
     lines = tuple(f"{place}: {line}" for line in about(book, entries))
     return Others(place, lines, is_code=False, files_of=files_of)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.similar.others import Others
+from grader.similar.others import Others, works_of
 from grader.similar.passages import MOST_COLUMNS, ComparedFile, HandedOut, library, why_not_compared
 from grader.text import counted, one_line
 
@@ -103,13 +103,14 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float, against: 
         UserError: copydetect is not installed.
     """
     library()
+    works = works_of(entries)
     pairs: list[Pair] = []
     with_others: list[Pair] = []
     notes: list[str] = []
     of_others = [note for others in against for note in others.notes]
     compared: set[str] = set()
     for topic in course.modules:  # one after the other: the passages of a class take much memory
-        found = _ComparedTopic(topic.name, entries, course, least)
+        found = _ComparedTopic(topic.name, works, course, least)
         pairs += found.pairs()
         notes += found.notes
         found.notes.clear()
@@ -118,7 +119,7 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float, against: 
         compared |= found.compared
     in_order = _most_alike_first(with_others) if against else None
     every_note = tuple(dict.fromkeys(notes + of_others))  # of a file that is compared with each topic, they come again
-    return Findings(_most_alike_first(pairs), len(entries), len(compared), every_note, least, in_order)
+    return Findings(_most_alike_first(pairs), len(works), len(compared), every_note, least, in_order)
 
 
 def _most_alike_first(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
@@ -149,7 +150,7 @@ class _ComparedTopic:
         compared: the submissions that have enough of their own.
     """
 
-    def __init__(self, topic: str, entries: Sequence[Entry], course: Course, least: float) -> None:
+    def __init__(self, topic: str, works: Sequence[tuple[str, Entry]], course: Course, least: float) -> None:
         self.notes: list[str] = []
         self._topic, self._least = topic, least
         stub, solution = course.stub_file(topic), course.solution_file(topic)
@@ -158,8 +159,8 @@ class _ComparedTopic:
         self._stub = HandedOut(stub)
         self._stub_and_solution = HandedOut(stub, solution)
         path = f"{topic}.py"
-        works = ((entry.result.submission, entry.files().get(path)) for entry in entries)
-        given = ((name, content) for name, content in works if content is not None)
+        found = ((name, entry.files().get(path)) for name, entry in works)
+        given = ((name, content) for name, content in found if content is not None)
         self._all = list(_compared_files(given, self.notes, path))
         self._common = _common(self._all, self._stub_and_solution)
         self._files = _with_enough(self._all, self._stub_and_solution.passages | self._common)

@@ -135,3 +135,21 @@ def test_a_number_of_a_blind_download_is_nobody_in_the_next_assignment(tmp_path:
         ("Participant 502", "participant 502 of w1", "0"),
     }
     assert people["w2"] == {("Bo Chen", "participant 501 of w2", "10"), ("Ann Lee", "participant 502 of w2", "0")}
+
+
+def test_the_file_of_another_week_in_an_upload_is_a_slip_and_no_zero(tmp_path: Path) -> None:
+    """In a folder of one's own, such as a clone, lies the work of all weeks: there it says nothing."""
+    course, out = write_course(tmp_path / "course", WEEKS, ASSIGNED), tmp_path / "grades"
+    one, two = answers(one=1), answers(two=2)
+    end = "assignsubmission_file_"
+    uploads = {"Ann_1": {"week_a.py": one}, "Bo_2": {"week_b.py": two}, "Cy_3": {"week_a.py": one, "week_b.py": two}}
+    files = {f"{who}_{end}/{name}": text for who, work in uploads.items() for name, text in work.items()}
+    (tmp_path / "moodle.zip").write_bytes(zipped(files))
+    write(tmp_path / "clones" / "Dee", {"week_a.py": one})
+    common = ("--course", course, "--out", out, "--no-sandbox", "--jobs", "1", "--assignment", "w2")
+    ended = run_here("grade", tmp_path / "moodle.zip", tmp_path / "clones", *common)
+    assert ended.returncode in (0, 1), ended.stderr
+    assert "Ann: could not be read: week_b.py is not there, but week_a.py of another assignment is" in ended.stderr
+    with Gradebook.open_existing(out) as book, book.within("w2"):
+        found = {row.result.submission: (bool(row.unread), row.final) for row in book.results()}
+    assert found == {"Ann": (True, 0), "Bo": (False, 10), "Cy": (False, 10), "Dee": (False, 0)}

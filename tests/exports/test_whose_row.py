@@ -9,7 +9,8 @@ from classrooms import check, exercise, result
 from lms_files import fill_canvas, fill_moodle
 
 from grader.errors import UserError
-from grader.gradebook import Row
+from grader.gradebook import Absent, Row
+from grader.intake.roster import Student
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry
 
@@ -64,6 +65,24 @@ def test_who_may_be_meant_gets_no_zero(tmp_path: Path) -> None:
     assert cells == ["", "", "10", "10"]
     cells, notes = canvas(tmp_path, rows.replace("José", "Pia"), came("jose ruiz"), came("ann lee"), zeros=True)
     assert cells == ["0", "10", "10", "0"] and any("by a name that is not exactly" in note for note in notes)
+
+
+def test_a_row_whose_work_waits_is_not_one_without_a_submission(tmp_path: Path) -> None:
+    (tmp_path / "grades.csv").write_text(HEAD + '"Lee, Ann",1,s1,l1,A,\n"Roe, Ed",2,s2,l2,A,\n')
+    absent = [Absent(student=Student("Ann Lee", ("1",)), is_waiting=True), Absent(student=Student("Ed Roe", ("2",)))]
+    _, notes = fill_canvas(tmp_path / "grades.csv", [], "77", absent=absent)
+    assert "not changed: 1 row whose work is not graded yet (see: grader status): Lee, Ann" in notes
+    assert "not changed: 1 row without a submission: Roe, Ed" in notes
+
+
+def test_who_has_the_id_of_another_row_gets_no_zero_for_it(tmp_path: Path) -> None:
+    """As where the class list has other numbers than Canvas: then the row is in doubt, and nobody has earned the 0."""
+    rows = '"Lee, Ann",1,s1,l1,A,\n"Roe, Ed",2,s2,l2,A,\n"Kim, Max",3,s3,l3,A,\n"Kim, Max",4,s4,l4,A,\n'
+    students = Student("Ed Roe", ("1",)), Student("Max Kim", ("s4",))
+    (tmp_path / "grades.csv").write_text(HEAD + rows)
+    absent = [Absent(student=one) for one in students]
+    content, _ = fill_canvas(tmp_path / "grades.csv", [], "77", missing_as_zero=True, absent=absent)
+    assert [line.rpartition(",")[2] for line in content.decode().splitlines()[2:]] == ["", "", "", "0"]
 
 
 @pytest.mark.parametrize(

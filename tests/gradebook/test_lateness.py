@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from grader.course.due import LatePolicy
+from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.gradebook.records import is_untimed, lateness
@@ -52,6 +54,32 @@ def test_within_the_grace_nothing_is_late_and_after_it_days_count_from_the_due_d
     minutes: float, wanted: float | None
 ) -> None:
     assert penalty(minutes / 60, LatePolicy(DUE, 0.1, grace_minutes=15)) == wanted
+
+
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Where 25 October 2026 has 25 hours, and 28 March 2027 has 23."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("due", "submitted", "days"),
+    [
+        ("2026-10-24", "2026-10-25T23:59", 1),
+        ("2026-10-24", "2026-10-26T00:00", 2),
+        ("2026-10-24T23:59", "2026-10-25T22:59:00+00:00", 1),
+        ("2027-03-27", "2027-03-28T23:59:59", 1),
+        ("2027-03-27", "2027-03-29T00:10", 2),
+        ("2026-10-25T02:30:00+02:00", "2026-10-25T02:10:00+01:00", 1),
+    ],
+)
+def test_a_day_on_which_the_clocks_change_is_one_day(in_berlin: None, due: str, submitted: str, days: int) -> None:
+    late = lateness(Arrival(submitted=submitted, by="roster"), LatePolicy(read_due(due), 0.1))
+    assert late is not None and late.days == days
 
 
 def test_lateness_costs_at_most_the_cap() -> None:
@@ -102,6 +130,14 @@ def test_a_class_whose_times_nobody_knows_loses_nothing_and_status_says_so(tmp_p
     lines = list(status_lines(out, notes=False))
     assert any(line.startswith("not late: 4 submissions without a known time of handing in") for line in lines)
     assert not any(line.startswith("late:") for line in lines)
+
+
+@pytest.mark.parametrize("again", [Arrival(), came(0, "file time"), came(0, "last commit")])
+def test_work_that_is_graded_again_without_a_time_came_when_it_came(tmp_path: Path, again: Arrival) -> None:
+    """A later run is often without the list that had the times; a student's own word does not replace them."""
+    assert final(graded(tmp_path, came(30), came(-1))) == {"s1": 1.0, "s2": 2.0}
+    assert final(graded(tmp_path, again, came(30))) == {"s1": 1.0, "s2": 1.0}
+    assert final(graded(tmp_path, came(1), again)) == {"s1": 1.5, "s2": 1.0}
 
 
 def test_an_extension_counts_at_once_for_what_is_graded_and_can_be_withdrawn(tmp_path: Path) -> None:

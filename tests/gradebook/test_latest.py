@@ -12,11 +12,16 @@ from grader.results import ExerciseResult, SubmissionResult
 
 
 def graded(
-    out: Path, *students: tuple[str, str, float], course: str = "course", trial: bool = False, digest: str = "d"
+    out: Path,
+    *students: tuple[str, str, float],
+    course: str = "course",
+    trial: bool = False,
+    digest: str = "d",
+    version: str = "",
 ) -> int:
     """One more run: of each student the name, the LMS's id and the points."""
     with Gradebook.open(out / "gradebook.sqlite") as book:
-        run = book.start_run(course, course, 0, "key", {}, expected=len(students), trial=trial)
+        run = book.start_run(course, version or course, 0, "key", {}, expected=len(students), trial=trial)
         for name, person, points in students:
             exercise = ExerciseResult(name="t.e", score=points, max=2.0)
             result = SubmissionResult(submission=name, score=points, max=2.0, exercises=(exercise,))
@@ -49,6 +54,19 @@ def test_a_student_who_was_graded_on_other_exercises_is_noticed(tmp_path: Path) 
     lines = list(status_lines(tmp_path, notes=False))
     wanted = "not all were graded on the same exercises: 2 students on 1, 1 student on 2 (see: grade --only)"
     assert wanted in lines
+
+
+def test_students_who_were_graded_by_another_version_of_the_course_are_noticed(tmp_path: Path) -> None:
+    """Not where everybody's exercise was graded again."""
+    wanted = "graded by several versions of the course: t.e: grade all again to compare"
+    everybody = ("ann", "", 2.0), ("bob", "", 2.0)
+    graded(tmp_path, *everybody)
+    graded(tmp_path, everybody[0])
+    assert wanted not in status_lines(tmp_path, notes=False)
+    graded(tmp_path, everybody[0], version="mended")
+    assert wanted in status_lines(tmp_path, notes=False)
+    graded(tmp_path, *everybody, version="mended")
+    assert wanted not in status_lines(tmp_path, notes=False)
 
 
 def test_the_latest_result_of_a_student_counts(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_student
 from datetime import datetime, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,9 @@ from grader.course import Course
 from grader.course.assignments import Assignment, Plan, Term
 from grader.course.due import LatePolicy
 from grader.errors import UserError
+from grader.exports.term import term_table
 from grader.gradebook import Excuse, Extension, Gradebook, LookedAt
+from grader.gradebook.records import row_of
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival, Submission
 from grader.reports.term import TermStudent, state_of, term_of, worth_of
@@ -97,6 +100,15 @@ def test_a_name_is_the_same_however_wide_its_spaces_are(book: Gradebook, tmp_pat
     assert {week: one.state for week, one in ann.standings.items()} == {"week1": "marked", "week2": "marked"}
 
 
+def test_a_name_is_the_same_with_the_family_name_before_it(book: Gradebook) -> None:
+    """As in a list of Canvas."""
+    grade(book, "week1", {Student("Lee, Ann", ("1",)): (10, ""), Student("Lee Ann", ("2",)): (5, "")}, None)
+    with book.within("week1"):
+        rows = book.results()
+    assert {row_of(rows, name).score for name in ("Lee, Ann", "Ann Lee", "1")} == {10}
+    assert row_of(rows, "Lee Ann").score == 5
+
+
 def test_an_extension_is_for_one_week(book: Gradebook) -> None:
     grade(book, "week1", {ANN: (10, "2026-10-06T12:00:00Z")})
     until = Extension(student="Ann", due="2026-10-12T12:00:00Z", why="ill", who="me", made="")
@@ -115,9 +127,9 @@ def test_a_later_list_changes_no_earlier_week(book: Gradebook) -> None:
     assert finals(book, "week2") == {"Bob": 6, "Cy": 6}
 
 
-def course_of(plan: Plan, tmp_path: Path) -> Course:
+def course_of(plan: Plan, tmp_path: Path, points: int = 10) -> Course:
     text = '[course]\nname = "course"\ntitle = "C"\n[[topics]]\nname = "t"\ntitle = "T"\n'
-    text += "".join(f'[[topics.exercises]]\nname = "{one.name}"\npoints = 10\n' for one in plan.assignments)
+    text += "".join(f'[[topics.exercises]]\nname = "{one.name}"\npoints = {points}\n' for one in plan.assignments)
     (tmp_path / "course.toml").write_text(text)
     loaded = Course.load(tmp_path, complete=False)
     return replace(loaded, assignments=plan.assignments, term=plan.term)
@@ -218,6 +230,39 @@ def test_one_who_left_and_one_who_changed_name_and_id(book: Gradebook, tmp_path:
     assert set(found["Dee"].standings) == {"week2"} and not found["Dee"].has_left
 
 
+def test_a_list_of_another_week_says_who_is_there_and_excuses_nobody(book: Gradebook) -> None:
+    """Time and groups are facts of the week that they were given for, too; groups are asked for."""
+    listed = (ANN, Student("Bob", ("2",), extension="2026-12-01T12:00:00+00:00"), Student("Cy", ("3",), excused=True))
+    grade(book, "week1", {}, listed)
+    book.assignment = "week2"
+    assert book.newest_class_list("course") == [ANN, BOB, CY]
+    with book.within("week1"):
+        assert book.newest_class_list("course") == list(listed)
+    grade(book, "week1", {}, (replace_student(ANN, group="rho"), BOB))
+    book.assignment = "week2"
+    with pytest.raises(UserError, match="groups") as refused:
+        book.newest_class_list("course")
+    assert "--roster" in refused.value.fix
+
+
+def test_two_of_one_name_who_are_never_in_one_list_have_no_mark_of_the_term(book: Gradebook, tmp_path: Path) -> None:
+    """A list with other ids makes two halves of one student, and neither is a whole mark."""
+    late, namesakes = Student("Ann", ("ann@x",)), (Student("Bob", ("2",)), Student("Bob", ("5",)))
+    grade(book, "week1", {ANN: (10, "")}, (ANN, *namesakes))
+    grade(book, "week2", {late: (6, "")}, (late, *namesakes))
+    book.use_plan(PLAN)
+    worth = dict.fromkeys(WEEKS, 10.0)
+    of_id = {one.ids[0]: one for one in term_of(book, course_of(PLAN, tmp_path))}
+    for one, other in (("1", "ann@x"), ("ann@x", "1")):
+        assert f"perhaps also Ann ({other})" in of_id[one].doubt
+        total = of_id[one].total(PLAN, worth)
+        assert total.percent is None and total.letter([("A", 0.0)]) == "" and total.share is not None
+    assert not of_id["2"].doubt and not of_id["5"].doubt
+    grade(book, "week2", {late: (6, "")}, (Student("Ann", ("ann@x", "1")), *namesakes))
+    (ann,) = (one for one in term_of(book, course_of(PLAN, tmp_path)) if one.name == "Ann")
+    assert ann.total(PLAN, worth).percent == 80
+
+
 def test_resubmissions_changed_later_count_at_once(book: Gradebook) -> None:
     grade(book, "week1", {ANN: (10, "")})
     grade(book, "week1", {ANN: (4, "")})
@@ -236,6 +281,17 @@ def test_runs_from_before_assignments_were_declared_are_taken_over(book: Gradebo
     with book.within("week1"):
         assert [one.student.name for one in book.absent() if one.handed_in_nothing] == ["Bob", "Cy"]
         assert [one.student for one in book.extensions("course")] == ["Bob"]
+
+
+def test_the_table_says_of_how_many_points_a_mark_is_if_the_course_has_others_now(
+    book: Gradebook, tmp_path: Path
+) -> None:
+    grade(book, "week1", {ANN: (5, "")})
+    tables = (b"".join(term_table(book, course_of(PLAN, tmp_path, most))).decode() for most in (10, 20))
+    assert [table.splitlines()[1] for table in tables] == [
+        "Ann,1,,5,marked,50.00,,,,",
+        'Ann,1,,5,"marked, of 10 points",50.00,,,,',
+    ]
 
 
 def test_an_assignment_must_be_named_where_there_are_several(book: Gradebook) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,17 @@ def test_the_second_half_of_the_day_is_twelve_hours_later(half: str) -> None:
 )
 def test_what_is_no_time_or_could_be_two_is_none(text: str) -> None:
     assert read_time(text) == ""
+
+
+def test_a_time_zone_by_its_name_is_read_or_the_time_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a time of another zone would be taken for a local one, hours away."""
+    monkeypatch.setattr("time.tzname", ("CET", "CEST"))
+    for text in ("2026-09-30 11:05:00 UTC", "30 September 2026, 11:05 AM GMT"):
+        assert datetime.fromisoformat(read_time(text)) == datetime(2026, 9, 30, 11, 5, tzinfo=timezone.utc)
+    for text in ("2026-09-30 11:05 CEST", "30 September 2026, 11:05 AM CEST"):
+        assert read_time(text).startswith("2026-09-30T11:05:00")
+    for text in ("2026-09-30 11:05 PDT", "30 September 2026, 11:05 AM PDT", "30 September 2026, 11:05 a.m. EST"):
+        assert read_time(text) == ""
 
 
 def test_a_weekday_decides_between_languages() -> None:

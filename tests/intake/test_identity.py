@@ -58,6 +58,12 @@ def test_a_name_of_two_students_is_asked_for_and_taken_for_neither(tmp_path: Pat
     assert notes[0] == "schmidt max: could be any of 2 of that name in the roster (8, 9): name it by the id"
 
 
+def test_two_students_of_one_name_have_their_ids_behind_it(tmp_path: Path) -> None:
+    """And not the folder that their work lay in."""
+    sources, _ = found(tmp_path, "8", "9", "9-again", text=LIST.replace("9,", "9-again,"))
+    assert [one.name for one in sources] == ["9", "Max Schmidt (8)", "Max Schmidt (9-again)"]
+
+
 def test_who_handed_in_nothing_is_said_against_the_gradebook(tmp_path: Path) -> None:
     """One late submission is graded: the others have handed in before."""
     known = {"7": "Zoë Müller", "8": "Max Schmidt", "Straße Jo": "Straße Jo"}
@@ -118,6 +124,20 @@ def test_who_is_in_a_group_that_handed_in_has_not_handed_in_nothing(tmp_path: Pa
 def test_a_folder_with_a_groups_name_is_its_first_members(tmp_path: Path) -> None:
     sources, _ = found(tmp_path, "rho_one", text=GROUPS)
     assert [(one.name, one.arrival.student) for one in sources] == [("Zoë Müller", "7")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'id,name\n"=""0010""",Ann Lee\n"=""0011""",Bo Ng\n',
+        "OrgDefinedId,Username,Last Name,First Name\n#0010,#annlee,Lee,Ann\n#0011,#bo,Ng,Bo\n",
+    ],
+)
+def test_an_id_that_is_written_as_text_is_that_id(tmp_path: Path, text: str) -> None:
+    """As Excel and Brightspace keep the zeros in front of a number."""
+    sources, notes = found(tmp_path, "0010", text=text)
+    assert [(one.name, one.arrival.student) for one in sources] == [("Ann Lee", "0010")]
+    assert notes == ["Bo Ng: in the roster, but has handed in nothing"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -188,6 +189,45 @@ def test_the_names_of_a_group_on_one_file_are_the_groups(tmp_path: Path) -> None
     assert any(note.startswith("Ann Lee, Cy Diaz: could be the work of any of 2") for note in notes)
 
 
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_a_file_of_any_kind_with_a_students_name_is_work_of_theirs(tmp_path: Path, as_folder: bool) -> None:
+    """Else the student would have handed in nothing, and a 0 could be written."""
+    roster = "id,name\n1,Ann Lee\n2,Bo Chen\n3,Cy Diaz\n4,Dee Eck\n"
+    files = {
+        "Ann Lee/vectors.py": CODE,
+        "Eve/vectors.py": CODE,
+        "Bo Chen.docx": b"PK\3\4",
+        "Cy Diaz.7z": b"7z",
+        "Dee Eck.txt": CODE,
+    }
+    files |= {"README.txt": b"read me", "list.csv": roster.encode(), ".Ann Lee.swp": b"x", "Thumbs.db": b"x"}
+    (tmp_path / "list.csv").write_text(roster)
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    if as_folder:
+        with zipfile.ZipFile(tmp_path / "class.zip") as archive:
+            archive.extractall(tmp_path / "class")
+    notes: list[str] = []
+    place = tmp_path / ("class" if as_folder else "class.zip")
+    found = find_submissions([place], TOPICS, roster=Roster.read(tmp_path / "list.csv"), note=notes.append)
+    assert people(found) == {"Ann Lee": "1", "Bo Chen": "2", "Cy Diaz": "3", "Dee Eck": "4", "Eve": ""}
+    assert [bool(one.read().unread) for one in found] == [False, True, True, True, False]
+    assert not [line for line in notes if "handed in nothing" in line]
+
+
+def test_the_repository_of_a_team_is_the_teams(tmp_path: Path) -> None:
+    """The title of the assignment stands before it, and a number behind a title is no team."""
+    roster = "id,name,group\n1,Ann Lee,team-rho\n2,Bo Chen,team-rho\n3,Cy Diaz,tau\n4,Dee Eck,2\n"
+    found, notes = owners(tmp_path, ["cs-hw1-team-rho", "cs-hw1-tau", "cs-hw1-2", "my-rho", "tau-cs-hw1"], roster)
+    assert found == {
+        "cs-hw1-team-rho": "Ann Lee",
+        "cs-hw1-tau": "Cy Diaz",
+        "cs-hw1-2": "",
+        "my-rho": "",
+        "tau-cs-hw1": "",
+    }
+    assert "Bo Chen: in the roster, but has handed in nothing" not in notes
+
+
 def test_an_id_and_a_name_of_two_students_are_a_question(tmp_path: Path) -> None:
     """As where the list has other numbers than Canvas."""
     (tmp_path / "list.csv").write_text("id,name\n70,Bo Chen\n71,Ann Lee\n")
@@ -287,10 +327,27 @@ def test_three_students_of_two_weeks_are_three(tmp_path: Path) -> None:
     }
 
 
+def test_a_number_is_no_id_either_if_nothing_of_an_upload_can_be_read(tmp_path: Path) -> None:
+    download = moodle(
+        tmp_path, "m.zip", {f"Ann Lee_501_{END}": CODE, f"Bo Chen_502_{END.replace('vectors', '../../vectors')}": CODE}
+    )
+    found = find_submissions([download], TOPICS)
+    assert people(found) == {"Ann Lee": "", "Bo Chen": ""}
+    assert [(one.arrival.lms, one.arrival.platform_id) for one in found] == [("moodle", "501"), ("moodle", "502")]
+
+
 def worksheet(*numbers: int) -> str:
     head = "Identifier,Full name,Email address,Grade,Maximum grade\n"
     students = zip(numbers, ("Ann Lee,a@x", "Bo Chen,b@x", "Cy Diaz,c@x"), strict=False)
     return head + "".join(f"Participant {number},{one},,100\n" for number, one in students)
+
+
+def test_with_the_number_of_the_worksheet_a_word_before_the_name_is_no_doubt(tmp_path: Path) -> None:
+    """As for the only student who is in no group."""
+    (tmp_path / "list.csv").write_text(worksheet(501, 502))
+    files = {f"Default group-Ann Lee_501_{END}": CODE, f"Default-Bo Chen_999_{END}": CODE}
+    found = find_submissions([moodle(tmp_path, "m.zip", files)], TOPICS, roster=Roster.read(tmp_path / "list.csv"))
+    assert people(found) == {"Ann Lee": "a@x", "Default-Bo Chen": ""}
 
 
 def test_with_the_worksheets_of_two_weeks_they_have_the_same_ids(tmp_path: Path) -> None:

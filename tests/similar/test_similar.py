@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 from classrooms import NAMES, entry, exercise, result
+from msgspec.structs import replace
 from shared import OWN_COURSE, REPO
 
 from grader.cli import instructor as command
@@ -98,6 +99,13 @@ def test_a_copy_with_other_names_comments_and_layout_is_found() -> None:
     assert names(found) == {("ann", "bob")}
     (pair,) = found.pairs
     assert pair.topic == "vectors" and pair.share > 0.8 and pair.second.share > 0.7
+
+
+def test_the_work_of_a_group_is_there_once_and_no_copy_of_itself() -> None:
+    members = [work(name, STUB + LONG_WAY) for name in ("ann", "bob", "cy")]
+    group = [Entry(replace(one.row, group="rho"), one.files_of) for one in members]
+    found = pairs(*group, work("eve", RENAMED + SOLUTION), work("fay", STUB + OTHER_WAY))
+    assert names(found) == {("ann (group rho)", "eve")} and found.submissions == 3
 
 
 def test_the_lines_that_are_alike_are_those_of_the_copy() -> None:
